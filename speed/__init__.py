@@ -1,0 +1,1 @@
+"""How fast, as ratios against named peers, measured in one run on one machine: `python -m speed [NAME...]`."""

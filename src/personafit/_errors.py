@@ -1,0 +1,22 @@
+"""The one exception users see: a sentence that names what is wrong and what to do.
+
+Anything else that reaches the top of the program is a bug and shows its traceback.
+"""
+
+
+class UserError(Exception):
+    """Bad usage or bad input; the command line prints the sentence and exits with `code`."""
+
+    def __init__(self, message: str, code: int = 2) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def located(path: object, line: int | None = None, field: str | None = None) -> str:
+    """The place of a fault as `file, line 3, field 'chosen'`, for the start of an error sentence."""
+    parts = [str(path)]
+    if line is not None:
+        parts.append(f"line {line}")
+    if field:
+        parts.append(f"field '{field}'")
+    return ", ".join(parts)

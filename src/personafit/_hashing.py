@@ -1,0 +1,38 @@
+"""Content hashes: the same value gives the same short key on every machine and in every process.
+
+Fingerprints, product ids, job keys and seeded draws all come from here, so nothing depends on Python's
+salted `hash()` or on a shared random stream in which one dropped item moves all later ones.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+KEY_LENGTH = 32  # hex digits: 128 bits, no collisions at any size we will see
+
+
+def content_hash(value: Any) -> str:
+    """A 32-digit hex key of any JSON-like value; mappings hash the same whatever their key order."""
+    return hash_text(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
+def hash_text(*parts: str | bytes) -> str:
+    """A 32-digit hex key of texts in sequence; each part's length counts, so parts cannot run together."""
+    return hash_stream(parts)
+
+
+def hash_stream(parts: Iterable[str | bytes]) -> str:
+    """The same over any number of parts, none of which is kept."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        digest.update(b"%d:" % len(data))
+        digest.update(data)
+    return digest.hexdigest()[:KEY_LENGTH]
+
+
+def draw(*parts: str | int, among: int) -> int:
+    """A seeded draw from `range(among)` that depends on nothing but its arguments."""
+    return int(hash_text(*(str(part) for part in parts)), 16) % among

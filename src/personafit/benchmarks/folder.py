@@ -1,0 +1,122 @@
+"""The benchmark folder, what everything exchanges: read it, check it whole, write it.
+
+`benchmark.toml` says what it is; `people.jsonl`, `products.jsonl`, `items.jsonl` and `gold.jsonl` hold the records, one
+a line; `conversations.jsonl`, `votes.jsonl` and `card.md` are optional.
+"""
+
+import tomllib
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+from personafit._errors import UserError
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
+from personafit.benchmarks.folder_records import FolderRecords
+from personafit.benchmarks.lines import validated
+from personafit.people import Person
+from personafit.store import Item, Judgment, Product
+
+REQUIRED = ("benchmark.toml", "people.jsonl", "products.jsonl", "items.jsonl", "gold.jsonl")
+
+
+class FolderBenchmark:
+    """A benchmark read from its folder; the first fault met is an error that names file, line and field."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in REQUIRED:
+            if not (folder / name).is_file():
+                raise UserError(
+                    f"{folder} is not a benchmark folder: {name} is missing; see docs/benchmark-folder.md."
+                )
+        self.info = read_info(folder / "benchmark.toml")
+        self._records = FolderRecords(folder, _refuse)
+
+    def people(self) -> Iterator[Person]:
+        """The lines of people.jsonl."""
+        return self._records.people()
+
+    def products(self) -> Iterator[Product]:
+        """The lines of products.jsonl, under the hash of their content."""
+        return self._records.products()
+
+    def items(self) -> Iterator[Item]:
+        """The lines of items.jsonl."""
+        return self._records.items()
+
+    def gold(self) -> Iterator[Judgment]:
+        """The lines of gold.jsonl, the gold that counts first."""
+        return self._records.gold()
+
+    def published(self) -> list[Published]:
+        """A folder carries no published figures."""
+        return []
+
+    def notes(self) -> list[str]:
+        """Where the folder's labels come from."""
+        return [self.info.description] if self.info.description else []
+
+
+def _refuse(sentence: str) -> None:
+    raise UserError(sentence)
+
+
+def read_info(path: Path) -> BenchmarkInfo:
+    """The contents of a benchmark.toml."""
+    try:
+        with path.open("rb") as file:
+            return validated(BenchmarkInfo, tomllib.load(file), path, None)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not TOML: {error}.") from error
+
+
+def check_folder(folder: Path) -> list[str]:
+    """Everything wrong with a benchmark folder, a sentence each; an empty list means it can be run."""
+    try:
+        FolderBenchmark(folder)
+    except UserError as error:
+        return [str(error)]
+    problems: list[str] = []
+    records = FolderRecords(folder, problems.append)
+    for stream in (records.people(), records.products(), records.items(), records.gold()):
+        deque(stream, maxlen=0)
+    problems += records.unlabelled()
+    deque(records.conversations(), maxlen=0)
+    return problems
+
+
+def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
+    """Write any benchmark as a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "benchmark.toml").write_text(_toml(benchmark.info), encoding="utf-8")
+    for name, records in (
+        ("people.jsonl", benchmark.people()),
+        ("products.jsonl", _distinct(benchmark.products())),
+        ("items.jsonl", benchmark.items()),
+        ("gold.jsonl", benchmark.gold()),
+    ):
+        with (folder / name).open("w", encoding="utf-8") as file:
+            for record in records:
+                file.write(record.model_dump_json(exclude_defaults=True) + "\n")
+    (folder / "card.md").write_text(
+        card or f"# {benchmark.info.title or benchmark.info.name}\n", encoding="utf-8"
+    )
+
+
+def _distinct(products: Iterator[Product]) -> Iterator[Product]:
+    seen: set[str] = set()
+    for product in products:
+        if product.id not in seen:
+            seen.add(product.id)
+            yield product
+
+
+def _toml(info: BenchmarkInfo) -> str:
+    import json
+
+    lines = []
+    for name, value in info.model_dump(exclude={"controls", "metrics", "splits"}).items():
+        lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    lines.append("\n[controls]")
+    for name, value in info.controls.model_dump().items():
+        lines.append(f"{name} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"

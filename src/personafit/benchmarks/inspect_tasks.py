@@ -1,0 +1,107 @@
+"""personafit's choice benchmarks as an Inspect AI task: the same prompts and parser, so the same replies score the same.
+
+`inspect eval personafit/choices -T benchmark=starter --model PROVIDER/MODEL`. Installed with the extra `inspect` and found by
+Inspect through its entry point. One sample is one item under one view in one order; a reply that names no letter is scored
+unanswered and left out of the accuracy, with the share of answered samples beside it, as everywhere in personafit. There is no
+re-ask here: Inspect's log shows each reply as it came.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ChatMessage, ChatMessageUser, GenerateConfig
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
+from inspect_ai.solver import TaskState, generate
+
+from personafit.benchmarks import Benchmark, open_benchmark
+from personafit.contexts import People, make_context
+from personafit.items import FIT, Shown
+
+MAX_TOKENS = 4096  # room for models that reason first; others stop after a letter
+
+
+@task
+def choices(
+    benchmark: str = "starter", data: str | None = None, view: str = "profile", seed: int = 0
+) -> Task:
+    """Which answer fits the person: every item of a choice benchmark, in both orders."""
+    opened = open_benchmark(benchmark, Path(data) if data else None)
+    return Task(
+        dataset=MemoryDataset(list(_samples(opened, view, seed)), name=opened.info.name),
+        solver=[generate()],
+        scorer=fit(),
+        config=GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS),
+        version=opened.info.version,
+        metadata={"question": FIT.fingerprint, "view": view, "seed": seed},
+    )
+
+
+def _samples(benchmark: Benchmark, view: str, seed: int) -> Iterator[Sample]:
+    people = People({person.id: person for person in benchmark.people()})
+    context = make_context(view, people, seed)
+    texts = {product.id: product.text for product in benchmark.products()}
+    gold = {row.item: row for row in benchmark.gold() if row.rater == benchmark.info.gold}
+    for item in sorted(benchmark.items(), key=lambda item: item.person):
+        if item.id not in gold:
+            continue
+        plain = tuple(range(len(item.products)))
+        told = context.build(people[item.person], item)
+        answers = tuple(texts[product] for product in item.products)
+        for order in (plain, plain[::-1]):
+            shown = Shown(item, answers, told, order)
+            messages: list[ChatMessage] = [ChatMessageUser(content=m["content"]) for m in FIT.messages(shown)]
+            yield Sample(
+                id=f"{item.id}|{view}|{shown.order_name}|0",
+                input=messages,
+                target=str(gold[item.id].label),
+                metadata={
+                    "order": list(order),
+                    "person": item.person,
+                    "tier": (gold[item.id].extra or {}).get("tier"),
+                    **item.slices,
+                },
+            )
+
+
+@metric
+def accuracy_of_answered() -> Metric:
+    """Mean over the samples that were answered."""
+
+    def value(scores: list[SampleScore]) -> float:
+        answered = [s.score.as_float() for s in scores if not _unanswered(s.score)]
+        return sum(answered) / len(answered) if answered else 0.0
+
+    return value
+
+
+@metric
+def coverage() -> Metric:
+    """Share of samples that were answered."""
+
+    def value(scores: list[SampleScore]) -> float:
+        return sum(not _unanswered(s.score) for s in scores) / len(scores) if scores else 0.0
+
+    return value
+
+
+@scorer(metrics=[accuracy_of_answered(), coverage()])
+def fit() -> Scorer:
+    """Right if the letter stands for the gold answer."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        order: list[int] = state.metadata["order"]
+        letter = FIT.parse(state.output.completion, len(order))
+        if letter is None:
+            return Score(value=0.0, answer=None, metadata={"unanswered": True})
+        chosen = str(order[FIT.letters(len(order)).index(letter)])
+        return Score(value=float(chosen == target.text), answer=letter, metadata={"unanswered": False})
+
+    return score
+
+
+def _unanswered(score: Score) -> bool:
+    details: dict[str, Any] = score.metadata or {}
+    return bool(details.get("unanswered"))

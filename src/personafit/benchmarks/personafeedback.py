@@ -1,0 +1,203 @@
+"""PersonaFeedback (arXiv 2506.12915): which of two answers fits an explicit persona; human gold in three tiers.
+
+Reads both layouts in circulation. GitHub: `rm_benchmark_all/general_{easy,mid,hard}.jsonl` and
+`persona_all/<user_id>.json`. Hub: `data/{general,spedific}/{easy,medium,hard}.jsonl` (the folder is really spelled so)
+and `persona/all_personas.jsonl`, where `user_id` is a 1-based line number. The losing answer's key is `reject`.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from personafit._errors import UserError, located
+from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.benchmarks.lines import read_lines, read_object, required_text
+from personafit.people import Person, flatten
+from personafit.store import Item, Judgment, Product
+
+TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
+HALVES = {"specific": "specific", "spedific": "specific", "general": "general"}
+PUBLISHED = Path(__file__).parent / "published" / "personafeedback.json"
+
+# Keys as they occur in the files, to the ones meant (facts measured on all 1,714 personas).
+RENAMED = {
+    "TravelDaily_Outings": "Daily_Outings",
+    "Extraversion_or_Intuition": "Extraversion_or_Introversion",
+    "Extraversion_or_Intraversion": "Extraversion_or_Introversion",
+    "Judging_or_Pereceiving": "Judging_or_Perceiving",
+}
+MBTI = {
+    "EI": "Extraversion_or_Introversion",
+    "SN": "Sensing_or_Intuition",
+    "TF": "Thinking_or_Feeling",
+    "JP": "Judging_or_Perceiving",
+}
+
+INFO = BenchmarkInfo(
+    name="personafeedback",
+    version="2506.12915",
+    title="PersonaFeedback: which of two answers fits the persona?",
+    description="Human-annotated pairs; gold is the majority of nine annotators, as published.",
+    licence="Apache-2.0 (c) 2025 OPPO, for the General half as redistributed by the authors' group",
+    language=["zh"],
+    gold="published",
+    layout=[["half", "tier"], ["half"]],
+)
+
+
+class _Source(NamedTuple):
+    path: Path
+    half: str
+    tier: str
+
+
+class PersonaFeedback:
+    """The benchmark as read from a folder in either layout."""
+
+    info = INFO
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._sources = _find_sources(folder)
+        self._repairs: Counter[str] = Counter()
+        self._people: dict[str, Person] | None = None
+
+    def people(self) -> Iterator[Person]:
+        """Every persona of the folder; those without items may stand in as the wrong person."""
+        yield from self._load_people().values()
+
+    def products(self) -> Iterator[Product]:
+        """All answers; a text that occurs in several pairs is one product."""
+        for _, _, row, source, number in self._rows():
+            yield from _options(row, source.path, number)
+
+    def items(self) -> Iterator[Item]:
+        """One item per line; the id is half, tier and line, because the same pair occurs in several tiers."""
+        for item_id, person, row, source, number in self._rows():
+            question = required_text(row, "question", source.path, number)
+            options = _options(row, source.path, number)
+            yield Item(
+                id=item_id,
+                person=person,
+                prompt=question,
+                products=[product.id for product in options],
+                slices={"half": source.half},
+            )
+
+    def gold(self) -> Iterator[Judgment]:
+        """The published choice, with its tier."""
+        for item_id, _, row, source, number in self._rows():
+            options = _options(row, source.path, number)
+            chosen = _answer(row["chosen"]).id
+            label = str([product.id for product in options].index(chosen))
+            yield Judgment(item=item_id, rater="published", label=label, extra={"tier": source.tier})
+
+    def published(self) -> list[Published]:
+        """Table 3 and the rows of Tables 6 and 7 that report accuracy."""
+        return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
+
+    def notes(self) -> list[str]:
+        """Which persona keys were normalised, and how often; which half is missing."""
+        self._load_people()
+        notes = [
+            f"Persona key normalised: {repair} ({count} times)."
+            for repair, count in self._repairs.most_common()
+        ]
+        for half in sorted(set(HALVES.values()) - {source.half for source in self._sources}):
+            notes.append(f"The {half} half is not in {self._folder.name}: its columns stay blank.")
+        return [*notes, *self._note_sizes()]
+
+    def _note_sizes(self) -> Iterator[str]:
+        published = orjson.loads(PUBLISHED.read_bytes())["sizes"]["pairs"]
+        for half in sorted({source.half for source in self._sources}):
+            here = sum(1 for source in self._sources if source.half == half for _ in read_lines(source.path))
+            whole = sum(count for name, count in published.items() if name.startswith(f"{half}/"))
+            if here != whole:
+                yield f"{here:,} of the {whole:,} {half} pairs are here; published scores are over all of them."
+
+    def _rows(self) -> Iterator[tuple[str, str, dict[str, Any], _Source, int]]:
+        people = self._load_people()
+        for source in self._sources:
+            for number, row in read_lines(source.path):
+                user = str(row.get("user_id", ""))
+                if user not in people:
+                    raise UserError(
+                        f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
+                    )
+                yield f"personafeedback/{source.half}/{source.tier}/{number}", user, row, source, number
+
+    def _load_people(self) -> dict[str, Person]:
+        if self._people is None:
+            self._people = {person.id: person for person in self._read_people()}
+        return self._people
+
+    def _read_people(self) -> Iterator[Person]:
+        hub = self._folder / "persona" / "all_personas.jsonl"
+        if hub.is_file():
+            for number, row in read_lines(hub):
+                yield self._person(str(number), row)
+            return
+        for path in sorted((self._folder / "persona_all").glob("*.json")):
+            yield self._person(path.stem, read_object(path))
+
+    def _person(self, person_id: str, profile: dict[str, Any]) -> Person:
+        facets = flatten(self._normalise(profile))
+        text = "".join(str(value) for value in facets.values())
+        chinese = sum("一" <= character <= "鿿" for character in text)
+        return Person(id=person_id, language="zh" if chinese * 5 > len(text) else "en", facets=facets)
+
+    def _normalise(self, profile: dict[str, Any]) -> dict[str, Any]:
+        clean: dict[str, Any] = {}
+        for key, value in profile.items():
+            meant = _meant_key(key, value)
+            if meant != key:
+                self._repairs[f"{key} → {meant}"] += 1
+            if meant in clean:  # both spellings in one profile: keep both values
+                meant = key
+            clean[meant] = self._normalise(value) if isinstance(value, dict) else value
+        return clean
+
+
+def _meant_key(key: str, value: object) -> str:
+    if key in RENAMED:
+        return RENAMED[key]
+    if isinstance(value, str) and "_or_" in key and not any(key == name for name in MBTI.values()):
+        for letters, name in MBTI.items():
+            if value in letters and value:
+                return name
+    return key
+
+
+def _answer(text: str) -> Product:
+    return Product(kind="answer", text=text)
+
+
+def _options(row: dict[str, Any], path: Path, number: int) -> list[Product]:
+    """The two answers in an order that tells nothing about which was chosen: by their content hash."""
+    pair = [_answer(required_text(row, field, path, number)) for field in ("chosen", "reject")]
+    return sorted(pair, key=lambda product: product.id)
+
+
+def _find_sources(folder: Path) -> list[_Source]:
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder} is not a folder; --data takes a PersonaFeedback folder in its published layout."
+        )
+    found = []
+    for path in sorted((folder / "rm_benchmark_all").glob("*.jsonl")):
+        half, _, tier = path.stem.partition("_")
+        if half in HALVES and tier in TIERS:
+            found.append(_Source(path, HALVES[half], TIERS[tier]))
+    for half, meant in HALVES.items():
+        for path in sorted((folder / "data" / half).glob("*.jsonl")):
+            if path.stem in TIERS:
+                found.append(_Source(path, meant, TIERS[path.stem]))
+    if not found:
+        raise UserError(
+            f"{folder} holds no PersonaFeedback pairs: expected rm_benchmark_all/general_easy.jsonl (GitHub layout) "
+            "or data/general/easy.jsonl (hub layout)."
+        )
+    return sorted(found, key=lambda source: (source.half, list(TIERS.values()).index(source.tier)))

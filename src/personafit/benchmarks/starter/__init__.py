@@ -1,0 +1,12 @@
+"""The starter set: our own people, questions and answers, in English and Chinese, with authors' labels."""
+
+from pathlib import Path
+
+from personafit.benchmarks.folder import FolderBenchmark
+
+FOLDER = Path(__file__).parent / "data"
+
+
+def starter() -> FolderBenchmark:
+    """The starter set as a benchmark."""
+    return FolderBenchmark(FOLDER)

@@ -1,0 +1,63 @@
+"""`personafit agree`: how far people, judges and gold agree."""
+
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from personafit._errors import UserError
+from personafit.cli.common import console, find_run, store_url
+from personafit.reporting import load_scores
+from personafit.reporting.agree import Agreement, Finding, agreements, ranking_findings
+from personafit.reporting.agree_page import agreement_object, print_agreement
+from personafit.reporting.agree_ratings import Source, folder_source, run_source
+from personafit.store import Store
+
+
+def agree(
+    source: Annotated[
+        str, typer.Argument(metavar="RUN|FOLDER", help="A run, or a benchmark folder with votes.jsonl.")
+    ],
+    store: Annotated[
+        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say how far all raters agree with each other and with gold, and what a person reaches.
+
+    A folder brings the votes in it and the runs on it that the store holds, so that people and judges stand side by side.
+
+    **Examples**
+
+        personafit agree last
+
+        personafit agree my-benchmark/
+    """
+    loaded, found, rankings = _load(source, store_url(store))
+    if json:
+        body = agreement_object(loaded, found, rankings)
+        print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        return
+    print_agreement(console(), loaded, found, rankings)
+
+
+def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, ...]]:
+    if (Path(name) / "benchmark.toml").is_file():
+        loaded = _folder(Path(name), url)
+        return loaded, agreements(loaded), ()
+    with Store(url) as opened:
+        run = find_run(opened, name)
+        if "raters" not in run.config:
+            raise UserError(
+                f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
+            )
+        loaded = run_source(opened, run)
+        return loaded, agreements(loaded), ranking_findings(load_scores(opened, run))
+
+
+def _folder(folder: Path, url: str) -> Source:
+    if "://" not in url and not Path(url).is_file():  # votes can be read without a store, so none is made
+        return folder_source(folder, None)
+    with Store(url) as opened:
+        return folder_source(folder, opened)

@@ -1,0 +1,78 @@
+"""What several commands share: where runs live, how one is found, and how results are printed."""
+
+import os
+import sys
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+
+from personafit._errors import UserError
+from personafit.reporting import Result, RunScores, load_scores
+from personafit.store import RunRecord, Store
+
+HOME = Path(".personafit")
+MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
+
+
+def store_url(store: str | None) -> str:
+    """The store asked for, or the one in the working folder."""
+    return store or os.environ.get("PERSONAFIT_STORE") or str(HOME / "store.db")
+
+
+def out_folder(out: Path | None, run: str) -> Path:
+    """Where a run's files go."""
+    return out or HOME / "runs" / run
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for a run's files, or say why it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written ({error.strerror}); choose another with --out."
+        ) from error
+
+
+def find_run(store: Store, name: str) -> RunRecord:
+    """A run by name, by folder or as `last`."""
+    try:
+        return store.run(Path(name).name if Path(name).is_dir() else name)
+    except KeyError:
+        known = [run.name for run in store.runs()][:5]
+        listed = f"there are {', '.join(known)}" if known else "there are none yet"
+        raise UserError(f"There is no run '{name}' in {store.url}; {listed}.") from None
+
+
+def load_run(store: Store, name: str) -> RunScores:
+    """A run opened up for reading."""
+    run = find_run(store, name)
+    if "raters" not in run.config:
+        raise UserError(
+            f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
+        )
+    return load_scores(store, run)
+
+
+def console() -> Console:
+    """Standard output; wide enough for the tables when it is not a terminal."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=max(plain.width, MIN_WIDTH), color_system=None)
+
+
+def results_json(benchmark: str, results: list[Result]) -> bytes:
+    """The results as the one object `--json` prints."""
+    body = {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2)
+
+
+def print_json(benchmark: str, results: list[Result]) -> None:
+    """Print the one object and nothing else."""
+    sys.stdout.buffer.write(results_json(benchmark, results) + b"\n")
+    sys.stdout.flush()
+
+
+def hint(text: str) -> None:
+    """A line for people, on standard error."""
+    print(text, file=sys.stderr)

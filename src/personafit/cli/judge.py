@@ -1,0 +1,254 @@
+"""`personafit bias`, `correct` and `calibration`: how far the judges of a run can be trusted."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from personafit.cli.common import console, hint, load_run, print_json, store_url
+from personafit.reporting import Result, RunScores
+from personafit.reporting.bias import EFFECTS, Effect, RaterBias, bias_results, judge_bias
+from personafit.reporting.correction import (
+    Correction,
+    HumanLabels,
+    correction_results,
+    read_labels,
+)
+from personafit.reporting.correction import (
+    correct as correct_run,
+)
+from personafit.reporting.graded import KEPT, graded_results, rater_margins
+from personafit.statistics import Estimate
+from personafit.store import Store
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")]
+StoreOption = Annotated[
+    str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+LARGE = 99.95  # odds beyond this say "always" better than a number does
+
+
+def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Say what pulls at each judge besides the person: position, length, mention, own family; and at people.
+
+    **Example**
+
+        personafit bias last
+    """
+    with Store(store_url(store)) as opened:
+        scores = load_run(opened, run)
+        found = judge_bias(opened, scores)
+    if json:
+        print_json(scores.info["name"], list(bias_results(found)))
+        return
+    console().print(_bias_table(found))
+    for rater in found:
+        for effect in rater.effects:
+            print(f"{rater.rater['name']}: {effect.words}.")
+    if found:
+        people_are = found[0].people_are
+        print(f"{people_are[0].upper()}{people_are[1:]}; intervals cluster by person (stacked sandwich).")
+
+
+def correct(
+    run: RunArgument,
+    human: Annotated[
+        Path, typer.Option(help='JSONL of people\'s labels: {"item", "label"} or judgment records.')
+    ],
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Correct a machine-judged run by human labels for a random part of its items.
+
+    **Example**
+
+        personafit correct last --human labels.jsonl
+    """
+    with Store(store_url(store)) as opened:
+        scores = load_run(opened, run)
+        labels = read_labels(human, opened, scores)
+    found = correct_run(scores, labels)
+    _say_left_out(human, labels)
+    if json:
+        print_json(scores.info["name"], list(correction_results(found)))
+        return
+    console().print(_correction_table(scores, found))
+    for row in found:
+        if not row.slice:
+            print(_worth_in_words(row))
+
+
+def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Say whether a judge's confidence means what it says, against gold and against votes.
+
+    **Example**
+
+        personafit calibration last
+    """
+    with Store(store_url(store)) as opened:
+        scores = load_run(opened, run)
+        raters = rater_margins(opened, scores)
+    results = {rater.rater["fingerprint"]: graded_results(rater) for rater in raters}
+    if json:
+        print_json(scores.info["name"], [result for rows in results.values() for result in rows])
+        return
+    console().print(_calibration_table(results.values()))
+    for rows in results.values():
+        if bins := [row for row in rows if row.metric == "reliability"]:
+            console().print(_reliability_table(bins))
+        if votes := [
+            row for row in rows if row.metric.startswith(("share_", "brier_")) and row.value is not None
+        ]:
+            console().print(_votes_table(votes))
+    for rows in results.values():
+        for note in dict.fromkeys(row.note for row in rows if row.value is None and row.note):
+            print(f"{rows[0].rater}: {note}.")
+
+
+def _bias_table(found: Sequence[RaterBias]) -> Table:
+    table = Table(
+        title="What pulls at the judges: odds ratios, judge / people / judge over people; 1 is none",
+        title_justify="left",
+    )
+    table.add_column("rater", overflow="fold", min_width=12)
+    table.add_column("shown first\nin % of choices", justify="right")
+    for name in EFFECTS:
+        table.add_column(f"{name}\n{_UNITS[name]}", justify="right")
+    for row in found:
+        cells = [_odds_cell(effect) for effect in row.effects]
+        table.add_row(Text(row.rater["name"]), _cell(row.first_share, 100), *cells)
+    return table
+
+
+_UNITS = {
+    "position": "shown first",
+    "length": "per SD of log length",
+    "mention": "per SD of overlap",
+    "naming": "named or not",
+    "family": "own or not",
+}
+
+
+def _odds_cell(effect: Effect) -> str:
+    parts = [effect.judge, effect.people, effect.difference]
+    return "\n".join(_cell(part) for part in parts) if effect.judge.value is not None else "–"
+
+
+def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
+    table = Table(title=f"{scores.info['metric']} in %, corrected by human labels", title_justify="left")
+    for heading in ("rater", "slice"):
+        table.add_column(heading, overflow="fold")
+    cheap = "judge alone" if scores.info["metric"] == "win_rate" else "against gold"
+    for heading in ("corrected", "human alone", cheap, "human labels", "worth"):
+        table.add_column(heading, justify="right")
+    for row in found:
+        name = f"{row.rater['name']} on {row.system} ({row.given})" if row.system else row.rater["name"]
+        estimates = (row.found.corrected, row.found.human, row.found.machine)
+        worth = "–" if row.worth.value is None else f"{row.worth.value:.0f}"
+        table.add_row(
+            Text(name),
+            Text(" ".join(row.slice.values()) or "all"),
+            *(_cell(estimate, 100) for estimate in estimates),
+            str(row.found.human.n),
+            worth,
+        )
+    return table
+
+
+def _worth_in_words(row: Correction) -> str:
+    name = f"{row.rater['name']} on {row.system}" if row.system else row.rater["name"]
+    corrected = row.found.corrected
+    if corrected.value is None:
+        return f"{name}: {corrected.note}."
+    if row.worth.value is None:
+        return f"{name}: {100 * corrected.value:.1f} % after correction; {row.worth.note}."
+    labels = row.found.human.n
+    said = f"{name}: {labels} human labels are worth {row.worth.value:.0f} with the machine's help"
+    if row.worth.value <= labels:
+        said = f"{name}: {labels} human labels gain nothing from the machine here"
+    return f"{said}; {corrected.note}." if corrected.note else f"{said}."
+
+
+def _say_left_out(path: Path, labels: HumanLabels) -> None:
+    if labels.elsewhere:
+        hint(f"{path}: lines left out because this run does not have their item: {labels.elsewhere}.")
+    if labels.unanswered:
+        hint(f"{path}: lines left out because they do not answer this run's question: {labels.unanswered}.")
+
+
+def _calibration_table(groups: Iterable[list[Result]]) -> Table:
+    table = Table(title="Confidence against gold", title_justify="left")
+    table.add_column("rater", overflow="fold", min_width=12)
+    table.add_column("tier")
+    kept = [f"{share:.0%}" for share in KEPT]
+    headings = [
+        "items",
+        "ECE",
+        "overconfidence\nin points",
+        *(f"accuracy in %\nkeeping {share}" for share in kept),
+    ]
+    for heading in [*headings, "mean error\nover all shares"]:
+        table.add_column(heading, justify="right")
+    for rows in groups:
+        for tier in dict.fromkeys(row.slice.get("tier") for row in rows if row.metric == "ece"):
+            here = {
+                (row.metric, row.slice.get("kept")): row
+                for row in rows
+                if row.slice.get("tier") == tier and "bin" not in row.slice
+            }
+            table.add_row(
+                Text(str(rows[0].rater)),
+                Text(tier or "all"),
+                str(here["selective_accuracy", kept[0]].n if ("selective_accuracy", kept[0]) in here else 0),
+                _cell_of(here.get(("ece", None))),
+                _cell_of(here.get(("overconfidence", None)), 100),
+                *(_cell_of(here.get(("selective_accuracy", share)), 100) for share in kept),
+                _cell_of(here.get(("risk_area", None))),
+            )
+    return table
+
+
+def _reliability_table(bins: Sequence[Result]) -> Table:
+    table = Table(title=Text(f"{bins[0].rater}: says, and is right, in %"), title_justify="left")
+    for heading in ("confidence", "right", "items"):
+        table.add_column(heading, justify="right")
+    for row in bins:
+        table.add_row(f"{100 * float(row.slice['confidence']):.1f}", _cell_of(row, 100), str(row.n))
+    return table
+
+
+def _votes_table(votes: Sequence[Result]) -> Table:
+    table = Table(title=Text(f"{votes[0].rater}: margins against the votes"), title_justify="left")
+    names = list(dict.fromkeys(row.metric for row in votes))
+    table.add_column("tier")
+    for name in names:
+        table.add_column(name.replace("_", "\n", 1), justify="right")
+    for tier in dict.fromkeys(row.slice.get("tier") for row in votes):
+        here = {row.metric: row for row in votes if row.slice.get("tier") == tier}
+        table.add_row(Text(tier or "all"), *(_cell_of(here.get(name)) for name in names))
+    return table
+
+
+def _cell_of(result: Result | None, times: float = 1) -> str:
+    if result is None:
+        return "–"
+    return _cell(Estimate(result.value, result.low, result.high, result.n, result.people), times)
+
+
+def _cell(estimate: Estimate, times: float = 1) -> str:
+    if estimate.value is None:
+        return "–"
+    if estimate.low is None or estimate.high is None:
+        return _number(estimate.value, times)
+    return f"{_number(estimate.value, times)} [dim]({_number(estimate.low, times)}–{_number(estimate.high, times)})[/dim]"
+
+
+def _number(value: float, times: float) -> str:
+    if times != 1:
+        return f"{times * value:.1f}"
+    return f"{value:.2f}" if abs(value) < LARGE else "> 99"

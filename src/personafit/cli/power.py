@@ -1,0 +1,54 @@
+"""`personafit power`: what a planned run could show, judged by a stored one."""
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from personafit._errors import UserError
+from personafit.cli.common import console, find_run, store_url
+from personafit.reporting import load_scores
+from personafit.reporting.planning import plan_run, plans_table
+from personafit.store import Store
+
+
+def power(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The pilot: a run's name, its folder, or `last`.")
+    ],
+    people: Annotated[
+        int | None, typer.Option(min=2, help="People of the planned run; default as in RUN.")
+    ] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="Items of each person; default as in RUN.")] = None,
+    difference: Annotated[
+        float | None, typer.Option(help="Say what it takes to show this difference, such as 0.03.")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say the smallest difference a planned run can detect, and how many people or items a difference needs.
+
+    **Examples**
+
+        personafit power last --people 100 --items 20
+
+        personafit power last --difference 0.03
+    """
+    with Store(store_url(store)) as opened:
+        found = find_run(opened, run)
+        if "raters" not in found.config:
+            raise UserError(
+                f"{found.name} only made answers so far; the same `run answers` command goes on to judge them."
+            )
+        plans = plan_run(load_scores(opened, found), people, items, difference)
+    if json:
+        body = {"run": found.name, "plans": [plan.as_dict() for plan in plans]}
+        print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        return
+    console().print(plans_table(plans))
+    for plan in plans:
+        print(plan.sentence())
+    for note in dict.fromkeys(note for plan in plans for note in plan.notes):
+        print(f"Note: {note}.")

@@ -1,0 +1,127 @@
+"""`personafit report`, `compare` and `rescore`: what stored runs say."""
+
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from personafit._errors import UserError
+from personafit.cli.common import console, find_run, load_run, out_folder, print_json, results_json, store_url
+from personafit.raters.rescore import rescore as read_again
+from personafit.reporting import explain, print_run, run_results
+from personafit.reporting.compare import compare_with_base
+from personafit.reporting.compare_ranking import rank_runs
+from personafit.reporting.html import write_report
+from personafit.store import Store
+
+StoreOption = Annotated[
+    str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+]
+
+
+def report(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Names, folders, or `last`.")],
+    store: StoreOption = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.html and results.json.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Print a run's tables and write its report again.
+
+    **Example**
+
+        personafit report last
+    """
+    if json and len(runs) > 1:
+        raise UserError("report --json takes one run: it prints one object.")
+    with Store(store_url(store)) as opened:
+        for name in runs:
+            scores = load_run(opened, name)
+            results = run_results(scores)
+            folder = out_folder(out, scores.run.name)
+            if json:
+                print_json(scores.info["name"], results)
+                continue
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / "results.json").write_bytes(results_json(scores.info["name"], results))
+                write_report(opened, scores, results, folder / "report.html")
+            except OSError as error:
+                raise UserError(
+                    f"{folder} cannot be written ({error.strerror}); choose another with --out."
+                ) from error
+            print_run(console(), scores, results)
+            for sentence in explain(results):
+                print(sentence)
+            print(f"Report: {folder / 'report.html'}")
+
+
+def compare(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN RUN...", help="Two or more runs; the first is the base.")
+    ],
+    store: StoreOption = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Compare even if the instruments differ.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say whether runs differ: paired by item, clustered by person, adjusted for how many are compared.
+
+    Three or more contestants that share items are ranked as well.
+
+    **Example**
+
+        personafit compare personafeedback-1a2b3c4d last
+    """
+    if len(runs) < 2:
+        raise UserError("compare needs two runs; `personafit report last` shows one.")
+    with Store(store_url(store)) as opened:
+        loaded = [load_run(opened, name) for name in runs]
+    comparisons = compare_with_base(loaded, anyway)
+    rankings = rank_runs(loaded)
+    if not json:
+        for comparison in comparisons:
+            print(comparison.sentence())
+        for ranking in rankings:
+            console().print(ranking.table())
+            for sentence in ranking.sentences():
+                print(sentence)
+        return
+    rows = [
+        {
+            "first": c.first.name,
+            "second": c.second.name,
+            "runs": [c.first.run, c.second.run],
+            "metric": c.metric,
+            "value": c.difference.value,
+            "low": c.difference.low,
+            "high": c.difference.high,
+            "p": c.p_value,
+            "p_holm": c.p_holm,
+            "p_permutation": c.permutation.p,
+            "p_permutation_holm": c.p_permutation_holm,
+            "distinguishable": c.distinguishable,
+            "n": c.difference.n,
+            "people": c.difference.people,
+            "note": c.difference.note,
+            "permutation_note": c.permutation.note,
+            "words": c.sentence(),
+        }
+        for c in comparisons
+    ]
+    body = {"comparisons": rows, "rankings": [ranking.as_dict() for ranking in rankings]}
+    print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+
+
+def rescore(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")],
+    store: StoreOption = None,
+) -> None:
+    """Read the stored replies of a run again with today's parser; nothing is asked and nothing is spent.
+
+    **Example**
+
+        personafit rescore last
+    """
+    with Store(store_url(store)) as opened:
+        read, changed = read_again(opened, find_run(opened, run))
+    print(f"{read:,} replies read again, {changed:,} now say something else; the earlier readings are kept.")

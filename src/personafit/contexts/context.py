@@ -1,0 +1,64 @@
+"""What someone is told about a person, and who builds it.
+
+What a maker was told is `given`; what a rater sees is `view`. Both are contexts, made by a named builder and kept as
+products, so that every answer and every judgment can show what it rested on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from personafit.people import FacetValue, Person
+from personafit.store import Item, Product
+
+
+@dataclass(frozen=True)
+class Context:
+    """A text about a person, and the plain values in it."""
+
+    name: str
+    text: str
+    values: tuple[str, ...]
+    about: str | None
+    facets: Mapping[str, FacetValue] = field(default_factory=dict)
+    """What is told, by path, where it has paths."""
+
+    @property
+    def called(self) -> str | None:
+        """The person's name, where the context tells it."""
+        return str(self.facets["Name"]) if "Name" in self.facets else None
+
+    @cached_property
+    def product(self) -> Product:
+        """The context as it is stored."""
+        return Product(kind="context", text=self.text, maker=self.name, about=self.about)
+
+    @property
+    def id(self) -> str:
+        """The id of the stored context."""
+        return self.product.id
+
+
+class People(dict[str, Person]):
+    """The people of a data set by id, and by language in a fixed order."""
+
+    def __init__(self, people: Mapping[str, Person]) -> None:
+        super().__init__(people)
+        self._by_language: dict[str, list[str]] = {}
+        for person in sorted(people):
+            self._by_language.setdefault(people[person].language, []).append(person)
+
+    def of_language(self, language: str) -> list[str]:
+        """Ids of everyone who is written about in that language, sorted."""
+        return self._by_language.get(language, [])
+
+
+class ContextBuilder(Protocol):
+    """Builds one kind of context."""
+
+    name: str
+    """As on the command line, such as `wrong:profile`."""
+
+    def build(self, person: Person, item: Item) -> Context:
+        """What is told about the person when the item is at hand."""

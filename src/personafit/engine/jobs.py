@@ -1,0 +1,64 @@
+"""What the engine runs: keyed jobs, in lanes.
+
+A job is a promise of one outcome under a key. A lane is a stream of jobs that go to one endpoint in a fixed order;
+lanes run side by side, so a slow endpoint never holds up a fast one.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+from personafit.store import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One keyed piece of work."""
+
+    key: str
+    work: Callable[[int], Awaitable[Outcome]]
+    """Does the work for a generation (0, or more when a final status is retried on purpose)."""
+    failure: Callable[[str, int], Outcome]
+    """The outcome to keep when the work failed for good: from the error's sentence and the number of attempts."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """A stream of jobs for one endpoint."""
+
+    name: str
+    endpoint: str
+    jobs: Iterable[Job]
+    total: int
+    max_concurrency: int = 1
+    free: bool = False
+    """Whether its jobs cost nothing, so that no budget ends it."""
+
+
+@dataclass(slots=True)
+class LaneReport:
+    """How a lane went."""
+
+    name: str
+    total: int
+    reused: int = 0
+    finished: int = 0
+    failed: int = 0
+    stopped: str | None = None
+    """The sentence that says why the lane ended early, if it did."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """How all lanes went, and what was spent in this run."""
+
+    lanes: list[LaneReport] = field(default_factory=list)
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    interrupted: bool = False
+    last_failure: str | None = None
+
+    @property
+    def failed(self) -> int:
+        """Jobs that failed for good in this run."""
+        return sum(lane.failed for lane in self.lanes)

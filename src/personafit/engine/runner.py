@@ -1,0 +1,298 @@
+"""Running lanes of keyed jobs: what is done is skipped, what fails is tried again, what is finished is stored.
+
+A job counts as done only when its outcome is committed. Interrupt the runner at any moment, even with kill -9, and the
+same lanes run again do exactly the missing jobs.
+"""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from personafit.engine.garbage import rare_collections
+from personafit.engine.jobs import Job, Lane, LaneReport, Summary
+from personafit.engine.limits import AdaptiveLimit
+from personafit.engine.progress import ProgressView
+from personafit.engine.retries import RetryPolicy
+from personafit.models import ModelError, Transient, Unusable
+from personafit.store import Ask, JobState, Outcome, Status, Store
+
+PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
+WRITE_ROWS = 2000
+WRITE_SECONDS = 0.25
+YIELD_EVERY = 64  # inline jobs between two looks at the event loop
+
+
+class Runner:
+    """Runs the lanes of one run against one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        run: int,
+        progress: ProgressView,
+        retry: frozenset[Status] = frozenset(),
+        budget: float | None = None,
+        policy: RetryPolicy | None = None,
+    ) -> None:
+        self._store = store
+        self._run = run
+        self._progress = progress
+        self._retry = retry
+        self._budget = budget
+        self._policy = policy or RetryPolicy()
+        self._summary = Summary()
+        self._limits: dict[str, AdaptiveLimit] = {}
+        self._outcomes: asyncio.Queue[tuple[LaneReport, Outcome] | None] = asyncio.Queue(
+            maxsize=4 * WRITE_ROWS
+        )
+        self._in_flight = 0
+        self._paid = 0
+
+    async def run(self, lanes: Sequence[Lane]) -> Summary:
+        """Run all lanes to their end, to a stop, or to an interruption; everything finished is stored."""
+        for lane in lanes:
+            limit = self._limits.setdefault(lane.endpoint, AdaptiveLimit(lane.max_concurrency))
+            limit.maximum = max(limit.maximum, lane.max_concurrency)
+            self._progress.begin(lane.name, lane.total)
+        writer = asyncio.create_task(self._write_outcomes())
+        feeders = [asyncio.create_task(self._feed(lane)) for lane in lanes]
+        everything = asyncio.gather(*feeders)
+        with rare_collections(), _stop_on_signals(everything) as signals:
+            try:
+                await _first_failure_of(everything, writer)
+            except asyncio.CancelledError:
+                if not signals:
+                    raise
+                self._summary.interrupted = True
+            finally:
+                for feeder in feeders:
+                    feeder.cancel()
+                await asyncio.gather(*feeders, return_exceptions=True)
+                if not writer.done():
+                    await self._outcomes.put(None)
+                await writer
+        return self._summary
+
+    async def _feed(self, lane: Lane) -> None:
+        report = LaneReport(lane.name, lane.total)
+        self._summary.lanes.append(report)
+        run = _LaneRun(lane, report, self._limits[lane.endpoint], set())
+        try:
+            iterator = iter(lane.jobs)
+            upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
+            try:
+                while (planned := await upcoming)[0]:
+                    # The next chunk is looked up while this one is worked on, so that no endpoint runs dry.
+                    upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
+                    if not await self._start_all(run, *planned):
+                        if run.over_budget:  # what is under way is paid for: let it come in
+                            await _finish(run)
+                        return
+            finally:
+                await asyncio.gather(upcoming, return_exceptions=True)
+            await _finish(run)
+        finally:
+            for task in run.tasks:
+                task.cancel()
+            await asyncio.gather(*run.tasks, return_exceptions=True)
+
+    def _plan(self, jobs: Iterator[Job]) -> tuple[list[Job], dict[str, JobState]]:
+        chunk = list(islice(jobs, PLAN_CHUNK))
+        return chunk, self._store.plan_jobs(self._run, [job.key for job in chunk]) if chunk else {}
+
+    async def _start_all(self, run: "_LaneRun", jobs: list[Job], states: dict[str, JobState]) -> bool:
+        """Start the jobs of a chunk that are not done; False when the lane has come to a stop."""
+        reused = 0
+        for number, job in enumerate(jobs):
+            state = states.get(job.key)
+            if state is not None and state.status not in self._retry:
+                reused += 1
+                continue
+            if run.crash is not None:
+                raise run.crash
+            if run.report.stopped or self._over_budget(run):
+                break
+            await self._start(run, job, 0 if state is None else state.generation + 1)
+            if number % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        run.report.reused += reused
+        self._progress.advance(run.lane.name, reused)
+        return run.report.stopped is None
+
+    async def _start(self, run: "_LaneRun", job: Job, generation: int) -> None:
+        await run.limit.acquire()
+        self._in_flight += 1
+        if run.lane.max_concurrency == 1:
+            await self._do(run, job, generation)
+            return
+        task = asyncio.create_task(self._do(run, job, generation))
+        run.tasks.add(task)
+        task.add_done_callback(run.done)
+
+    async def _do(self, run: "_LaneRun", job: Job, generation: int) -> None:
+        started, attempt = time.monotonic(), 0
+        try:
+            while True:
+                attempt += 1
+                try:
+                    outcome = await job.work(generation)
+                except Transient as error:
+                    pause = self._policy.pause(attempt, time.monotonic() - started, error.retry_after)
+                    if error.overloaded:
+                        # A pause that is too long for one job is too long for all: nobody waits for it.
+                        run.limit.overloaded(error.retry_after if pause is not None else None)
+                    if pause is None:
+                        await self._give_up(run, job, str(error), attempt)
+                        return
+                    await asyncio.sleep(pause)
+                except Unusable as error:
+                    run.report.stopped = run.report.stopped or str(error)
+                    return
+                except ModelError as error:
+                    await self._give_up(run, job, str(error), attempt)
+                    return
+                else:
+                    run.limit.succeeded()
+                    run.failures_in_a_row = 0
+                    outcome.ask.attempts += attempt - 1
+                    self._count(outcome.ask)
+                    await self._outcomes.put((run.report, outcome))
+                    return
+        finally:
+            self._in_flight -= 1
+            run.limit.release()
+
+    async def _give_up(self, run: "_LaneRun", job: Job, message: str, attempts: int) -> None:
+        run.report.failed += 1
+        run.failures_in_a_row += 1
+        self._summary.last_failure = message
+        if run.failures_in_a_row >= self._policy.stop_after and not run.report.stopped:
+            run.report.stopped = (
+                f"{run.failures_in_a_row} asks in a row failed, the last because {message.rstrip('.')}; "
+                "what is judged is kept and the same command goes on from there."
+            )
+        await self._outcomes.put((run.report, job.failure(message, attempts)))
+
+    def _count(self, ask: Ask) -> None:
+        """Add up what was spent at once, not when it is stored: the budget has to know."""
+        self._paid += ask.cost > 0  # free asks say nothing about what the others cost
+        self._summary.tokens_in += ask.tokens_in
+        self._summary.tokens_out += ask.tokens_out
+        self._summary.cost += ask.cost
+
+    def _over_budget(self, run: "_LaneRun") -> bool:
+        if self._budget is None or run.lane.free:
+            return False
+        mean = self._summary.cost / self._paid if self._paid else 0.0
+        if self._budget > 0 and self._summary.cost + mean * (self._in_flight + 1) <= self._budget:
+            return False
+        run.over_budget = True
+        run.report.stopped = (
+            f"The budget of {self._budget:g} USD is used up ({self._summary.cost:.4f} spent); "
+            "what is judged is kept and the same command with a larger --budget goes on from there."
+        )
+        return True
+
+    async def _write_outcomes(self) -> None:
+        """Commit outcomes in batches; only then do they count as progress."""
+        while True:
+            first = await self._outcomes.get()
+            if first is None:
+                return
+            batch = [first]
+            deadline = time.monotonic() + WRITE_SECONDS
+            last = False
+            while len(batch) < WRITE_ROWS and (left := deadline - time.monotonic()) > 0:
+                try:
+                    entry = self._outcomes.get_nowait()
+                except asyncio.QueueEmpty:
+                    if self._in_flight == 0 and self._outcomes.empty():
+                        left = min(left, 0.01)
+                    try:
+                        entry = await asyncio.wait_for(self._outcomes.get(), left)
+                    except TimeoutError:
+                        break
+                if entry is None:
+                    last = True
+                    break
+                batch.append(entry)
+            await asyncio.to_thread(self._store.write, [outcome for _, outcome in batch])
+            self._note(batch)
+            if last:
+                return
+
+    def _note(self, batch: list[tuple[LaneReport, Outcome]]) -> None:
+        counts: dict[str, int] = {}
+        for report, outcome in batch:
+            report.finished += outcome.ask.status != Status.FAILED
+            counts[report.name] = counts.get(report.name, 0) + 1
+        spent = f"{self._summary.cost:.2f} USD" if self._summary.cost else ""
+        for name, count in counts.items():
+            self._progress.advance(name, count, spent)
+
+
+@dataclass(slots=True, eq=False)
+class _LaneRun:
+    lane: Lane
+    report: LaneReport
+    limit: AdaptiveLimit
+    tasks: set["asyncio.Task[None]"]
+    failures_in_a_row: int = 0
+    over_budget: bool = False
+    crash: BaseException | None = None
+    """What a job raised that no job may raise: a bug, which must end the run and not be lost with its task."""
+
+    def done(self, task: "asyncio.Task[None]") -> None:
+        """A task has ended."""
+        self.tasks.discard(task)
+        if not task.cancelled():
+            self.crash = self.crash or task.exception()
+
+
+async def _finish(run: _LaneRun) -> None:
+    """Wait for everything a lane has under way."""
+    while run.tasks:
+        await asyncio.wait(run.tasks)
+        await asyncio.sleep(0)  # done-callbacks run before the next look
+    if run.crash is not None:
+        raise run.crash
+
+
+async def _first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio.Task[None]") -> None:
+    """Wait for the work, but not past the end of the writer: when storing fails, working on would lose answers."""
+    waiting: list[asyncio.Future[Any]] = [work, writer]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    if writer.done() and not work.done():
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+        writer.result()
+    await work
+
+
+@contextlib.contextmanager
+def _stop_on_signals(work: "asyncio.Future[list[None]]") -> Iterator[list[int]]:
+    """Let the first Ctrl-C (or SIGTERM) end the work in good order; a second one ends the program as usual."""
+    received: list[int] = []
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        received.append(number)
+        loop.remove_signal_handler(number)
+        work.cancel()
+
+    handled = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):  # not on the main thread
+            loop.add_signal_handler(number, stop, number)
+            handled.append(number)
+    try:
+        yield received
+    finally:
+        for number in handled:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,58 @@
+"""Whatever answers: an embedded model, an endpoint, a function, a recording. Add a kind with one line below."""
+
+from collections.abc import Callable
+
+from personafit._errors import UserError
+from personafit.models.chat import (
+    ChatReply,
+    ChatRequest,
+    Message,
+    Model,
+    ModelError,
+    Transient,
+    Unanswerable,
+    Unusable,
+    one_line,
+)
+from personafit.models.embedded import EmbeddedModel
+from personafit.models.functions import FunctionModel, call, code_hash, load_object
+from personafit.models.openai import OpenAIModel
+from personafit.models.replay import ReplayModel
+from personafit.models.spec import Spec, parse_spec
+
+MODELS: dict[str, Callable[[Spec], Model]] = {
+    "embedded": EmbeddedModel,
+    "openai": OpenAIModel,
+    "python": FunctionModel,
+    "replay": ReplayModel,
+}
+
+
+def make_model(spec: str | Spec) -> Model:
+    """The model a spec names."""
+    spec = parse_spec(spec) if isinstance(spec, str) else spec
+    if spec.kind not in MODELS:
+        raise UserError(
+            f"'{spec.text}' names no model; kinds are {', '.join(MODELS)}, as in openai:MODEL@URL."
+        )
+    return MODELS[spec.kind](spec)
+
+
+__all__ = [
+    "MODELS",
+    "ChatReply",
+    "ChatRequest",
+    "Message",
+    "Model",
+    "ModelError",
+    "Spec",
+    "Transient",
+    "Unanswerable",
+    "Unusable",
+    "call",
+    "code_hash",
+    "load_object",
+    "make_model",
+    "one_line",
+    "parse_spec",
+]

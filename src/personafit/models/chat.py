@@ -1,0 +1,96 @@
+"""What every model looks like from outside: messages in, a reply with its letter scores and costs out.
+
+Failures come in three sorts, and the engine treats each its own way: `Transient` is tried again, `Unanswerable`
+belongs to this one request, `Unusable` means that no request to this model can succeed.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Message = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """One call: the messages, and the option letters whose scores are wanted, if any."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int = 512
+    temperature: float = 0.0
+    letters: tuple[str, ...] = ()
+    seed: int | None = None
+    key: str = ""  # names the request for replay and for callables that want to know
+
+
+@dataclass(slots=True)
+class ChatReply:
+    """What came back."""
+
+    text: str
+    reasoning: str | None = None
+    letter_scores: dict[str, float] | None = (
+        None  # log-probabilities of the option letters, where the model tells
+    )
+    refused: bool = False
+    cut: bool = False  # the token limit ended it
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_reasoning: int = 0
+    cost: float = 0.0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Model(Protocol):
+    """Whatever answers."""
+
+    @property
+    def name(self) -> str:
+        """How reports call it."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Everything about it that can change an answer; part of every fingerprint."""
+
+    @property
+    def endpoint(self) -> str:
+        """Calls to one endpoint share a limit on how many run at once."""
+
+    @property
+    def max_concurrency(self) -> int:
+        """The most calls it may get at once."""
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """USD per million tokens in and out; None when unknown."""
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer one request."""
+
+    async def close(self) -> None:
+        """Release connections, threads and memory."""
+
+
+class ModelError(Exception):
+    """A call that brought no reply; the message is one sentence."""
+
+
+class Transient(ModelError):
+    """Worth another try: the endpoint is busy, slow or briefly down."""
+
+    def __init__(self, message: str, retry_after: float | None = None, overloaded: bool = False) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.overloaded = overloaded
+
+
+class Unanswerable(ModelError):
+    """This request will not be answered, others may be."""
+
+
+class Unusable(ModelError):
+    """No request will be answered: wrong key, wrong address, no such model."""
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, short enough for a sentence and without a full stop."""
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__

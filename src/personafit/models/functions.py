@@ -1,0 +1,95 @@
+"""`python:MODULE:OBJECT`: a callable of the user's own as a model; and the import that raters share."""
+
+import asyncio
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, one_line
+from personafit.models.spec import Spec
+
+
+def load_object(spec: Spec) -> Any:
+    """Import what `python:MODULE:OBJECT` names; the working folder counts as a place for modules."""
+    module_name, _, attribute = spec.name.partition(":")
+    if not module_name or not attribute:
+        raise UserError(f"{spec.text}: write python:MODULE:OBJECT, such as python:my_system:answer.")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    found = _import(spec, module_name)
+    try:
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        raise UserError(f"{spec.text}: {module_name} has no '{attribute}'.") from error
+    return found
+
+
+def _import(spec: Spec, module_name: str) -> Any:
+    try:
+        return importlib.import_module(module_name)
+    except ImportError as error:
+        raise UserError(f"{spec.text}: cannot import {module_name} ({one_line(error)}).") from error
+    except (Exception, SystemExit) as error:  # whatever a module of the user's may do while it is imported
+        raise UserError(
+            f"{spec.text}: cannot import {module_name} ({type(error).__name__}: {one_line(error)})."
+        ) from error
+
+
+def code_hash(function: Any) -> str:
+    """A hash of the code behind a callable, so that an edited one is a different instrument."""
+    target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
+    try:
+        source = inspect.getsource(inspect.getmodule(target) or target)
+    except (OSError, TypeError):
+        source = repr(target)
+    return hash_text(source)[:16]
+
+
+async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call a function that may be plain or async; a plain one gets a thread, so that it may block."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        return await function(*arguments, **named)
+    result = await asyncio.to_thread(function, *arguments, **named)
+    return await result if inspect.isawaitable(result) else result
+
+
+class FunctionModel:
+    """A function from a list of messages to a text (or to a ChatReply)."""
+
+    price = (0.0, 0.0)
+
+    def __init__(self, spec: Spec) -> None:
+        spec.allow(("concurrency",))
+        self.name = spec.text
+        self.endpoint = spec.text
+        self.max_concurrency = int(spec.number("concurrency", 8, least=1))
+        self._function = load_object(spec)
+        if not callable(self._function):
+            raise UserError(
+                f"{spec.text}: {spec.name} is not callable; it must take messages and return a text."
+            )
+        self.settings: dict[str, Any] = {
+            "kind": "python",
+            "object": spec.name,
+            "code": code_hash(self._function),
+        }
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Call the function with the messages."""
+        try:
+            result = await call(self._function, [dict(message) for message in request.messages])
+        except Exception as error:
+            raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
+        if isinstance(result, ChatReply):
+            return result
+        if not isinstance(result, str):
+            raise Unanswerable(f"{self.name} returned {type(result).__name__}; it must return a text.")
+        return ChatReply(text=result)
+
+    async def close(self) -> None:
+        """Nothing to release."""

@@ -1,0 +1,267 @@
+"""Any OpenAI-compatible endpoint, over aiohttp.
+
+Servers differ in what they accept. A parameter that a server rejects by name is left out from then on. Reasoning, whether in its own field or between <think> tags, is kept apart.
+"""
+
+import asyncio
+import json
+import math
+import os
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+import orjson
+
+from personafit._errors import UserError
+from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
+from personafit.models.spec import Spec
+
+DEFAULT_URL = "https://api.openai.com/v1"
+OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
+TOP_LOGPROBS = 20
+LIMITS = ("max_tokens", "max_completion_tokens")
+# Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
+_THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
+_DROPPABLE = ("top_logprobs", "logprobs", "temperature", "seed", "reasoning_effort")
+
+
+class OpenAIModel:
+    """A chat model behind an HTTP endpoint."""
+
+    def __init__(self, spec: Spec) -> None:
+        spec.allow(OPTIONS)
+        if not spec.name:
+            raise UserError(
+                f"{spec.text}: name a model, such as openai:gpt-4.1-mini or openai:MODEL@http://HOST/v1."
+            )
+        self.name = spec.text
+        self.model = spec.name
+        self.url = spec.url or os.environ.get("OPENAI_BASE_URL", DEFAULT_URL).rstrip("/")
+        if spec.url == "" or not self.url.startswith(("http://", "https://")):
+            raise UserError(f"{spec.text}: the address must start with http:// or https://.")
+        self.endpoint = self.url
+        self.max_concurrency = int(spec.number("concurrency", 200, least=1))
+        self.timeout = spec.number("timeout", 120, least=0.001)
+        self.effort = spec.options.get("effort")
+        self.price = _price(spec)
+        self._temperature = spec.number("temperature", 0) if "temperature" in spec.options else None
+        self.settings: dict[str, Any] = {
+            "kind": "openai",
+            "url": self.url,  # the same name may be another model on another server
+            "model": self.model,
+            "effort": self.effort,
+            "temperature": spec.options.get("temperature"),
+        }
+        self._key_env = spec.options.get("key_env", "OPENAI_API_KEY")
+        key = os.environ.get(self._key_env, "").strip()
+        self._headers = {"Content-Type": "application/json"} | (
+            {"Authorization": f"Bearer {key}"} if key else {}
+        )
+        self._dropped: set[str] = set()
+        self._limit_name = LIMITS[0] if self.effort is None else LIMITS[1]
+        self._refused_limits: set[str] = set()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Send one request; rejected parameters are dropped and the request sent again at once."""
+        for _ in range(len(_DROPPABLE) + len(LIMITS)):
+            body = self._body(request)
+            status, payload, retry_after = await self._post(body)
+            if status == 200:
+                return self._read(payload, request.letters)
+            message = _error_text(payload)
+            if status == 400 and self._adapt(message, body):
+                continue
+            self._raise(status, message, retry_after)
+        raise Unusable(f"{self.url} rejects every form of the request for model {self.model}.")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    def _body(self, request: ChatRequest) -> dict[str, Any]:
+        temperature = request.temperature if self._temperature is None else self._temperature
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": list(request.messages),
+            self._limit_name: request.max_tokens,
+            "temperature": temperature,
+        }
+        if request.letters and self.effort is None:
+            body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        if request.seed is not None:
+            body["seed"] = request.seed
+        if self.effort is not None:
+            body["reasoning_effort"] = self.effort
+        for name in self._dropped:
+            body.pop(name, None)
+        return body
+
+    async def _post(self, body: dict[str, Any]) -> tuple[int, Any, float | None]:
+        if self._session is None:
+            # The engine decides how many calls run at once; the pool must not be a second, hidden limit.
+            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300)
+            self._session = aiohttp.ClientSession(
+                connector=connector, timeout=aiohttp.ClientTimeout(total=self.timeout), headers=self._headers
+            )
+        try:
+            async with self._session.post(
+                f"{self.url}/chat/completions", data=orjson.dumps(body)
+            ) as response:
+                data = await response.read()
+                return response.status, _decode(data), _retry_after(response.headers.get("Retry-After"))
+        except TimeoutError:
+            raise Transient(f"{self.url} did not answer within {self.timeout:g} s.") from None
+        except ValueError:  # InvalidURL is one, and so is a header that no server would take
+            raise Unusable(f"{self.url} is not a usable address, or the key is not a usable one.") from None
+        except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
+            raise Transient(f"{self.url} broke off: {one_line(error)}.") from error
+
+    def _adapt(self, message: str, body: dict[str, Any]) -> bool:
+        """Leave out what the message names; True if the body that was rejected had it, whoever noticed first."""
+        lowered = message.lower()
+        for name, other in (LIMITS, LIMITS[::-1]):
+            if name in body and name in lowered and other not in self._refused_limits:
+                self._refused_limits.add(name)
+                self._limit_name = other
+                return True
+        for name in _DROPPABLE:
+            if name in lowered and name in body:
+                self._dropped |= {"logprobs", "top_logprobs"} if "logprobs" in name else {name}
+                return True
+        return False
+
+    def _raise(self, status: int, message: str, retry_after: float | None) -> None:
+        said = f" ({message})" if message else ""
+        if status in (401, 403):
+            raise Unusable(
+                f"{self.url} refuses the key (HTTP {status}){said}; set {self._key_env} and run again."
+            )
+        if status == 404:
+            raise Unusable(
+                f"{self.url} knows no model '{self.model}' or no chat completions (HTTP 404){said}; check name and URL."
+            )
+        if status == 429:
+            raise Transient(f"{self.url} is overloaded (HTTP 429){said}.", retry_after, overloaded=True)
+        if status in (408, 409, 425) or status >= 500:
+            raise Transient(
+                f"{self.url} failed (HTTP {status}){said}.", retry_after, overloaded=status == 503
+            )
+        raise Unanswerable(f"{self.url} rejected the request (HTTP {status}){said}.")
+
+    def _read(self, payload: Any, letters: tuple[str, ...]) -> ChatReply:
+        try:
+            choice = payload["choices"][0]
+            message = choice["message"]
+            content = message.get("content")
+        except (TypeError, KeyError, IndexError, AttributeError):
+            raise Transient(f"{self.url} answered something that is not a chat completion.") from None
+        text = content if isinstance(content, str) else ""
+        reasoning = message.get("reasoning_content") or message.get("reasoning")
+        if match := _THINK.match(text):
+            reasoning = reasoning or (match[1] or match[2] or "").strip()
+            text = text[match.end() :]
+        usage = _object(payload.get("usage"))
+        reply = ChatReply(
+            text=text,
+            reasoning=reasoning if isinstance(reasoning, str) and reasoning else None,
+            refused=choice.get("finish_reason") == "content_filter" or bool(message.get("refusal")),
+            cut=choice.get("finish_reason") == "length",
+            tokens_in=_count(usage, "prompt_tokens"),
+            tokens_out=_count(usage, "completion_tokens"),
+            tokens_reasoning=_count(_object(usage.get("completion_tokens_details")), "reasoning_tokens"),
+        )
+        if reply.reasoning and not reply.tokens_reasoning:
+            reply.tokens_reasoning = max(
+                0, reply.tokens_out - len(text) // 4
+            )  # not reported: all but the answer
+        if letters and not reply.reasoning:
+            reply.letter_scores = letter_scores(choice.get("logprobs"), letters)
+        if self.price:
+            reply.cost = (reply.tokens_in * self.price[0] + reply.tokens_out * self.price[1]) / 1e6
+        return reply
+
+
+def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] | None:
+    """The log-probability of each letter at the first token that carries text, or None if no letter is there.
+
+    A letter outside the listed alternatives is at most as likely as the last of them, and gets that bound.
+    """
+    try:
+        for token in logprobs["content"]:
+            alternatives: dict[str, float] = {}
+            for entry in [*token["top_logprobs"], token]:
+                letter = entry["token"].strip()
+                if letter in letters:
+                    alternatives[letter] = max(entry["logprob"], alternatives.get(letter, -1e9))
+            if alternatives:
+                floor = min(entry["logprob"] for entry in [*token["top_logprobs"], token])
+                scores = {letter: float(alternatives.get(letter, floor)) for letter in letters}
+                return scores if all(map(math.isfinite, scores.values())) else None
+            if token["token"].strip():
+                return None
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return None
+    return None
+
+
+def _price(spec: Spec) -> tuple[float, float] | None:
+    if "price" not in spec.options:
+        return None
+    try:
+        low, _, high = spec.options["price"].partition("/")
+        price = float(low), float(high or low)
+        if all(math.isfinite(part) and part >= 0 for part in price):
+            return price
+    except ValueError:
+        pass
+    raise UserError(f"{spec.text}: price is IN/OUT in USD per million tokens, such as price=0.4/1.6.")
+
+
+def _decode(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        text = data.decode("utf-8", "replace")
+    try:
+        # Half an emoji, cut off at the token limit, is JSON to the standard library only.
+        whole = json.dumps(json.loads(text), ensure_ascii=False)
+        return json.loads(whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    except (ValueError, RecursionError):
+        return text[:200]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) and value > 0 else 0
+
+
+def _error_text(payload: Any) -> str:
+    if isinstance(payload, dict):
+        error = payload.get("error", payload.get("detail", payload.get("message")))
+        payload = error.get("message") if isinstance(error, dict) else error
+    text = re.sub(r"<[^>]*>", " ", str(payload or ""))
+    return " ".join(text.split())[:200]
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds from the header's two forms, a number or a date; None when it is absent or neither."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -1,0 +1,77 @@
+"""`replay:FILE`: replies recorded earlier, by request key; nothing is called and nothing is spent.
+
+Each line has `key` (as exports write it: item, view, order and sample) and `reply`, and may have `reasoning`,
+`letter_scores` and token counts. A request that was never recorded is unanswerable, not guessed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personafit._errors import UserError, located
+from personafit._hashing import hash_text
+from personafit.models.chat import ChatReply, ChatRequest, Unanswerable
+from personafit.models.spec import Spec
+
+
+class ReplayModel:
+    """A model that answers from a file."""
+
+    price = (0.0, 0.0)
+    max_concurrency = 64
+
+    def __init__(self, spec: Spec) -> None:
+        spec.allow(())
+        path = Path(spec.name).expanduser()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{spec.text}: cannot read {path} ({error.strerror}).") from error
+        self.name = self.endpoint = spec.text
+        self.settings: dict[str, Any] = {"kind": "replay", "content": hash_text(data)}
+        self._replies: dict[str, dict[str, Any]] = {}
+        for number, line in enumerate(data.splitlines(), 1):
+            if line.strip():
+                row = _row(line, path, number)
+                self._replies[row["key"]] = row
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Look the reply up."""
+        row = self._replies.get(request.key)
+        if row is None:
+            raise Unanswerable(f"{self.name} holds no reply for {request.key}.")
+        return ChatReply(
+            text=row["reply"],
+            reasoning=row.get("reasoning"),
+            letter_scores=row.get("letter_scores"),
+            tokens_in=row.get("tokens_in", 0),
+            tokens_out=row.get("tokens_out", 0),
+            tokens_reasoning=row.get("tokens_reasoning", 0),
+        )
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{located(path, number)} is not JSON ({error}).") from error
+    for field in ("key", "reply"):
+        if not isinstance(row, dict) or not isinstance(row.get(field), str):
+            raise UserError(
+                f"{located(path, number, field)} must be a text; each line is one recorded reply."
+            )
+    for field in ("tokens_in", "tokens_out", "tokens_reasoning"):
+        if type(row.get(field, 0)) is not int:
+            raise UserError(f"{located(path, number, field)} must be a whole number.")
+    if not isinstance(row.get("reasoning"), str | None):
+        raise UserError(f"{located(path, number, 'reasoning')} must be a text.")
+    scores = row.get("letter_scores")
+    if scores is not None and not (
+        isinstance(scores, dict) and all(type(score) in (int, float) for score in scores.values())
+    ):
+        raise UserError(f"{located(path, number, 'letter_scores')} must map letters to numbers.")
+    return dict(row)

@@ -1,0 +1,61 @@
+"""Specs: how a model or rater is named on the command line, such as `openai:gpt-4.1@http://host/v1,effort=low`.
+
+The grammar is `KIND[:NAME][@URL][,OPTION=VALUE]...`; which options exist is the business of each kind.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from personafit._errors import UserError
+
+_OPTION = re.compile(r",([a-z_]+)=([^,]*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed spec."""
+
+    text: str
+    kind: str
+    name: str = ""
+    url: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+    def allow(self, options: Iterable[str]) -> None:
+        """Complain about an option this kind does not know."""
+        known = sorted(options)
+        for option in self.options:
+            if option not in known:
+                listed = ", ".join(known) if known else "none"
+                raise UserError(f"{self.text}: unknown option '{option}'; {self.kind} knows {listed}.")
+
+    def number(self, option: str, default: float, least: float = 0.0) -> float:
+        """An option as a finite number, at least so large."""
+        given = self.options.get(option)
+        if given is None:
+            return default
+        try:
+            value = float(given)
+        except ValueError:
+            value = math.nan
+        if not (math.isfinite(value) and value >= least):
+            raise UserError(f"{self.text}: {option} must be a number of at least {least:g}, not '{given}'.")
+        return value
+
+
+def parse_spec(text: str) -> Spec:
+    """Take a spec apart; a kind nobody knows is found by whoever looks it up."""
+    rest, options = text.strip(), {}
+    while match := _OPTION.search(rest):
+        options[match[1]] = match[2]
+        rest = rest[: match.start()]
+    kind, _, name = rest.partition(":")
+    url = None
+    if "@" in name and kind in ("openai", "reward"):
+        name, _, url = name.partition("@")
+        url = url.rstrip("/")
+    if not kind:
+        raise UserError(f"'{text}' is not a spec; write KIND:NAME, such as rule:length or openai:MODEL@URL.")
+    return Spec(text=text, kind=kind, name=name, url=url, options=options)

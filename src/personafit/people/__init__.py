@@ -1,0 +1,18 @@
+"""Who the answer is for: the person, what is known of them, and how that is put into words."""
+
+from personafit.people.person import Attribute, Conversation, FacetValue, Memory, Person, Turn, flatten
+from personafit.people.render import RENDERING, facet_values, render_person, select_facets
+
+__all__ = [
+    "RENDERING",
+    "Attribute",
+    "Conversation",
+    "FacetValue",
+    "Memory",
+    "Person",
+    "Turn",
+    "facet_values",
+    "flatten",
+    "render_person",
+    "select_facets",
+]

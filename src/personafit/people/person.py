@@ -1,0 +1,103 @@
+"""The person and what belongs to them: facets, memories, attributes, conversations.
+
+A person's id is stable; a changed profile is a new version of the same person, told apart by `version`.
+Statistics cluster on the id.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from personafit._hashing import content_hash
+
+FacetValue = str | int | float | bool | list[str]
+
+
+class Record(BaseModel):
+    """Base of all people's records: unknown fields are an error, so that typos in files are found."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Memory(Record):
+    """One remembered thing about a person, as an assistant's memory would hold it."""
+
+    id: str = Field(description="Unique within the person.")
+    text: str = Field(min_length=1, description="What is remembered, in plain words.")
+    time: str | None = Field(None, description="When it was said or seen, ISO 8601.")
+    source: str | None = Field(None, description="Where it comes from: a conversation id, a note, an import.")
+
+
+class Attribute(Record):
+    """One statement about a person, such as an extractor finds in a conversation."""
+
+    id: str = Field(description="Unique within the person.")
+    text: str = Field(min_length=1, description="The statement itself.")
+    evidence: list[str] = Field(
+        default_factory=list, description="Ids of conversations or memories that support it."
+    )
+
+
+class Turn(Record):
+    """One message of a conversation."""
+
+    role: str = Field(
+        pattern="^(user|assistant|system)$", description="Who speaks: user, assistant or system."
+    )
+    text: str = Field(description="What is said.")
+
+
+class Conversation(Record):
+    """One past conversation of a person with an assistant."""
+
+    id: str = Field(description="Unique within the benchmark.")
+    person: str = Field(description="Id of the person whose conversation it is.")
+    turns: list[Turn] = Field(description="The messages in the order they were sent.")
+
+
+class Person(Record):
+    """Who the answer is for."""
+
+    id: str = Field(min_length=1, description="Stable over all versions of the profile.")
+    language: str = Field(description="Language the person is written about in, such as 'en' or 'zh'.")
+    facets: dict[str, FacetValue] = Field(
+        default_factory=dict,
+        description="What is known, as path to value: 'Demographics.Age' to 34. The order of the file is kept.",
+    )
+    memories: list[Memory] = Field(
+        default_factory=list, description="What an assistant would have remembered."
+    )
+    attributes: list[Attribute] = Field(
+        default_factory=list, description="Statements extracted about the person."
+    )
+    summaries: dict[str, str] = Field(
+        default_factory=dict, description="Summaries of past interactions, by topic or domain."
+    )
+
+    @property
+    def version(self) -> str:
+        """Hash of everything known about the person; it changes when the profile does."""
+        return content_hash(self.model_dump(mode="json"))
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, FacetValue]:
+    """Turn a nested profile into facets, keeping the order: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
+
+    Lists of plain values stay lists of texts; lists of objects are numbered; nulls and empty texts are left out.
+    """
+    facets: dict[str, FacetValue] = {}
+    for key, value in tree.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            facets.update(flatten(value, f"{path}."))
+        elif isinstance(value, list) and any(isinstance(element, Mapping | list) for element in value):
+            facets.update(
+                flatten({str(number): element for number, element in enumerate(value, 1)}, f"{path}.")
+            )
+        elif isinstance(value, list):
+            if texts := [str(element) for element in value if element is not None and element != ""]:
+                facets[path] = texts
+        elif value is not None and value != "":
+            facets[path] = value if isinstance(value, str | int | float | bool) else str(value)
+    return facets

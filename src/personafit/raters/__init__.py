@@ -1,0 +1,60 @@
+"""Who answers: prompted models, rules, functions. A new kind is one file and one line in `RATERS` (or an entry point)."""
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+
+from personafit._errors import UserError
+from personafit.items import FIT
+from personafit.models import Spec, make_model, parse_spec
+from personafit.raters.aspects import aspect_rater
+from personafit.raters.fitted.rater import FittedRater
+from personafit.raters.function import FunctionRater
+from personafit.raters.judging import Judging, judging_lanes, select_items
+from personafit.raters.llm import LLMRater, replay_key
+from personafit.raters.rater import Part, Rater, Verdict, choice_of, rater_record
+from personafit.raters.rule import RULES, RuleRater
+
+
+def _llm(spec: Spec) -> Rater:
+    return LLMRater(make_model(spec), FIT.fingerprint)
+
+
+RATERS: dict[str, Callable[[Spec], Rater]] = {
+    "embedded": _llm,
+    "openai": _llm,
+    "replay": _llm,
+    "rule": RuleRater,
+    "fitted": FittedRater,
+    "python": FunctionRater,
+    "aspects": aspect_rater,
+}
+
+
+def make_rater(text: str) -> Rater:
+    """The rater a spec names."""
+    spec = parse_spec(text)
+    if spec.kind in RATERS:
+        return RATERS[spec.kind](spec)
+    for entry in entry_points(group="personafit.raters", name=spec.kind):
+        factory: Callable[[Spec], Rater] = entry.load()
+        return factory(spec)
+    raise UserError(
+        f"'{text}' names no rater; kinds are {', '.join(RATERS)}, as in rule:length or openai:MODEL@URL."
+    )
+
+
+__all__ = [
+    "RATERS",
+    "RULES",
+    "Judging",
+    "LLMRater",
+    "Part",
+    "Rater",
+    "Verdict",
+    "choice_of",
+    "judging_lanes",
+    "make_rater",
+    "rater_record",
+    "replay_key",
+    "select_items",
+]

@@ -1,0 +1,201 @@
+"""Turning items × raters × views into lanes of keyed jobs.
+
+Work is ordered by person, then view, then item, so that whatever caches prompts (an endpoint, the embedded model) meets
+the same beginning many times in a row. Nothing is held but a page of items: memory is flat as benchmarks grow.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+
+import polars as pl
+
+from personafit._hashing import draw, hash_text
+from personafit.contexts import Context, ContextBuilder
+from personafit.engine import Job, Lane
+from personafit.items import ChoiceQuestion, Shown
+from personafit.people import Person
+from personafit.raters.rater import Rater, Verdict
+from personafit.store import TIE, Ask, Item, Judgment, Outcome, Status, Store
+
+PAGE = 500  # items of one person worked on together at most
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What is to be judged and how: everything that decides which jobs there are."""
+
+    store: Store
+    dataset: str
+    people: dict[str, Person]
+    views: Sequence[ContextBuilder]
+    question: ChoiceQuestion
+    seed: int = 0
+    samples: int = 1
+    selected: frozenset[str] | None = None
+    """Ids of the items to judge; None for all."""
+
+    def items(self) -> Iterator[Item]:
+        """The items to judge, in the order of work."""
+        for item in self.store.items(self.dataset):
+            if self.selected is None or item.id in self.selected:
+                yield item
+
+    def shown(self, rater: Rater) -> Iterator[Shown]:
+        """Everything the rater is to be shown, in the order of work; new contexts are stored on the way."""
+        for person_id, items in groupby(self.items(), key=lambda item: item.person):
+            while page := list(islice(items, PAGE)):
+                yield from self._shown_page(self.people[person_id], page, rater)
+
+    def _shown_page(self, person: Person, page: list[Item], rater: Rater) -> Iterator[Shown]:
+        texts = self.store.texts({product for item in page for product in item.products})
+        contexts = [[(item, view.build(person, item)) for item in page] for view in self.views]
+        new: dict[str, Context] = {context.id: context for view in contexts for _, context in view}
+        self.store.add_products(context.product for context in new.values())
+        for view in contexts:
+            for item, context in view:
+                answers = tuple(texts[product] for product in item.products)
+                for order in self.orders(item, rater):
+                    for sample in range(self.samples):
+                        yield Shown(item, answers, context, order, sample)
+
+    def orders(self, item: Item, rater: Rater) -> list[tuple[int, ...]]:
+        """The orders an item is shown in: both for two answers, the first of them drawn; one if order cannot matter."""
+        plain = tuple(range(len(item.products)))
+        if not rater.order_matters:
+            return [plain]
+        orders = [plain, plain[::-1]]
+        return orders[::-1] if draw(item.id, rater.record.fingerprint, self.seed, among=2) else orders
+
+    def count(self, rater: Rater) -> int:
+        """How many asks the rater gets."""
+        items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
+        return items * len(self.views) * self.samples * (2 if rater.order_matters else 1)
+
+
+def judging_lanes(judging: Judging, raters: Sequence[Rater]) -> list[Lane]:
+    """One lane per rater."""
+    return [
+        Lane(
+            name=rater.record.name,
+            endpoint=rater.endpoint,
+            jobs=_jobs(judging, rater),
+            total=judging.count(rater),
+            max_concurrency=rater.max_concurrency,
+            free=rater.price == (0.0, 0.0),
+        )
+        for rater in raters
+    ]
+
+
+def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
+    """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
+
+    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine.
+    """
+    strata = [name for name in rows.columns if name != "item"]
+    ranked = rows.with_columns(
+        pl.Series("rank", [hash_text("select", item, str(seed)) for item in rows["item"]])
+    ).sort("rank")
+    if not strata:
+        return frozenset(ranked["item"].head(limit))
+    # The k-th of n items in a stratum stands at (k + ½) / n: taking the lowest spreads the sample evenly.
+    spread = ranked.with_columns(
+        ((pl.int_range(pl.len()).over(strata) + 0.5) / pl.len().over(strata)).alias("place")
+    ).sort("place", "rank")
+    return frozenset(spread["item"].head(limit))
+
+
+def _jobs(judging: Judging, rater: Rater) -> Iterator[Job]:
+    for shown in judging.shown(rater):
+        yield _job(judging, rater, shown)
+
+
+def _job(judging: Judging, rater: Rater, shown: Shown) -> Job:
+    question = judging.question
+    order = shown.order_name if rater.order_matters else ""
+    item, context = shown.item, shown.context
+    key = hash_text(
+        item.id,
+        item.hash,
+        question.fingerprint,
+        rater.record.fingerprint,
+        context.name,
+        context.id,
+        order,
+        str(shown.sample),
+    )
+
+    def ask(verdict: Verdict, ask_id: str, generation: int, seconds: float) -> Ask:
+        return Ask.model_construct(
+            id=ask_id,
+            job=key,
+            generation=generation,
+            item=item.id,
+            question=question.name,
+            rater=rater.record.fingerprint,
+            view=context.name,
+            context=context.id,
+            order=order,
+            sample=shown.sample,
+            status=verdict.status,
+            reply=verdict.reply,
+            reasoning=verdict.reasoning,
+            detail=verdict.detail,
+            tokens_in=verdict.tokens_in,
+            tokens_out=verdict.tokens_out,
+            tokens_reasoning=verdict.tokens_reasoning,
+            cost=verdict.cost,
+            seconds=seconds,
+            attempts=verdict.calls,
+            at=time.time(),
+        )
+
+    def judgment(
+        ask_id: str,
+        verdict: Verdict,
+        target: str,
+        label: str | None,
+        value: float | None,
+        raw: dict[str, float] | list[float] | None,
+        raw_name: str,
+    ) -> Judgment:
+        return Judgment.model_construct(
+            ask=ask_id,
+            item=item.id,
+            question=question.name,
+            rater=rater.record.fingerprint,
+            target=target,
+            parse=0,
+            status=verdict.status,
+            label=label,
+            value=value,
+            extra={raw_name: raw} if raw else None,
+        )
+
+    async def work(generation: int) -> Outcome:
+        started = time.monotonic()
+        if len(set(shown.texts)) == 1:
+            verdict = Verdict(
+                label=TIE, value=0.0, detail="the answers are identical: nobody was asked", calls=0
+            )
+        else:
+            verdict = await rater.rate(shown, question)
+        ask_id = hash_text(key, str(generation))
+        judgments = [
+            judgment(ask_id, verdict, "", verdict.label, verdict.value, verdict.letter_scores, "letters")
+        ]
+        for part in verdict.parts:
+            judgments.append(
+                judgment(ask_id, verdict, part.target, part.label, part.value, part.scores, "scores")
+            )
+        finished = ask(verdict, ask_id, generation, time.monotonic() - started)
+        return Outcome.model_construct(ask=finished, judgments=judgments, products=[])
+
+    def failure(message: str, attempts: int) -> Outcome:
+        verdict = Verdict(status=Status.FAILED, detail=message, calls=attempts)
+        return Outcome.model_construct(ask=ask(verdict, uuid.uuid4().hex, 0, 0.0), judgments=[], products=[])
+
+    return Job(key, work, failure)

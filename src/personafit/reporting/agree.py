@@ -1,0 +1,297 @@
+"""How far raters agree: with each other, with gold, by kind, against the human ceiling, and as rankers of systems.
+
+Gold is a rater too, and so is the majority of three or more judges of one kind (an ensemble). All figures come with
+intervals over people; what is undefined says why. The numbers are flat findings, which tables and JSON both show.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from personafit._errors import UserError
+from personafit.reporting.agree_ratings import GOLD, HUMAN, Rater, Source, headline_view
+from personafit.reporting.agree_tables import Ratings, rating_tables
+from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
+from personafit.statistics import Estimate
+from personafit.statistics.agreement import Ints, label_counts
+from personafit.statistics.agreement_bootstrap import (
+    FEWEST_PEOPLE,
+    PairFigure,
+    TableFigure,
+    bootstrap_agreement,
+)
+from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
+
+RESAMPLES = 1000
+FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
+ENSEMBLE = "ensemble"
+ALL = "all raters"
+NOT_PANELS = (HUMAN, GOLD, "rule")
+# Ratings with many distinct values are resampled one by one; beyond this many ranks, fewer resamples must do.
+MANY_RANKS, FEWER_RESAMPLES = 200_000_000, 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number: what it is about, which figure, and the raters or kinds it holds for."""
+
+    part: str
+    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it) or ranking."""
+    figure: str
+    first: str
+    second: str | None
+    estimate: Estimate
+    pairs: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding as a plain object."""
+        e = self.estimate
+        return {
+            "part": self.part,
+            "figure": self.figure,
+            "first": self.first,
+            "second": self.second,
+            "value": e.value,
+            "low": e.low,
+            "high": e.high,
+            "n": e.n,
+            "people": e.people,
+            "pairs": self.pairs,
+            "note": e.note,
+        }
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Everything there is to say about one question's raters."""
+
+    ratings: Ratings
+    findings: tuple[Finding, ...]
+
+    def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
+        """One number, if there is such a one."""
+        either = part in ("pair", "block")  # neither comes first
+        for f in self.findings:
+            if (f.part, f.figure) == (part, figure) and (
+                (f.first, f.second) == (first, second) or (either and (f.second, f.first) == (first, second))
+            ):
+                return f.estimate
+        return None
+
+
+def agreements(source: Source) -> list[Agreement]:
+    """Agreement of all raters of a source, a question at a time."""
+    tables = rating_tables(source)
+    if not any(len(table.raters) > 1 for table in tables):
+        who = sorted({rater.name for table in tables for rater in table.raters})
+        there = f"only {who[0]} answered" if who else "nobody answered"
+        raise UserError(
+            f"{source.name}: {there}, and agreement takes two; nothing can be said about one rater without "
+            "another or gold."
+        )
+    return [_agreement(_with_ensembles(table)) for table in tables if len(table.raters) > 1]
+
+
+def ranking_findings(scores: RunScores) -> tuple[Finding, ...]:
+    """Kendall's τ of the rankings that the judges of a run of answers give its systems."""
+    present = [name for name in SYSTEM_COLUMNS if name in scores.items.columns]
+    judges = [rater for rater in scores.raters if not rater["control"]]
+    if not present or len(judges) < 2 or scores.items.select(present).n_unique() < 2:
+        return ()
+    view = headline_view(scores.run, scores.info)
+    frames = [scores.scores[judge["fingerprint"], view] for judge in judges]
+    table = np.column_stack([frame["accuracy"].cast(pl.Float64).fill_null(np.nan) for frame in frames])
+    systems = scores.items.select(pl.concat_str(present, separator="|", ignore_nulls=True)).to_series()
+    pairs = ranking_agreement(table, systems.to_numpy(), scores.items["person"].to_numpy(), RESAMPLES)
+    return tuple(
+        Finding("ranking", "tau", judges[p.first]["name"], judges[p.second]["name"], p.figure) for p in pairs
+    )
+
+
+def _with_ensembles(table: Ratings) -> Ratings:
+    """The table with one more column for the majority of each kind of judge that is there three times."""
+    raters, codes = list(table.raters), [table.codes]
+    for kind in dict.fromkeys(table.raters[place].kind for place in table.judges):
+        members = [place for place in table.columns(kind) if not table.raters[place].control]
+        if kind not in NOT_PANELS and len(members) >= FEWEST_IN_ENSEMBLE:
+            raters.append(Rater(f"majority of {len(members)} {kind} raters", ENSEMBLE, of=kind))
+            codes.append(_majority(table.codes[:, members])[:, None])
+    nothing = np.full((len(table.codes), len(raters) - len(table.raters)), np.nan)
+    return replace(
+        table, raters=tuple(raters), codes=np.hstack(codes), values=np.hstack([table.values, nothing])
+    )
+
+
+def _majority(codes: Ints) -> Ints:
+    """The most frequent label of each unit; of several, one by seeded lot: leaving ties out would leave out the hard."""
+    vote, counts = majority_vote(codes), label_counts(codes)
+    lots = np.random.default_rng(0).random(counts.shape) * (counts == counts.max(1, keepdims=True, initial=0))
+    return np.where((vote.label < 0) & (vote.votes > 0), lots.argmax(1), vote.label)
+
+
+def _agreement(table: Ratings) -> Agreement:
+    findings = [*_together(table), *_pairwise(table), *_ceiling(table)]
+    return Agreement(table, tuple(findings))
+
+
+def _together(table: Ratings) -> Iterator[Finding]:
+    """Figures for a whole group of raters at once: everyone, then each kind."""
+    kinds = dict.fromkeys(table.raters[place].kind for place in table.judges)
+    groups = {ALL: table.judges}
+    if len(kinds) > 1:
+        groups |= {kind: table.columns(kind) for kind in kinds}
+    figures: list[TableFigure] = ["percent", "fleiss", "nominal"]
+    figures += ["ordinal", "interval"] if table.ordinal else []
+    for group, members in groups.items():
+        if len(members) < 2:
+            continue
+        for figure in figures:
+            source = table.values if figure in ("ordinal", "interval") else table.codes
+            estimate = bootstrap_agreement(source[:, members], table.people, figure, RESAMPLES)
+            yield Finding("together", figure, group, None, estimate, len(members) * (len(members) - 1) // 2)
+
+
+def _pairwise(table: Ratings) -> Iterator[Finding]:
+    figures: list[PairFigure] = ["percent", "kappa"]
+    figures += ["linear", "quadratic"] if table.ordinal else []
+    everyone = list(range(len(table.raters)))
+    for figure in figures:
+        yield from _compared(table, table.codes, everyone, figure, RESAMPLES)
+    numbered = [place for place in everyone if np.isfinite(table.values[:, place]).any()]
+    numbers = table.values[:, numbered]
+    ranks = len(np.unique(numbers[np.isfinite(numbers)]))
+    if len(numbered) > 1 and ranks > 2:
+        work = RESAMPLES * len(numbered) ** 2 // 2 * len(numbers)
+        resamples = FEWER_RESAMPLES if work > MANY_RANKS and ranks > 64 else RESAMPLES
+        yield from _compared(table, numbers, numbered, "spearman", resamples)
+
+
+def _compared(
+    table: Ratings, ratings: Any, members: Sequence[int], figure: PairFigure, resamples: int
+) -> Iterator[Finding]:
+    raters = [table.raters[place] for place in members]
+    found = compare_raters(ratings, [rater.kind for rater in raters], table.people, figure, resamples)
+    for pair in found.pairs:
+        one, other = raters[pair.first], raters[pair.second]
+        # An ensemble agrees with its own voters because they voted.
+        if one.of != other.kind and other.of != one.kind:
+            yield Finding("pair", figure, one.name, other.name, pair.figure)
+    for block in found.blocks:
+        if ENSEMBLE not in block.kinds:
+            yield Finding("block", figure, *block.kinds, block.figure, block.pairs)
+    for row in found.reliability:
+        if row.kind not in (ENSEMBLE, raters[row.rater].of):
+            yield Finding("reliability", figure, raters[row.rater].name, row.kind, row.figure)
+
+
+def _ceiling(table: Ratings) -> Iterator[Finding]:
+    """Each person against the majority of the other people, and every machine against the same majorities."""
+    panel = table.columns(HUMAN)
+    if len(panel) < 2:
+        return
+    found = panel_ceiling(table.codes, panel, table.people, RESAMPLES)
+    yield Finding("panel", "majority", HUMAN, None, found.ceiling)
+    for rater, estimate in zip(table.raters, found.raters, strict=True):
+        if rater.kind != GOLD:
+            yield Finding("ceiling", "majority", rater.name, None, estimate)
+
+
+def cautions(found: Agreement, source: Source) -> list[str]:
+    """What cannot be said about these raters, and why, a sentence each."""
+    table, said = found.ratings, []
+    own = [place for place, rater in enumerate(table.raters) if rater.of is None]
+    codes = table.codes[:, own]
+    given = codes >= 0
+    shared = given.sum(1) >= 2
+    people = len(np.unique(table.people[shared]))
+    if not shared.any():
+        return ["No two raters judged the same item, so nothing can be said about agreement."]
+    if shared.sum() == 1:
+        said.append(
+            "Only one item was judged by two raters, so agreement cannot be told from chance on these data."
+        )
+    elif len(np.unique(codes[shared][given[shared]])) == 1:
+        said.append(
+            "Everybody gave the same label to every item, so agreement beyond chance cannot be said: a rater who "
+            "always gives that label would agree as well."
+        )
+    if people < FEWEST_PEOPLE:
+        said.append(
+            f"The shared judgments are about {people} {'person' if people == 1 else 'people'} only, so no interval can "
+            f"be given: it needs at least {FEWEST_PEOPLE}."
+        )
+    missing = 1 - given.mean()
+    if missing > 0:
+        lost = source.unanswered
+        why = f" ({lost:,} answers failed, were refused or could not be read)" if lost else ""
+        said.append(
+            f"{100 * missing:.1f} % of the votes are missing{why}: every figure is over the items its raters share."
+        )
+    pairs = [(i, j) for place, i in enumerate(own) for j in own[place + 1 :]]
+    apart = sum(not ((table.codes[:, i] >= 0) & (table.codes[:, j] >= 0)).any() for i, j in pairs)
+    if apart:
+        said.append(
+            f"{apart} of {len(pairs)} pairs of raters share no item, so their agreement is undefined and no mean has it."
+        )
+    silent = source.silent()
+    if silent:
+        said.append(
+            f"{', '.join(silent)} gave no answer at all and {'is' if len(silent) == 1 else 'are'} left out."
+        )
+    humans = len(table.columns(HUMAN))
+    if humans < 2:
+        said.append(
+            f"There is {'one human rater' if humans else 'no human rater'}, so the human ceiling cannot be said: it "
+            "sets each person against the others."
+        )
+    if any(rater.kind == GOLD and rater.name.startswith("majority") for rater in table.raters) and humans:
+        said.append(
+            "The gold is a majority of votes: people who voted for it agree with it for that reason; the ceiling leaves "
+            "each one's own vote out."
+        )
+    return said
+
+
+def conclusions(found: Agreement) -> list[str]:
+    """What the figures say, in words."""
+    said = []
+    people = found.find("block", "kappa", HUMAN, HUMAN)
+    if people is not None and people.value is not None:
+        said.append(f"People agree with each other at a mean kappa of {_figure(people)}.")
+    kinds = dict.fromkeys(found.ratings.raters[place].kind for place in found.ratings.judges)
+    for kind in [kind for kind in kinds if kind not in (HUMAN, "rule")]:
+        with_people, inside = (found.find("block", "kappa", *pair) for pair in ((HUMAN, kind), (kind, kind)))
+        if with_people is not None and with_people.value is not None:
+            among = ""
+            if inside is not None and inside.value is not None:
+                among = f", with each other at {_figure(inside)}"
+            said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{among}.")
+    ceiling = found.find("panel", "majority", HUMAN)
+    machines = [
+        (rater.name, estimate)
+        for rater in found.ratings.raters
+        if rater.kind != HUMAN
+        and (estimate := found.find("ceiling", "majority", rater.name)) is not None
+        and estimate.value is not None
+    ]
+    if ceiling is None or ceiling.value is None or not machines:
+        return said
+    name, best = max(machines, key=lambda pair: pair[1].value or 0.0)
+    start = f"The human ceiling (each person against the majority of the others) is {_figure(ceiling)}; the best machine, {name}, meets {_figure(best)}"
+    if best.high is None or ceiling.low is None or best.low is None or ceiling.high is None:
+        return [*said, f"{start}; without intervals the two cannot be told apart."]
+    if best.high < ceiling.low:
+        return [*said, f"{start}: below what one person reaches."]
+    if best.low > ceiling.high:
+        return [*said, f"{start}: above what one person reaches."]
+    return [*said, f"{start}: not distinguishable, as the intervals overlap."]
+
+
+def _figure(estimate: Estimate) -> str:
+    value = f"{estimate.value or 0.0:.2f}"
+    if estimate.low is None or estimate.high is None:
+        return f"{value} (no interval)"
+    return f"{value} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"

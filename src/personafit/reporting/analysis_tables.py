@@ -1,0 +1,129 @@
+"""The tables of the further analyses in the terminal: aspects, failure modes, contrasts."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from personafit.raters.aspects import ASPECTS
+from personafit.reporting.aspects import VARIABLES, Correlation, Correlations, published_aspects
+from personafit.reporting.contrasts import Contrast
+from personafit.reporting.failure_rules import MODES
+from personafit.reporting.failures import WHO
+from personafit.reporting.results import Result, RunScores
+from personafit.reporting.tables import columns_of, missing_halves
+
+
+def print_aspects(
+    console: Console, scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]
+) -> None:
+    """Accuracy by aspect and slice with the published rows below, then the correlations."""
+    columns = [
+        (heading, where) for heading, where in columns_of(scores) if heading != "total" or not _halved(scores)
+    ]
+    table = Table(title="Accuracy of choosing by one aspect, in %, 95 % interval below", title_justify="left")
+    table.add_column("rater", overflow="fold", min_width=12)
+    table.add_column("aspect")
+    for heading, _ in columns:
+        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
+    index = {(r.rater, r.slice["aspect"], _key(r.slice)): r for r in results}
+    for rater in dict.fromkeys(r.rater for r in results):
+        for aspect in ASPECTS:
+            cells = [
+                _cell(index.get((rater, aspect, _key({"aspect": aspect, **where})))) for _, where in columns
+            ]
+            table.add_row(Text(str(rater)), aspect, *cells)
+    source, rows = published_aspects(scores)
+    if rows:
+        table.add_section()
+        table.add_row(Text("published, not measured here:", style="italic"), Text(source.split(", ", 1)[1]))
+        accuracy = {(row["half"], row["tier"]): row["accuracy"] for row in rows}
+        for aspect in ASPECTS:
+            cells = [
+                f"{100 * accuracy[where.get('half'), where.get('tier')][aspect]:.0f}" for _, where in columns
+            ]
+            table.add_row("", aspect, *cells, style="dim")
+    console.print(table)
+    for one in found:
+        console.print(_correlation_table(one))
+
+
+def _correlation_table(found: Correlations) -> Table:
+    title = f"Pearson's r over {found.answers:,} answers, {found.rater} ({found.view}); 95 % interval over people below"
+    table = Table(title=Text(title), title_justify="left")
+    table.add_column("")
+    for name in VARIABLES[1:]:
+        table.add_column(name, justify="right")
+    known = {(pair.first, pair.second): pair for pair in found.pairs}
+    for first in VARIABLES[:-1]:
+        table.add_row(first, *(_r_cell(known.get((first, second))) for second in VARIABLES[1:]))
+    return table
+
+
+def _r_cell(pair: Correlation | None) -> str:
+    if pair is None:
+        return ""
+    if pair.value is None:
+        return "undefined"
+    ends = "" if pair.low is None or pair.high is None else f"\n[dim]{pair.low:.2f} to {pair.high:.2f}[/dim]"
+    return f"{pair.value:.2f}{ends}"
+
+
+def _cell(result: Result | None) -> str:
+    if result is None or result.value is None:
+        return ""
+    ends = (
+        ""
+        if result.low is None or result.high is None
+        else f"\n[dim]{100 * result.low:.1f}–{100 * result.high:.1f}[/dim]"
+    )
+    return f"{100 * result.value:.1f}{ends}"
+
+
+def _halved(scores: RunScores) -> bool:
+    return any("half" in layout for layout in scores.info["layout"])
+
+
+def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(where.items()))
+
+
+def print_failures(console: Console, scores: RunScores, results: Sequence[Result]) -> None:
+    """The share of answers with each failure mode by slice: the rater's choices, gold's, and what gold rejected."""
+    present = {_key({k: v for k, v in r.slice.items() if k not in ("mode", "answers")}) for r in results}
+    columns = [
+        (heading, where)
+        for heading, where in columns_of(scores)
+        if _key(where) in present and (where or not missing_halves(scores))
+    ]
+    table = Table(title="Answers that show a failure mode, in %, 95 % interval below", title_justify="left")
+    table.add_column("answers")
+    table.add_column("mode")
+    for heading, _ in columns:
+        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
+    index = {_key(r.slice): r for r in results}
+    for who in WHO:
+        table.add_section()
+        for mode in MODES:
+            cells = [index.get(_key({**where, "mode": mode, "answers": who})) for _, where in columns]
+            if any(cells):
+                table.add_row(who, mode, *map(_cell, cells))
+    console.print(table)
+
+
+def print_contrasts(console: Console, scores: RunScores, found: Sequence[Contrast]) -> None:
+    """Each takeaway with its sentences: what the run says, then what was published."""
+    if missing_halves(scores):  # a total over one half is that half's again
+        found = [contrast for contrast in found if contrast.slice or contrast.published]
+    for takeaway in dict.fromkeys(contrast.takeaway for contrast in found):
+        table = Table(title=takeaway, title_justify="left", show_header=False)
+        table.add_column("source", overflow="fold", max_width=30)
+        table.add_column("says", overflow="fold")
+        for contrast in (one for one in found if one.takeaway == takeaway):
+            table.add_row(
+                Text(contrast.source.replace("PersonaFeedback, ", "")),
+                Text(contrast.sentence),
+                style="dim" if contrast.published else "",
+            )
+        console.print(table)

@@ -1,0 +1,286 @@
+"""What aspects of an answer the gold rewards: accuracy by aspect and tier, and how the aspects hang together.
+
+Reads what an `aspects:` rater stored. Published figures (PersonaFeedback, Table 4) stand beside ours and are never mixed with
+them: they are over all pairs, of another scorer, and have no interval.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import polars as pl
+from numpy.typing import NDArray
+from sqlalchemy import select
+
+from personafit._errors import UserError
+from personafit.benchmarks.personafeedback import PUBLISHED
+from personafit.raters.aspects import ASPECTS
+from personafit.reporting import plots
+from personafit.reporting.graded import has_truth, headline_view
+from personafit.reporting.results import Result, RunScores
+from personafit.reporting.tables import columns_of
+from personafit.statistics import choice_scores, coverage, mean_by_item
+from personafit.store import TIE, Store
+from personafit.store import tables as t
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CHOSEN = "chosen"
+VARIABLES = (CHOSEN, *ASPECTS)
+RESAMPLES = 1000
+FAINT = 0.6  # how dark a cell of correlation 1 is; the number in it must stay readable
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's r of two variables over answers, with an interval from resampled people; undefined is None with a note."""
+
+    first: str
+    second: str
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """The heat map of one rater under one view."""
+
+    rater: str
+    view: str
+    answers: int
+    people: int
+    pairs: tuple[Correlation, ...]
+
+
+def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
+    """The raters of a run that gave marks by aspect; a run without any, or without gold, has nothing to show."""
+    if not has_truth(scores):
+        raise UserError(
+            f"{scores.run.name} has no gold that says which answer is right: aspects have nothing to be held against."
+        )
+    present = (
+        set()
+        if scores.answers.is_empty()
+        else set(scores.answers.filter(pl.col("target").is_in(ASPECTS))["rater"])
+    )
+    found = [rater for rater in scores.raters if rater["fingerprint"] in present]
+    if not found:
+        raise UserError(
+            f"{scores.run.name} has no marks by aspect; run it with --rater aspects:SPEC, such as aspects:openai:MODEL@URL."
+        )
+    return found
+
+
+def aspect_results(scores: RunScores) -> list[Result]:
+    """Accuracy of choosing by each aspect, by slice, under the headline view: the ordinary computation, an aspect at a time."""
+    view = headline_view(scores)
+    results = []
+    for rater in aspect_raters(scores):
+        for aspect in ASPECTS:
+            frame = _per_item(scores, rater, view, aspect)
+            for _, where in columns_of(scores):
+                part = frame.filter(*(pl.col(name) == value for name, value in where.items()))
+                if part.is_empty():
+                    continue
+                estimate = mean_by_item(part, "accuracy")
+                results.append(
+                    Result(
+                        rater=rater["name"],
+                        system=None,
+                        given=None,
+                        view=view,
+                        metric="accuracy",
+                        slice={"aspect": aspect, **where},
+                        value=estimate.value,
+                        low=estimate.low,
+                        high=estimate.high,
+                        n=estimate.n,
+                        people=estimate.people,
+                        coverage=coverage(part),
+                        control=None,
+                        fingerprint=rater["fingerprint"],
+                        note=estimate.note,
+                    )
+                )
+    return results
+
+
+def _of_rater(scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
+    return scores.answers.filter(
+        (pl.col("rater") == rater["fingerprint"])
+        & (pl.col("view") == view)
+        & (pl.col("question") == scores.run.config["question"])
+    )
+
+
+def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) -> pl.DataFrame:
+    said = _of_rater(scores, rater, view)
+    columns = ["item", "order", "sample", "status", "label", "value"]
+    marked = said.filter(pl.col("target") == aspect).select("job", *columns)
+    # Identical answers are a tie that nobody was asked about: they have a choice and no parts, and tie on every aspect.
+    whole = said.filter(pl.col("target") == "").join(marked.select("job"), on="job", how="anti")
+    unasked = whole.filter((pl.col("status") != "ok") | (pl.col("label") == TIE)).select("job", *columns)
+    joined = scores.items.join(
+        pl.concat([marked, unasked]).drop("job"), on="item", how="inner", maintain_order="left"
+    )
+    asks = pl.lit(rater["orders"] * scores.run.config["samples"]).alias("asked")
+    if joined.is_empty():
+        return scores.items.with_columns(
+            pl.lit(None, pl.Float64).alias("accuracy"), pl.lit(0).alias("answered"), asks
+        )
+    found = choice_scores(joined).select("item", "accuracy", "answered")
+    scored = scores.items.join(found, on="item", how="left", maintain_order="left")
+    return scored.with_columns(pl.col("answered").fill_null(0), asks)
+
+
+def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
+    """Source and rows of the published table for this benchmark: half, tier (None for all) and accuracy by aspect."""
+    if scores.info["name"] != "personafeedback":
+        return "", []
+    table = orjson.loads(PUBLISHED.read_bytes())["aspects"]
+    return str(table["source"]), list(table["rows"])
+
+
+def aspect_correlations(store: Store, scores: RunScores, seed: int = 0) -> list[Correlations]:
+    """Per rater Pearson's r between being gold's choice and the five aspects, and among these; an answer of a pair a row."""
+    view = headline_view(scores)
+    found = []
+    for rater in aspect_raters(scores):
+        rows = _answer_rows(store, scores, rater, view)
+        values = rows.select(VARIABLES).to_numpy().astype(np.float64)
+        _, people = np.unique(rows["person"].to_numpy(), return_inverse=True)
+        pairs = _pearson(values, people, seed) if len(rows) else ()
+        found.append(Correlations(rater["name"], view, len(rows), rows["person"].n_unique(), pairs))
+    return found
+
+
+def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
+    """person, chosen (1 or 0) and the five marks of every answer of a decided pair, averaged over samples."""
+    said = _of_rater(scores, rater, view).filter((pl.col("status") == "ok") & pl.col("target").is_in(ASPECTS))
+    extra = store.frame(
+        select(
+            t.judgments.c.ask,
+            t.judgments.c.item,
+            t.judgments.c.target,
+            t.judgments.c.parse,
+            t.judgments.c.extra,
+        )
+        .where(t.judgments.c.rater == rater["fingerprint"])
+        .where(t.judgments.c.target.in_(ASPECTS), t.judgments.c.extra.is_not(None))
+    )
+    schema: dict[str, pl.DataType] = {
+        "ask": pl.String(),
+        "item": pl.String(),
+        "target": pl.String(),
+        "parse": pl.Int64(),
+    }
+    marks = extra.select(pl.col(name).cast(dtype) for name, dtype in schema.items()).with_columns(
+        pl.Series(
+            "marks", [orjson.loads(text)["scores"] for text in extra["extra"]], dtype=pl.List(pl.Float64)
+        )
+    )
+    decided = scores.items.filter(pl.col("gold").is_in(["0", "1"])).select("item", "person", "gold")
+    return (
+        said.select(*schema)
+        .join(marks, on=list(schema))
+        .join(decided, on="item")
+        .filter(pl.col("marks").list.len() == 2)
+        .with_columns(pl.lit(["0", "1"]).alias("answer"))
+        .explode("marks", "answer")
+        .group_by("item", "person", "gold", "answer", "target")
+        .agg(pl.col("marks").mean())
+        .pivot("target", index=["item", "person", "gold", "answer"], values="marks")
+        .with_columns((pl.col("answer") == pl.col("gold")).cast(pl.Float64).alias(CHOSEN))
+        .pipe(lambda rows: rows if len(rows) else rows.with_columns(pl.lit(None).alias(a) for a in ASPECTS))
+        .sort("item", "answer")
+    )
+
+
+def _pearson(values: NDArray[np.float64], people: NDArray[np.intp], seed: int) -> tuple[Correlation, ...]:
+    """Every pair of columns; intervals by resampling people, from each person's sums alone."""
+    count = int(people.max()) + 1
+    columns = np.column_stack([np.ones(len(values)), values])
+    sums = np.zeros((count, columns.shape[1], columns.shape[1]))
+    np.add.at(sums, people, columns[:, :, None] * columns[:, None, :])
+    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    point = _from_sums(sums.sum(0)[None])[0]
+    spread = _from_sums(np.tensordot(drawn.astype(np.float64), sums, 1))
+    pairs = []
+    for i, j in combinations(range(len(VARIABLES)), 2):
+        if np.isnan(point[i, j]):
+            names = [VARIABLES[k] for k in (i, j) if np.isnan(point[k, k])]
+            pairs.append(
+                Correlation(
+                    VARIABLES[i], VARIABLES[j], None, None, None, f"{' and '.join(names)} never varies"
+                )
+            )
+            continue
+        ends = spread[:, i, j][~np.isnan(spread[:, i, j])]
+        if count > 1 and len(ends):
+            low, high = (float(end) for end in np.quantile(ends, (0.025, 0.975)))
+            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], float(point[i, j]), low, high))
+        else:
+            note = "one person only: no interval can be given"
+            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], float(point[i, j]), None, None, note))
+    return tuple(pairs)
+
+
+def _from_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    n = sums[:, :1, :1]
+    mean = sums[:, 0, 1:] / n[:, 0]
+    covariance = sums[:, 1:, 1:] / n - mean[:, :, None] * mean[:, None, :]
+    deviation = np.sqrt(np.clip(np.diagonal(covariance, axis1=1, axis2=2), 0, None))
+    deviation[deviation < 1e-9] = np.nan  # a constant has no correlation
+    result: NDArray[np.float64] = covariance / (deviation[:, :, None] * deviation[:, None, :])
+    return result
+
+
+def heat_map(found: Correlations) -> "Figure":
+    """The correlations as a grid, the number in every cell; darker is stronger, the sign stands in the number."""
+    known = {frozenset((pair.first, pair.second)): pair.value for pair in found.pairs}
+    with plots._style():
+        figure, (axis,) = plots._subplots(0.62 * len(VARIABLES) + 1.0, 1)
+        for row, first in enumerate(VARIABLES):
+            for column, second in enumerate(VARIABLES):
+                value = 1.0 if first == second else known.get(frozenset((first, second)))
+                shade = FAINT * abs(value or 0.0)
+                axis.axhspan(
+                    row - 0.5,
+                    row + 0.5,
+                    column / len(VARIABLES),
+                    (column + 1) / len(VARIABLES),
+                    color=plots.ACCENT,
+                    alpha=shade,
+                    linewidth=0,
+                )
+                text = "–" if value is None else f"{value:.2f}".replace("-", "−")
+                axis.text(column, row, text, ha="center", va="center", fontsize=9.5, color=plots.INK)
+        axis.set_xlim(-0.5, len(VARIABLES) - 0.5)
+        axis.set_ylim(len(VARIABLES) - 0.5, -0.5)
+        axis.set_xticks(range(len(VARIABLES)), VARIABLES)
+        axis.set_yticks(range(len(VARIABLES)), VARIABLES)
+        axis.tick_params(length=0, labelcolor=plots.INK)
+        axis.set_facecolor("none")
+        for spine in axis.spines.values():
+            spine.set_visible(False)
+        title = f"{plots._clean(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
+        axis.set_title(title, loc="left", fontsize=9.5, color=plots.INK, fontweight="bold", parse_math=False)
+        return figure
+
+
+def write_aspects(scores: RunScores, store: Store, folder: Path) -> list[Path]:
+    """`aspects.png` and `aspects.svg`, the heat map of the first rater; further raters get a number in the name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, found in enumerate(aspect_correlations(store, scores), 1):
+        figure = heat_map(found)
+        for ending in ("png", "svg"):
+            paths.append(folder / f"aspects{'' if number == 1 else f'-{number}'}.{ending}")
+            plots.save(figure, paths[-1])
+    return paths

@@ -1,0 +1,82 @@
+"""Bars that a run's numbers must reach: for `--fail-under`, for JUnit files and for a team's own tests.
+
+A bar holds for the totals of every rater asked for, never for controls; an undefined number does not reach it.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from personafit._errors import UserError
+from personafit.reporting.results import Result
+
+_RESULTS = TypeAdapter(list[Result])
+
+
+def totals(results: Iterable[Result], metric: str, rater: str | None = None) -> list[Result]:
+    """The numbers a bar on this metric is held against; restraint has its total on the items marked for it."""
+    return [
+        result
+        for result in results
+        if result.metric == metric
+        and result.control is None
+        and (not result.slice or metric == "restraint")
+        and rater in (None, result.rater)
+    ]
+
+
+def below(result: Result, at_least: float) -> str | None:
+    """The sentence that says a number misses its bar, or None if it reaches it."""
+    if result.value is not None and result.value >= at_least:
+        return None
+    shown = f"{result.value:.3f}" if result.value is not None else "undefined"
+    why = f" ({result.note})" if result.value is None and result.note else ""
+    return f"{result.metric} of {described(result)} is {shown}{why}, below {at_least:g}."
+
+
+def described(result: Result) -> str:
+    """Whose number it is."""
+    judged = f"{result.system} given {result.given}, judged by " if result.system else ""
+    return f"{judged}{result.rater} ({result.view})"
+
+
+def assert_lift(run: str | Path, rater: str | None = None, at_least: float = 0.0) -> None:
+    """Fail a test unless knowing the person helps by at least so much.
+
+    `run` is a run's folder or its results.json; without `rater` the bar holds for everyone asked for in the run.
+    """
+    assert_metric(run, "lift", rater, at_least)
+
+
+def assert_metric(run: str | Path, metric: str, rater: str | None = None, at_least: float = 0.0) -> None:
+    """Fail a test unless the run's totals of a metric are at least so much."""
+    results = read_results(run)
+    found = totals(results, metric, rater)
+    if not found:
+        raters = sorted({r.rater for r in results if r.rater and r.control is None})
+        metrics = sorted({r.metric for r in results})
+        whose = f" of {rater}" if rater else ""
+        raise UserError(
+            f"{run} has no {metric}{whose}; there are {', '.join(metrics)} of {', '.join(raters)}."
+        )
+    failures = [sentence for result in found if (sentence := below(result, at_least))]
+    if failures:
+        raise AssertionError(" ".join(failures))
+
+
+def read_results(run: str | Path) -> list[Result]:
+    """The records of a run's results.json."""
+    path = Path(run)
+    path = path / "results.json" if path.is_dir() else path
+    try:
+        body: Any = orjson.loads(path.read_bytes())
+        return _RESULTS.validate_python(body["results"])
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); give a run's folder or its results.json."
+        ) from error
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValidationError) as error:
+        raise UserError(f"{path} is not the results.json of a run.") from error

@@ -1,0 +1,197 @@
+"""The audit as a page with plots, as a table in the terminal, and as flat records."""
+
+import os
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from rich.table import Table
+
+from personafit import __version__
+from personafit.reporting.audit.findings import Audit
+from personafit.reporting.plots import Dot, Panel, Row, panels_figure, save, series_figure, svg
+from personafit.reporting.results import Result
+from personafit.statistics import Estimate
+
+MARKS = {"passes": "✓", "warns": "!", "fails": "✗"}
+
+
+def write_audit(audit: Audit, folder: Path) -> Path:
+    """Write audit.html and its plots as PNG; returns the page's path."""
+    folder.mkdir(parents=True, exist_ok=True)
+    environment = Environment(
+        loader=PackageLoader("personafit.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figures = []
+    for name, title, caption, figure in _figures(audit):
+        save(figure, folder / f"{name}.png")
+        figures.append({"title": title, "caption": caption, "svg": Markup(svg(figure, name))})
+    page = environment.get_template("audit.html.j2").render(
+        style=Markup(
+            (files("personafit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
+        ),
+        version=__version__,
+        audit=audit,
+        parts=[part for part, _ in audit.pairs.parts],
+        marks=MARKS,
+        cell=show,
+        figures=figures,
+    )
+    path = folder / "audit.html"
+    partial = path.with_name(".audit.html.partial")
+    partial.write_text(page, encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def verdict_table(audit: Audit) -> Table:
+    """The verdicts for the terminal."""
+    table = Table(
+        title=f"{audit.pairs.name}: what the labels reward ({len(audit.pairs.frame):,} pairs)",
+        title_justify="left",
+    )
+    for heading in ("", "check", "finding"):
+        table.add_column(heading, overflow="fold")
+    for verdict in audit.verdicts():
+        table.add_row(f"{MARKS[verdict.grade]} {verdict.grade}", verdict.check, verdict.finding)
+    return table
+
+
+def rules_table(audit: Audit) -> Table:
+    """Every rule by tier for the terminal."""
+    table = Table(title="Accuracy of shortcuts in %, 95 % interval below", title_justify="left")
+    table.add_column("rule")
+    for part, _ in audit.pairs.parts:
+        table.add_column(part, justify="right")
+    for scores in audit.rules:
+        table.add_row(scores.rule, *(show(estimate, "\n") for estimate in scores.by_part.values()))
+    table.add_row(
+        "surface features, no person", *(show(estimate, "\n") for estimate in audit.surface.by_part.values())
+    )
+    table.add_row("answer counts", *(show(estimate, "\n") for estimate in audit.occurrences.values()))
+    return table
+
+
+def audit_results(audit: Audit) -> Iterator[Result]:
+    """Every number of the audit as a flat record."""
+    for scores in audit.rules:
+        for part, estimate in scores.by_part.items():
+            yield _result(f"rule:{scores.rule}", "accuracy", _slice(part), estimate)
+    for part, estimate in audit.surface.by_part.items():
+        yield _result("surface features, no person", "accuracy", _slice(part), estimate)
+    yield _result("surface features with overlap", "accuracy", {}, audit.surface.informed)
+    for subset in audit.subsets:
+        for rule, estimate in subset.by_rule.items():
+            yield _result(f"rule:{rule}", "accuracy", {"subset": subset.name}, estimate)
+    for group in audit.fields:
+        yield _result("rule:overlap", "accuracy", {"fields": group.group}, group.only)
+        yield _result("rule:overlap", "accuracy", {"fields": f"all but {group.group}"}, group.without)
+    for part, estimate in audit.occurrences.items():
+        yield _result("answer counts", "accuracy", _slice(part), estimate)
+
+
+def audit_object(audit: Audit) -> dict[str, Any]:
+    """The whole audit as `--json` prints it."""
+    return {
+        "benchmark": audit.pairs.name,
+        "verdicts": [
+            {"check": verdict.check, "grade": verdict.grade, "finding": verdict.finding}
+            for verdict in audit.verdicts()
+        ],
+        "repeats": {
+            "rows": audit.repeats.rows,
+            "distinct": audit.repeats.distinct,
+            "repeated_rows": audit.repeats.repeated_rows,
+            "contradictory_pairs": audit.repeats.contradictory_pairs,
+            "by_tier": {
+                tier: {"rows": rows, "repeat_another_tier": repeated, "with_opposite_gold": opposite}
+                for tier, (rows, repeated, opposite) in audit.repeats.by_tier.items()
+            },
+        },
+        "leaks": [leak.__dict__ for leak in audit.leaks],
+        "surface_weights": audit.surface.weights,
+        "results": [result.as_dict() for result in audit_results(audit)],
+    }
+
+
+def show(estimate: Estimate, gap: str = " ") -> str:
+    """A number with its interval, in percent."""
+    if estimate.value is None:
+        return "–"
+    text = f"{100 * estimate.value:.1f}"
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text}{gap}({100 * estimate.low:.1f}–{100 * estimate.high:.1f})"
+
+
+def _slice(part: str) -> dict[str, str]:
+    return {} if part == "all" else {"tier": part}
+
+
+def _result(rater: str, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
+    return Result(
+        rater=rater,
+        system=None,
+        given=None,
+        view=None,
+        metric=metric,
+        slice=where,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=estimate.n,
+        people=estimate.people,
+        coverage=1.0,
+        control="shortcut",
+        fingerprint=None,
+        note=estimate.note,
+    )
+
+
+def _figures(audit: Audit) -> Iterator[tuple[str, str, str, Any]]:
+    parts = [part for part, _ in audit.pairs.parts]
+    rows = [Row(scores.rule, _dots(scores.by_part.values()), control=True) for scores in audit.rules]
+    rows.append(Row("surface features, no person", _dots(audit.surface.by_part.values())))
+    rows.append(Row("answer counts", _dots(audit.occurrences.values())))
+    yield (
+        "shortcuts",
+        "Shortcuts by tier",
+        "Each dot is the share of pairs a shortcut gets right; at the dashed line it does no better than a coin. "
+        "A benchmark that asks for the person should have every shortcut there.",
+        panels_figure(rows, [Panel(part, 50.0) for part in parts]),
+    )
+    fields = [Row(group.group, _dots((group.only, group.without))) for group in audit.fields]
+    if fields:
+        yield (
+            "fields",
+            "Which fields the labels reward",
+            "Overlap with one group of fields alone, and with everything but that group. A group whose absence costs "
+            "nothing is not needed to score.",
+            series_figure(
+                fields, ["only this group", "all but this group"], 50.0, "accuracy of the overlap rule, %"
+            ),
+        )
+    subsets = [
+        Row(f"{subset.name} ({subset.pairs:,})", _dots((subset.by_rule["length"], subset.by_rule["overlap"])))
+        for subset in audit.subsets
+    ]
+    yield (
+        "subsets",
+        "Where shortcuts must fail",
+        "The length and overlap rules on the pairs that disarm them. Report a model on these beside its headline.",
+        series_figure(subsets, ["length", "overlap"], 50.0, "accuracy, %"),
+    )
+
+
+def _dots(estimates: Any) -> Sequence[Dot]:
+    return [
+        Dot(*(None if number is None else 100 * number for number in (one.value, one.low, one.high)))
+        for one in estimates
+    ]

@@ -1,0 +1,252 @@
+"""What pulls at every judge of a run besides the person's good, and whether it pulls at people too.
+
+One regression per rater, all effects jointly: the order shown, length, mentioning the person (overlap with their profile, and
+naming them), and the rater's own family of models. The same regression on gold gives people's effect, and the two are
+compared on the same items by a stacked sandwich, clustered by person (and by prompt where prompts recur): a judge that likes
+long answers is biased only if it likes them more than people do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from personafit.reporting.bias_features import own_family, pair_features
+from personafit.reporting.graded import has_truth, headline_view, vote_shares
+from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
+from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.agreement import Floats
+from personafit.statistics.bias import SEPARATED, Fit, as_odds, effect, effect_difference, fit_choices
+from personafit.store import TIE, Store
+
+# Effect, and what a rater does that has it or its reverse.
+EFFECTS = {
+    "position": ("the answer shown first", "the answer shown last"),
+    "length": ("the longer answer", "the shorter answer"),
+    "mention": ("the answer that mentions more of the person", "the answer that mentions less of the person"),
+    "naming": ("the answer that names the person", "the answer that does not name the person"),
+    "family": ("the answer of its own family", "the answer of another family"),
+}
+DECIDED = "the features together decide every choice, which leaves nothing to measure"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One pull at one rater: odds ratios of the rater, of people, and the first divided by the second."""
+
+    name: str
+    judge: Estimate
+    people: Estimate
+    difference: Estimate
+    always: int = 0
+    """1 where every choice goes with this feature, -1 where every choice goes against it."""
+
+    @property
+    def words(self) -> str:
+        """The effect in a sentence part that follows the rater's name."""
+        if self.judge.value is None:
+            return f"{self.name} cannot be said: {self.judge.note}"
+        more, less = EFFECTS[self.name]
+        if self.always:
+            return f"always chooses {more if self.always > 0 else less}"
+        if self.judge.low is None or self.judge.high is None:
+            return (
+                f"{self.name} cannot be said: {DECIDED if self.judge.note == SEPARATED else self.judge.note}"
+            )
+        if self.judge.low > 1:
+            said = f"prefers {more}"
+        elif self.judge.high < 1:
+            said = f"prefers {less}"
+        else:
+            said = f"shows no clear preference by {self.name}"
+        gap = self.difference
+        if gap.value is None or gap.low is None or gap.high is None:
+            return said
+        if gap.low <= 1 <= gap.high:
+            return f"{said}; not distinguishable from people"
+        mine, theirs = (more, less) if gap.low > 1 else (less, more)
+        if said == f"prefers {mine}":
+            return f"{said} more than people do"
+        if said == f"prefers {theirs}":
+            return f"{said} less than people do"
+        return f"{said}; people lean to {theirs} more than it does"
+
+
+@dataclass(frozen=True)
+class RaterBias:
+    """All pulls at one rater under the headline view."""
+
+    rater: dict[str, Any]
+    view: str
+    first_share: Estimate
+    effects: tuple[Effect, ...]
+    coverage: float | None
+    people_are: str
+    """What stands for people: their votes, their gold labels, or why there is nothing."""
+
+
+def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
+    """The pulls at every rater of a run."""
+    view, items = headline_view(scores), pair_features(store, scores)
+    shares = vote_shares(store, scores) if has_truth(scores) else {}
+    side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
+    gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
+    voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
+    items = items.with_columns(pl.coalesce(voted, gold).alias("people"))
+    if shares:
+        people_are = "people's effect is that on their votes"
+    elif has_truth(scores):
+        people_are = f"people's effect is that on the gold '{scores.info['gold']}'"
+    else:
+        people_are = "the gold only says which answer was tested: there is no human effect to compare with"
+    return [_of_rater(scores, rater, view, items, people_are) for rater in scores.raters]
+
+
+def _of_rater(
+    scores: RunScores, rater: dict[str, Any], view: str, items: pl.DataFrame, people_are: str
+) -> RaterBias:
+    asked = scores.scores[rater["fingerprint"], view]
+    planned = int(asked["asked"].sum())
+    coverage = int(asked["answered"].sum()) / planned if planned else None
+    rows = _choices(scores, rater, view, items)
+    own, reason = own_family(rater, rows)
+    rows = rows.with_columns(pl.Series("family", own, dtype=pl.Float64))
+    absent = _absent(rows, rater, reason)
+    names = [name for name in EFFECTS if name not in absent]
+    shared = rows.filter(pl.col("people").is_not_null())
+    human_rows = shared.unique("item", maintain_order=True)
+    human_names = [name for name in names if name != "position"]
+    judge, paired = _fit(rows, names, "choice"), _fit(shared, names, "choice")
+    human = _fit(human_rows, human_names, "people")
+    found = []
+    for name in EFFECTS:
+        if name in absent:
+            nothing = Estimate(None, None, None, 0, 0, absent[name])
+            found.append(Effect(name, nothing, nothing, nothing))
+            continue
+        odds, always = as_odds(effect(judge, names.index(name))), _always(rows, name)
+        if name == "position" or not len(human_rows):
+            why = "gold does not say in which order people saw the answers"
+            if not len(human_rows):
+                why = "no answered item has gold" if has_truth(scores) else people_are
+            nothing = Estimate(None, None, None, 0, 0, why)
+            found.append(Effect(name, odds, nothing, nothing, always))
+            continue
+        theirs = human_names.index(name)
+        gap = effect_difference(paired, names.index(name), human, theirs)
+        found.append(Effect(name, odds, as_odds(effect(human, theirs)), as_odds(gap), always))
+    return RaterBias(
+        rater, view, _first_share(rows, absent.get("position")), tuple(found), coverage, people_are
+    )
+
+
+def _choices(scores: RunScores, rater: dict[str, Any], view: str, items: pl.DataFrame) -> pl.DataFrame:
+    """Every answered ask: `choice` is 1 for product 0, `position` 1 where it was shown first, −1 where last, 0 unknown."""
+    answers = scores.answers
+    if answers.is_empty():
+        answers = pl.DataFrame(
+            schema=dict.fromkeys(("item", "rater", "view", "question", "status", "order", "label"), pl.String)
+        )
+    label, order = pl.col("label"), pl.col("order")
+    return items.join(
+        answers.filter(
+            (pl.col("rater") == rater["fingerprint"])
+            & (pl.col("view") == view)
+            & (pl.col("question") == scores.run.config["question"])
+            & (pl.col("status") == "ok")
+        ).select(
+            "item",
+            pl.when(label == TIE).then(0.5).otherwise((label == "0").cast(pl.Float64)).alias("choice"),
+            pl.when(order == "01").then(1.0).when(order == "10").then(-1.0).otherwise(0.0).alias("position"),
+        ),
+        on="item",
+        how="inner",
+        maintain_order="left",
+    )
+
+
+def _absent(rows: pl.DataFrame, rater: dict[str, Any], family: str | None) -> dict[str, str]:
+    """The effects that cannot be estimated here, and why."""
+    if rows.is_empty():
+        return dict.fromkeys(EFFECTS, "there is no answered choice between two answers")
+    if (rows["choice"] == 0.5).all():
+        return dict.fromkeys(EFFECTS, "every choice is a tie")
+    reasons = {
+        "position": "it scores each answer by itself: order cannot matter"
+        if rater["orders"] == 1
+        else "the order shown was not recorded",
+        "length": "all answers of a pair are equally long",
+        "mention": "both answers of every pair overlap equally with the person",
+        "naming": "no pair has one answer that names the person and one that does not",
+        "family": family or "",
+    }
+    return {name: reason for name, reason in reasons.items() if not rows[name].to_numpy().any()}
+
+
+def _always(rows: pl.DataFrame, name: str) -> int:
+    """Whether the feature alone tells every choice apart; a tie must be one in the feature too."""
+    lead, toward = rows[name].to_numpy(), 2 * rows["choice"].to_numpy() - 1
+    for sign in (1, -1):
+        if (np.sign(lead) * sign == np.sign(toward))[lead != 0].all() and not toward[lead == 0].any():
+            return sign
+    return 0
+
+
+def _fit(rows: pl.DataFrame, names: list[str], column: str) -> Fit:
+    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+    recur = len(rows) > 0 and prompts_recur(people, prompts)
+    design = rows.select(names).to_numpy() if names else np.empty((len(rows), 0))
+    return fit_choices(design, rows[column].to_numpy(), people, prompts if recur else None)
+
+
+def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
+    if absent is not None:
+        return Estimate(None, None, None, 0, 0, absent)
+    seen = rows.filter(pl.col("position") != 0)
+    toward: Floats = np.where(
+        seen["position"].to_numpy() > 0, seen["choice"].to_numpy(), 1 - seen["choice"].to_numpy()
+    )
+    people, prompts = seen["person"].to_numpy(), seen["prompt"].to_numpy()
+    return cluster_mean(toward, people, prompts if prompts_recur(people, prompts) else None, (0.0, 1.0))
+
+
+def bias_results(biases: list[RaterBias]) -> Iterator[Result]:
+    """One record per number: `bias_length`, `bias_length_people` and their ratio `bias_length_over_people`."""
+    for bias in biases:
+        yield _result(bias, "first_share", bias.first_share, None)
+        for found in bias.effects:
+            yield _result(bias, f"bias_{found.name}", found.judge, None)
+            yield _result(bias, f"bias_{found.name}_people", found.people, None)
+            yield _result(
+                bias,
+                f"bias_{found.name}_over_people",
+                found.difference,
+                f"{bias.rater['name']} {found.words}",
+            )
+
+
+def _result(bias: RaterBias, metric: str, estimate: Estimate, words: str | None) -> Result:
+    note = (
+        words
+        if words and estimate.note and estimate.note in words
+        else "; ".join(filter(None, [words, estimate.note]))
+    )
+    return Result(
+        rater=bias.rater["name"],
+        system=None,
+        given=None,
+        view=bias.view,
+        metric=metric,
+        slice={},
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=estimate.n,
+        people=estimate.people,
+        coverage=bias.coverage,
+        control=CONTROL_RATERS.get(bias.rater["name"]),
+        fingerprint=bias.rater["fingerprint"],
+        note=note or None,
+    )

@@ -1,0 +1,220 @@
+"""Rules that see how an answer falls short of a person: too much of the profile, none of it, intrusive, unhelpful, against it.
+
+The rules are deliberately narrow, in English and Chinese, and each says what it saw, so that a count can be checked by reading;
+docs/analyses.md says what they find on real data and how far they can be trusted.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from personafit._hashing import hash_text
+from personafit.contexts import People
+from personafit.people import Person, facet_values
+
+MODES = ("over-personalization", "generic", "uncomfortable", "unhelpful", "contradiction")
+
+STRANGERS = 9  # other people whose profiles say how much any profile would overlap
+COMMON = 0.05  # what this share of profiles says is no mark of one person
+STUFFED, FAR_ABOVE = 0.12, 2.0  # own terms among the answer's, and how many times the other answer's
+SHORT = 60  # columns: as many Latin letters, half as many Chinese characters
+
+_TERM = re.compile(r"[a-z][a-z0-9'’-]{2,}|[\u4e00-\u9fff]{2,}", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
+_THIRD_PERSON = re.compile(r"(?:该|这位|此)用户|用户本人|\bth(?:e|is) user\b", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"^\W*(?:抱歉|对不起|很遗憾|我(?:无法|不能)|作为(?:一个|一名)?\s?(?:AI|人工智能)|I(?:['’]m| am) (?:sorry|unable)"
+    r"|I can(?:['’]t|not) |as an AI\b)",
+    re.IGNORECASE,
+)
+_ILLNESS = re.compile(
+    r"糖尿病|高血压|抑郁症?|焦虑症|哮喘|癌症?|残疾|怀孕|流产|痛风|双相|癫痫|diabet\w+|hypertension|depression|asthma|cancer"
+    r"|disabilit\w+|pregnan\w+|epilep\w+|bipolar",
+    re.IGNORECASE,
+)
+_INCOME = re.compile(
+    r"(?:月薪|年薪|月收入|年收入|工资|存款|负债|salary|income|debts?|savings)[^，。；,.;]{0,8}?(\d[\d,.]*)",
+    re.IGNORECASE,
+)
+# What a profile says the person will not have: the object after (or, in Chinese, before) the cue, cut at the next turn.
+_END_ZH = r"(?=以|和|与|而|或|及|等|来|因|时|但|并|的|[^\u4e00-\u9fff]|$)"
+_AVOIDS_ZH = re.compile(
+    r"(?:不喜欢|不爱|讨厌|厌恶|避免|拒绝|反感|排斥|抵制|远离|戒掉|从不)(?:使用|食用|饮用|购买|参加|观看|去|吃|喝|用|玩|买|看)?+"
+    r"(?:一切|任何|所有|含)?+([\u4e00-\u9fff]{3,8}?)"
+    + _END_ZH  # two characters are mostly verbs, such as 互动
+)
+_NO_FOOD_ZH = re.compile(r"(?:从不|不|忌|拒绝|戒掉)(?:吃|喝|食用|饮用)([\u4e00-\u9fff]{2,6}?)" + _END_ZH)
+_AVERSE_ZH = re.compile(
+    r"对([\u4e00-\u9fff]{2,8}?)(?:严重|非常|极度|十分|持)?(?:过敏|反感|抵触|不感兴趣|厌恶|排斥)"
+)
+_AVOIDS_EN = re.compile(
+    r"\b(?:dislikes?|hates?|avoids?|allergic to|can(?:['’]t|not) stand|never (?:eats?|drinks?|uses?|watches)|refuses? to (?:eat|drink|use)"
+    r"|does(?:n['’]t| not) (?:like|eat|drink|use)|no interest in)\s+(?:the |any |all |eating |drinking |using )?([a-z'’-]+(?: [a-z'’-]+)?)"
+    r"(?=[^a-z' -]|$| (?:and|or|because|when|unless|but|for|in|at|on|to|as|since|with)\b)",
+    re.IGNORECASE,
+)
+# What follows from a way of eating, where the profile says it of the person and not of a place.
+_DIETS = (
+    (
+        re.compile(r"素食主义|素食者|纯素|全素|严格素食|坚持素食|\b(?:vegetarian|vegan)\b", re.IGNORECASE),
+        (
+            "牛排",
+            "牛肉",
+            "猪肉",
+            "羊肉",
+            "鸡肉",
+            "鸡胸肉",
+            "培根",
+            "steak",
+            "beef",
+            "pork",
+            "chicken breast",
+            "bacon",
+        ),
+    ),
+    (re.compile(r"清真饮食|穆斯林|\b(?:halal|muslim)\b", re.IGNORECASE), ("猪肉", "培根", "pork", "bacon")),
+    (re.compile(r"乳糖不耐|lactose[- ]intoleran", re.IGNORECASE), ("牛奶", "milk")),
+)
+_POLITE = re.compile(r"不妨|不仅|不但|不错|不同|不断|无论|非常|特别|分别|区别|别致|减少压力")
+_NEGATED = re.compile(
+    r"[不非无没勿别免戒]|拒绝|少|远离|避开|代替|替代|取代|抵制|讨厌|厌恶|反感|摆脱|\b(?:no|not|never|avoid\w*|without|instead|rather|skip\w*|less|dislike\w*|hate\w*"
+    r"|free|substitut\w+|alternatives?)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+Failures = dict[str, str]
+"""Failure mode to what the rule saw."""
+
+
+def terms(text: str) -> frozenset[str]:
+    """What texts are compared by: words of three letters or more, and pairs of neighbouring Chinese characters."""
+    found: set[str] = set()
+    for run in _TERM.findall(text.lower()):
+        found |= {run} if run[0] < "\u4e00" else set(map("".join, pairwise(run)))
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """What the rules need to know of one person."""
+
+    own: frozenset[str]
+    """Terms of the profile that few others' profiles have."""
+    strangers: Sequence[frozenset[str]]
+    """The same of some other people."""
+    name: str | None
+    age: str | None
+    illnesses: frozenset[str]
+    income: frozenset[str]
+    avoided: frozenset[str]
+
+
+def portraits(people: People, seed: int = 0) -> dict[str, Portrait]:
+    """A portrait of everyone; strangers are drawn by seed among people of the same language."""
+    texts = {person: "\n".join(facet_values(people[person].facets)) for person in people}
+    own: dict[str, frozenset[str]] = {}
+    for language in {person.language for person in people.values()}:
+        ids = people.of_language(language)
+        said = {person: terms(texts[person]) for person in ids}
+        counts = Counter(term for person in ids for term in said[person])
+        most = max(1, int(COMMON * len(ids)))
+        own |= {person: frozenset(t for t in said[person] if counts[t] <= most) for person in ids}
+    return {person: _portrait(people, person, own, texts[person], seed) for person in people}
+
+
+def _portrait(people: People, person: str, own: dict[str, frozenset[str]], text: str, seed: int) -> Portrait:
+    known: Person = people[person]
+    others = [other for other in people.of_language(known.language) if other != person]
+    ranked = sorted(others, key=lambda other: hash_text("stranger", person, other, str(seed)))
+    leaves = {path.split(".")[-1].lower(): str(value) for path, value in known.facets.items()}
+    cues = (_AVOIDS_ZH, _NO_FOOD_ZH, _AVERSE_ZH, _AVOIDS_EN)
+    avoided = {match.lower() for cue in cues for match in cue.findall(text)}
+    avoided.update(food for diet, foods in _DIETS if diet.search(text) for food in foods)
+    return Portrait(
+        own=own[person],
+        strangers=[own[other] for other in ranked[:STRANGERS]],
+        name=leaves.get("name"),
+        age=leaves.get("age"),
+        illnesses=frozenset(word.lower() for word in _ILLNESS.findall(text)),
+        income=frozenset(_INCOME.findall(text)),
+        avoided=frozenset(avoided),
+    )
+
+
+def failures(portrait: Portrait, question: str, answer: str, other: str) -> Failures:
+    """The failure modes the rules see in an answer, each with what gave it away; `other` is the answer beside it."""
+    found = {
+        "over-personalization": _stuffed(portrait, question, answer, other),
+        "generic": _generic(portrait, question, answer),
+        "uncomfortable": _uncomfortable(portrait, question, answer),
+        "unhelpful": _unhelpful(answer),
+        "contradiction": _contradiction(portrait, question, answer),
+    }
+    return {mode: seen for mode, seen in found.items() if seen}
+
+
+def _stuffed(portrait: Portrait, question: str, answer: str, other: str) -> str:
+    shares = []
+    for text in (answer, other):
+        said = terms(text) - terms(question)
+        shares.append(len(said & portrait.own) / max(1, len(said)))
+    if shares[0] < STUFFED or shares[0] < FAR_ABOVE * shares[1]:
+        return ""
+    return f"{shares[0]:.0%} of its terms are the profile's own, {shares[1]:.0%} of the other answer's"
+
+
+def _generic(portrait: Portrait, question: str, answer: str) -> str:
+    said = terms(answer) - terms(question)
+    if not portrait.strangers or abs(_chinese(said) - _chinese(portrait.own)) > 0.5:
+        return ""  # in another script than the profile nothing could overlap
+    own = len(said & portrait.own)
+    usual = median(len(said & stranger) for stranger in portrait.strangers)
+    return f"{own} of the profile's own terms, a stranger's gives {usual:g}" if own <= usual else ""
+
+
+def _chinese(said: frozenset[str]) -> float:
+    return sum(term >= "\u4e00" for term in said) / max(1, len(said))
+
+
+def _uncomfortable(portrait: Portrait, question: str, answer: str) -> str:
+    if (match := _THIRD_PERSON.search(answer)) and not re.search(r"用户|\busers?\b", question, re.IGNORECASE):
+        return f"speaks about the person: {match[0]}"
+    if portrait.name and len(portrait.name) > 1 and portrait.name not in question:
+        name = rf"\b{re.escape(portrait.name)}\b" if portrait.name.isascii() else re.escape(portrait.name)
+        if re.search(name, answer):
+            addressed = re.search(
+                rf"{name}\s*[，,！!：:。]", answer
+            )  # "Ann, you …" is meant kindly; reports tell it apart
+            return f"{'addresses' if addressed else 'speaks of'} the person by name: {portrait.name}"
+    age = rf"(?<!\d){re.escape(portrait.age or '')}\s?(?:岁|years? old|-year-old)"
+    if portrait.age and portrait.age not in question and (match := re.search(age, answer)):
+        return f"quotes the age: {match[0]}"
+    for kind, facts in (("an illness", portrait.illnesses), ("an income", portrait.income)):
+        for fact in sorted(facts):
+            if fact in answer.lower() and fact not in question.lower():
+                return f"quotes {kind}: {fact}"
+    return ""
+
+
+def _unhelpful(answer: str) -> str:
+    if sum(2 if character > "⺀" else 1 for character in answer.strip()) < SHORT:
+        return "very short"
+    if match := _REFUSAL.search(answer):
+        return f"refuses: {match[0].strip()}"
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(answer) if sentence.strip()]
+    return "only questions" if all(sentence.endswith(("?", "？")) for sentence in sentences) else ""
+
+
+def _contradiction(portrait: Portrait, question: str, answer: str) -> str:
+    lowered = answer.lower()
+    for thing in sorted(portrait.avoided):
+        if thing not in lowered or thing in question.lower():
+            continue
+        pattern = rf"\b{re.escape(thing)}" if thing.isascii() else re.escape(thing)
+        for sentence in _SENTENCE.findall(answer):
+            if re.search(pattern, sentence, re.IGNORECASE) and not _NEGATED.search(_POLITE.sub("", sentence)):
+                return f"the profile rules out {thing}; the answer says: {sentence.strip()[:120]}"
+    return ""

@@ -1,0 +1,253 @@
+"""Binary against graded: what a rater's margins say beyond its choices.
+
+The two orders' margins are averaged, so position bias cancels, and read as log-odds: that is a confidence, which can be held
+against gold (calibration, and accuracy when the least confident items are put aside) and against the votes where people's
+votes are known. A rater that only names letters has no margin, and then nothing of this can be said.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+from sqlalchemy import select
+
+from personafit._errors import UserError
+from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
+from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.agreement import Floats
+from personafit.statistics.agreement_bootstrap import bootstrap_pairs
+from personafit.statistics.calibration import (
+    calibration_error,
+    choice_confidence,
+    reliability_table,
+    selective_accuracy,
+)
+from personafit.store import TIE, Store
+from personafit.store import tables as t
+
+KEPT = (1.0, 0.8, 0.5)  # shares of items at which selective accuracy is given
+SIMULATED = 100
+UNIT = (0.0, 1.0)
+ONLY_LETTERS = "confidence is undefined: only letters were read from the replies, and a letter has no margin"
+NO_VOTES = "the gold has no votes and no share: there is nothing graded to compare with"
+
+
+@dataclass(frozen=True)
+class RaterMargins:
+    """One rater's order-averaged margins under the headline view, an item a row."""
+
+    rater: dict[str, Any]
+    view: str
+    frame: pl.DataFrame
+    """item, person, prompt, margin (log-odds of product 0), right (1, ½, 0 or null) and share (votes for 0 or null)."""
+    planned: int
+    note: str | None = None
+    """What a reader must know of these margins; where the frame is empty, why there are none."""
+
+
+def headline_view(scores: RunScores) -> str:
+    """The view whose scores are the headline, or the first of the run's views."""
+    view: str = scores.info["view"]
+    return view if view in scores.views else scores.views[0]
+
+
+def has_truth(scores: RunScores) -> bool:
+    """Whether the gold says which answer is right, and not merely which one was tested."""
+    return bool(scores.info["metric"] != "win_rate")
+
+
+def vote_shares(store: Store, scores: RunScores) -> dict[str, float]:
+    """Per item the share of people's votes for product 0, where gold has `votes` (label to count) or its own `share`."""
+    rows = store.frame(
+        select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
+            t.judgments.c.ask == f"{scores.run.dataset}#{scores.info['gold']}",
+            t.judgments.c.extra.is_not(None),
+        )
+    )
+    shares = {item: _share(label, orjson.loads(extra)) for item, label, extra in rows.iter_rows()}
+    return {item: share for item, share in shares.items() if share is not None}
+
+
+def _share(label: str | None, extra: dict[str, Any]) -> float | None:
+    votes, share = extra.get("votes"), extra.get("share")
+    if isinstance(votes, dict) and set(votes) <= {"0", "1", TIE}:
+        counts = [count for count in votes.values() if isinstance(count, int | float) and count >= 0]
+        if len(counts) == len(votes) and sum(counts) > 0:
+            return float((votes.get("0", 0) + votes.get(TIE, 0) / 2) / sum(counts))
+    if isinstance(share, int | float) and 0 <= share <= 1 and label in ("0", "1"):
+        return float(share if label == "0" else 1 - share)
+    return None
+
+
+def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
+    """The margins of every rater of the run; a run whose gold is no truth has nothing to be calibrated against."""
+    if not has_truth(scores):
+        raise UserError(
+            f"{scores.run.name} knows which answer was tested and not which is right, so confidence has nothing to be "
+            "held against; `personafit correct` takes people's labels for such a run."
+        )
+    shares = vote_shares(store, scores)
+    return [_margins(scores, rater, shares) for rater in scores.raters]
+
+
+def _margins(scores: RunScores, rater: dict[str, Any], shares: dict[str, float]) -> RaterMargins:
+    view, planned = headline_view(scores), len(scores.items)
+    nothing = RaterMargins(rater, view, pl.DataFrame(), planned)
+    if scores.answers.is_empty():
+        return replace(nothing, note="nothing was answered")
+    answered = scores.answers.filter(
+        (pl.col("rater") == rater["fingerprint"])
+        & (pl.col("view") == view)
+        & (pl.col("question") == scores.run.config["question"])
+        & (pl.col("status") == "ok")
+        & pl.col("value").is_not_null()
+    )
+    if answered.is_empty():
+        return replace(nothing, note="nothing was answered")
+    if answered["value"].abs().is_in([0.0, 1.0]).all():
+        return replace(nothing, note=ONLY_LETTERS)
+    note = {
+        "rule": "a rule's margin is no probability: only its order is used",
+        "python": "the function's scores are read as log-odds, which holds only if it returns such",
+    }.get(rater["kind"])
+    if rater["kind"] in ("llm", "replay"):
+        # A reply that was parsed counts as exactly 1: a letter, not a confidence.
+        read = answered.filter(pl.col("value").abs() != 1.0)
+        if len(read) < len(answered):
+            note = f"{len(answered) - len(read)} of {len(answered)} replies named a letter without a margin and are left out"
+        answered = read
+    margins = (
+        answered.group_by("item", "order", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .group_by("item", maintain_order=True)
+        .agg(pl.col("value").mean().alias("margin"), pl.len().alias("orders"))
+        # With one order alone the position is still in the margin.
+        .filter(pl.col("orders") == rater["orders"])
+    )
+    # Slices may have any name, also "margin": only the tier comes along.
+    columns = [name for name in ("item", "person", "prompt", "gold", "tier") if name in scores.items.columns]
+    frame = (
+        scores.items.select(columns)
+        .join(margins, on="item", how="inner", maintain_order="left")
+        .with_columns(
+            _right(pl.col("margin"), pl.col("gold")).alias("right"),
+            pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64).alias("share"),
+        )
+    )
+    if frame.is_empty():
+        note = "no item was answered with a margin in both orders"
+    return RaterMargins(rater, view, frame, planned, note)
+
+
+def _right(margin: pl.Expr, gold: pl.Expr) -> pl.Expr:
+    side = pl.when(margin > 0).then(pl.lit("0")).otherwise(pl.lit("1"))
+    whole = pl.when((margin == 0) | (gold == TIE)).then(0.5).otherwise((side == gold).cast(pl.Float64))
+    return pl.when(gold.is_not_null()).then(whole)
+
+
+def graded_results(rater: RaterMargins) -> list[Result]:
+    """Every number about one rater's margins: all items, then each tier, then the votes."""
+    if rater.frame.is_empty():
+        return [_result(rater, "ece", {}, _undefined(rater.note))]
+    parts: list[tuple[dict[str, str], pl.DataFrame]] = [({}, rater.frame)]
+    if "tier" in rater.frame.columns:
+        tiers = rater.frame["tier"].drop_nulls().unique(maintain_order=True)
+        parts += [({"tier": tier}, rater.frame.filter(pl.col("tier") == tier)) for tier in tiers]
+    results = [result for where, part in parts for result in _calibration(rater, where, part)]
+    return [*results, *(result for where, part in parts for result in _against_votes(rater, where, part))]
+
+
+def _calibration(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
+    decided = part.filter(pl.col("right").is_not_null())
+    if decided.is_empty():
+        yield _result(rater, "ece", where, _undefined("no item with a margin has gold"))
+        return
+    confidence, right = choice_confidence(decided["margin"].to_numpy()), decided["right"].to_numpy()
+    if rater.rater["kind"] == "rule":
+        yield _result(rater, "ece", where, _undefined(rater.note))
+    else:
+        error = calibration_error(confidence, right)
+        n, people = len(decided), decided["person"].n_unique()
+        luck = f"a perfectly calibrated rater would show about {_by_luck(confidence):.3f} here by chance"
+        yield _result(rater, "ece", where, Estimate(error.value, None, None, n, people, luck))
+        over = _mean(decided, confidence - right, (-1.0, 1.0))
+        yield _result(rater, "overconfidence", where, over)
+        if not where:
+            for number, part_of in enumerate(reliability_table(confidence, right), 1):
+                inside = (confidence >= part_of.low) & (confidence <= part_of.high)
+                held = _mean(decided.filter(pl.Series(inside)), right[inside], UNIT)
+                label = {"bin": str(number), "confidence": f"{part_of.confidence:.3f}"}
+                yield _result(rater, "reliability", label, held)
+    # Margins, not confidences, decide who is kept: a large margin is a confidence of 1 among many such.
+    strength = np.abs(decided["margin"].to_numpy())
+    curve = selective_accuracy(strength, right)
+    for share in KEPT:
+        kept = strength >= np.sort(strength)[::-1][int(np.ceil(share * len(strength) - 1e-9)) - 1]
+        estimate = _mean(decided.filter(pl.Series(kept)), right[kept], UNIT)
+        yield _result(rater, "selective_accuracy", {**where, "kept": f"{share:.0%}"}, estimate)
+    area = curve.risk_area().value
+    whole = Estimate(
+        area, None, None, len(decided), decided["person"].n_unique(), "mean error over all shares kept"
+    )
+    yield _result(rater, "risk_area", where, whole)
+
+
+def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
+    voted = part.filter(pl.col("share").is_not_null())
+    if voted.is_empty():
+        if not where:
+            yield _result(rater, "share_correlation", where, _undefined(NO_VOTES))
+        return
+    margin, share = voted["margin"].to_numpy(), voted["share"].to_numpy()
+    # Either answer may be called product 0: both ways round count, so that the figure cannot depend on it.
+    both = np.column_stack([np.concatenate([margin, -margin]), np.concatenate([share, 1 - share])])
+    people = np.concatenate([voted["person"].to_numpy()] * 2)
+    rank = bootstrap_pairs(both, people, "spearman").interval(0)
+    yield _result(rater, "share_correlation", where, replace(rank, n=len(voted)))
+    if rater.rater["kind"] == "rule":
+        return
+    graded = np.square(1 / (1 + np.exp(-np.clip(margin, -700, 700))) - share)
+    binary = np.square((np.sign(margin) + 1) / 2 - share)
+    yield _result(rater, "brier_share", where, _mean(voted, graded, UNIT))
+    yield _result(rater, "brier_share_binary", where, _mean(voted, binary, UNIT))
+    yield _result(rater, "brier_share_coin", where, _mean(voted, np.square(0.5 - share), UNIT))
+    yield _result(rater, "brier_share_gain", where, _mean(voted, binary - graded, (-1.0, 1.0)))
+
+
+def _by_luck(confidence: Floats) -> float:
+    """The calibration error that bins of this size show although every confidence is true: ECE is never 0."""
+    draws = np.random.default_rng(0).random((SIMULATED, len(confidence))) < confidence
+    return float(np.mean([calibration_error(confidence, right).value for right in draws.astype(np.float64)]))
+
+
+def _mean(frame: pl.DataFrame, values: Floats, bounds: tuple[float, float]) -> Estimate:
+    people, prompts = frame["person"].to_numpy(), frame["prompt"].to_numpy()
+    return cluster_mean(values, people, prompts if prompts_recur(people, prompts) else None, bounds)
+
+
+def _undefined(note: str | None) -> Estimate:
+    return Estimate(None, None, None, 0, 0, note)
+
+
+def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
+    notes = dict.fromkeys(note for note in (estimate.note, rater.note) if note)
+    return Result(
+        rater=rater.rater["name"],
+        system=None,
+        given=None,
+        view=rater.view,
+        metric=metric,
+        slice=where,
+        value=estimate.value,
+        low=estimate.low,
+        high=estimate.high,
+        n=estimate.n,
+        people=estimate.people,
+        coverage=len(rater.frame) / rater.planned if rater.planned else None,
+        control=CONTROL_RATERS.get(rater.rater["name"]),
+        fingerprint=rater.rater["fingerprint"],
+        note="; ".join(notes) or None,
+    )

@@ -1,0 +1,73 @@
+"""A run as a JUnit file, which every CI server can show: one test case per rater's total, one per bar and total.
+
+A total passes if it is defined; a bar passes if the total reaches it. Failures carry the sentence the terminal prints.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from personafit._errors import UserError
+from personafit.reporting.assertions import below, described, totals
+from personafit.reporting.results import Result
+
+# What XML 1.0 cannot hold; names come from outside.
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(path: Path, results: Sequence[Result], bars: Sequence[tuple[str, float]]) -> None:
+    """Write the file; `bars` are pairs of metric and least value, as `--fail-under` gives them."""
+    suite = ElementTree.Element("testsuite", name="personafit")
+    for headline in [results[0].metric] if results else []:
+        for result in totals(results, headline):
+            why = result.note or "there is no answer to score"
+            failure = (
+                None
+                if result.value is not None
+                else f"{headline} of {described(result)} is undefined ({why})."
+            )
+            _add_case(suite, headline, described(result), failure, _shown(result))
+    for metric, least in bars:
+        found = totals(results, metric)
+        if not found:
+            _add_case(suite, metric, f"at least {least:g}", f"There is no {metric} in this run.", "")
+        for result in found:
+            name = f"{described(result)} at least {least:g}"
+            _add_case(suite, metric, name, below(result, least), _shown(result))
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(suite.findall("testcase/failure"))))
+    suite.set("errors", "0")
+    root = ElementTree.Element("testsuites")
+    root.append(suite)
+    ElementTree.indent(root)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}); choose another with --junit."
+        ) from error
+
+
+def _add_case(suite: ElementTree.Element, metric: str, name: str, failure: str | None, shown: str) -> None:
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=_clean(f"personafit.{metric}"), name=_clean(name), time="0"
+    )
+    if failure:
+        ElementTree.SubElement(case, "failure", message=_clean(failure)).text = _clean(failure)
+    if shown:
+        ElementTree.SubElement(case, "system-out").text = _clean(shown)
+
+
+def _shown(result: Result) -> str:
+    if result.value is None:
+        return ""
+    interval = ""
+    if result.low is not None and result.high is not None:
+        interval = f", 95 % interval {result.low:.3f} to {result.high:.3f}"
+    return f"{result.metric} {result.value:.3f}{interval}; {result.n:,} items, {result.people} people"
+
+
+def _clean(text: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", text)

@@ -1,0 +1,206 @@
+"""Planning a run from a stored one: the smallest difference it can detect, and what a difference would take.
+
+The stored run is the pilot. Each plan rests on the paired differences of two of its contestants, or of one and the best
+control beside it, because what will be tested is a difference and pairing makes it vary far less than either score.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+from rich.table import Table
+from rich.text import Text
+
+from personafit._errors import UserError
+from personafit.reporting.compare import Contestant, contestants, paired_items
+from personafit.reporting.results import RunScores
+from personafit.statistics import mean_by_item, prompts_recur
+from personafit.statistics.agreement import Figure
+from personafit.statistics.power import (
+    Spread,
+    items_needed,
+    people_needed,
+    smallest_difference,
+    spread,
+)
+
+EVEN = "an even win rate"
+RECURRING = "prompts recur across people here, and a plan counts only people as clusters: with few prompts it is too hopeful"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What two contestants' paired differences say about a run of so many people with so many items each."""
+
+    first: str
+    second: str
+    n: int
+    pilot_people: int
+    observed: float
+    spread: Spread
+    people: int
+    items: float
+    smallest: Figure
+    difference: float | None
+    people_needed: Figure | None
+    items_needed: Figure | None
+    notes: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as a plain object."""
+        wanted: dict[str, int | str | None] = {}
+        for name, figure in (("people_needed", self.people_needed), ("items_needed", self.items_needed)):
+            wanted[name] = None if figure is None or figure.value is None else int(figure.value)
+            wanted[f"{name}_note"] = None if figure is None else figure.note
+        correlation, effect = self.spread.correlation(), self.spread.design_effect(self.items)
+        return {
+            "first": self.first,
+            "second": self.second,
+            "pilot": {
+                "n": self.n,
+                "people": self.pilot_people,
+                "difference": self.observed,
+                "variance_between": self.spread.between,
+                "variance_within": self.spread.within,
+                "correlation": correlation.value,
+            },
+            "people": self.people,
+            "items": self.items,
+            "design_effect": effect.value,
+            "smallest_difference": self.smallest.value,
+            "difference": self.difference,
+            **wanted,
+            "note": "; ".join(filter(None, [self.smallest.note, *self.notes])) or None,
+        }
+
+    def sentence(self) -> str:
+        """The plan in words."""
+        pair = f"{self.first} against {self.second}"
+        each = f"{self.items:g} {'item' if self.items == 1 else 'items'} each"
+        where = f"{self.people} people with {each}"
+        if self.smallest.value is None:
+            said = f"{pair}: nothing can be planned ({self.smallest.note})."
+        else:
+            points = f"{100 * self.smallest.value:.1f} points"
+            said = f"{pair}: {where} show a true difference of {points} or more four times in five."
+        if self.difference is None:
+            return said
+        wanted = f"{100 * self.difference:.1f} points"
+        people = _needed(self.people_needed, f"people with {each}")
+        items = _needed(self.items_needed, f"items from each of {self.people} people")
+        return f"{said} A difference of {wanted} takes {people}, or {items}."
+
+
+def plan_run(
+    scores: RunScores,
+    people: int | None = None,
+    items: int | None = None,
+    difference: float | None = None,
+) -> list[Plan]:
+    """A plan for every pair the run has; people and items each are the run's own unless given."""
+    if difference is not None and difference <= 0:
+        raise UserError("--difference must be above 0, as a fraction: 0.03 is three points.")
+    found = [_plan(*pair, people, items, difference) for pair in _pairs(scores)]
+    plans = [plan for plan in found if plan is not None]
+    if not plans:
+        raise UserError(
+            f"{scores.run.name} has no two sets of answers to the same items, so no difference can be planned from it."
+        )
+    return plans
+
+
+def plans_table(plans: list[Plan]) -> Table:
+    """The plans for the terminal, in points."""
+    table = Table(title="Paired differences of the stored run, and what they allow", title_justify="left")
+    for heading in ("contestant", "against"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("observed", "items", "people", "between people", "smallest to detect"):
+        table.add_column(heading, justify="right")
+    for plan in plans:
+        correlation = plan.spread.correlation().value
+        smallest = "–" if plan.smallest.value is None else f"{100 * plan.smallest.value:.1f}"
+        table.add_row(
+            Text(plan.first),
+            Text(plan.second),
+            f"{100 * plan.observed:+.1f}",
+            f"{plan.n:,}",
+            f"{plan.pilot_people:,}",
+            "–" if correlation is None else f"{100 * correlation:.0f} %",
+            smallest,
+        )
+    return table
+
+
+def _pairs(scores: RunScores) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Names and paired items: each contestant with its best control, then contestants with each other."""
+    everyone = list(contestants(scores))
+    for contestant in everyone:
+        if scores.info["metric"] == "win_rate":
+            known = contestant.scores.filter(pl.col("accuracy").is_not_null())
+            yield contestant.name, EVEN, known.with_columns((pl.col("accuracy") - 0.5).alias("gap"))
+        elif best := _best_control(scores, contestant):
+            yield contestant.name, best.name, paired_items(contestant, best)
+    for one, two in combinations(everyone, 2):
+        if scores.info["metric"] != "win_rate" or one.rater == two.rater:
+            yield one.name, two.name, paired_items(one, two)
+
+
+def _best_control(scores: RunScores, contestant: Contestant) -> Contestant | None:
+    """The highest of the control raters and of the contestant's own control views."""
+    controls = [
+        replace(contestant, rater=rater["name"], scores=scores.scores[rater["fingerprint"], contestant.view])
+        for rater in scores.raters
+        if rater["control"] and rater["name"] != contestant.rater
+    ]
+    own = next(rater["fingerprint"] for rater in scores.raters if rater["name"] == contestant.rater)
+    controls += [
+        replace(contestant, view=view, scores=scores.scores[own, view])
+        for view in scores.views
+        if view in ("none", f"wrong:{contestant.view}")
+    ]
+    means = [(mean_by_item(control.scores, "accuracy").value, control) for control in controls]
+    known = [(mean, control) for mean, control in means if mean is not None]
+    return max(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def _plan(
+    first: str,
+    second: str,
+    both: pl.DataFrame,
+    people: int | None,
+    items: int | None,
+    difference: float | None,
+) -> Plan | None:
+    if both.is_empty():
+        return None
+    pilot_people = both["person"].n_unique()
+    planned_people = people or pilot_people
+    planned_items = float(items or len(both) / pilot_people)
+    parts = spread(both["gap"].to_numpy(), both["person"].to_numpy())
+    notes = [parts.note] if parts.note and parts.between is not None else []
+    if prompts_recur(both["person"], both["prompt"]):
+        notes.append(RECURRING)
+    return Plan(
+        first=first,
+        second=second,
+        n=len(both),
+        pilot_people=pilot_people,
+        observed=float(both["gap"].to_numpy().mean()),
+        spread=parts,
+        people=planned_people,
+        items=round(planned_items, 1),
+        smallest=smallest_difference(parts, planned_people, planned_items),
+        difference=difference,
+        people_needed=None if difference is None else people_needed(parts, difference, planned_items),
+        items_needed=None if difference is None else items_needed(parts, difference, planned_people),
+        notes=tuple(notes),
+    )
+
+
+def _needed(figure: Figure | None, what: str) -> str:
+    if figure is None or figure.value is None:
+        reason = figure.note if figure else None
+        return f"an unknown number of {what} ({reason})"
+    return f"{figure.value:,.0f} {what}"

@@ -1,0 +1,247 @@
+"""The figures of a report: dots with interval bars, rows for raters; told apart by shape and fill, never by colour alone.
+
+Matplotlib is imported on first use, since most commands draw nothing. A figure can be saved as PNG as it is, or turned
+into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it follows dark mode.
+"""
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, MUTED, GRID, ACCENT, PAPER = "#20262e", "#68717d", "#dadde2", "#2a5f8f", "#fdfdfc"
+VARIABLES = {INK: "ink", MUTED: "muted", GRID: "rule", ACCENT: "accent", PAPER: "paper"}
+
+WIDTH = 9.2  # inches; the page scales it
+ROW = 0.36  # inches per line of dots
+LONGEST_NAME = 36
+
+# Shape and fill of the first, second, ... series; a hollow or crossed mark is a control.
+MARKS = (("o", True), ("o", False), ("X", True), ("s", True), ("D", False), ("^", True), ("v", False))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A number with its interval, in percent, or nothing."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a figure: who, and one dot per panel or series."""
+
+    name: str
+    dots: Sequence[Dot]
+    control: bool = False
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several frames side by side, with the value that guessing would give there."""
+
+    title: str
+    chance: float | None = None
+
+
+def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
+    """Panels side by side, raters as lines; controls are hollow squares."""
+    with _style():
+        titles = max(panel.title.count("\n") for panel in panels)
+        figure, axes = _subplots(len(rows) * ROW + 0.9 + 0.2 * titles, len(panels))
+        limits = _limits([dot for row in rows for dot in row.dots], panels[0].chance)
+        for place, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
+            _frame(axis, rows if place == 0 else [], len(rows), limits, panel.chance)
+            axis.set_title(
+                panel.title, loc="left", fontsize=9.5, color=INK, fontweight="bold", parse_math=False
+            )
+            for line, row in enumerate(rows):
+                mark = ("s", False) if row.control else ("o", True)
+                _draw(axis, line, row.dots[place], mark, MUTED if row.control else ACCENT, show_value=True)
+        return figure
+
+
+def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | None, label: str) -> "Figure":
+    """All series of a rater on one line of one panel, each with its own mark; the remark stands at the right."""
+    with _style():
+        step = 0.62 / max(1, len(series) - 1)
+        figure, (axis,) = _subplots(len(rows) * ROW * max(1.6, 0.55 * len(series)) + 1.2, 1)
+        _frame(axis, rows, len(rows), _limits([dot for row in rows for dot in row.dots], chance), chance)
+        for line, row in enumerate(rows):
+            for place, dot in enumerate(row.dots):
+                _draw(axis, line - 0.31 + place * step, dot, _mark(place), ACCENT if place == 0 else MUTED)
+            at = axis.get_yaxis_transform()
+            axis.text(1.015, line, row.remark, transform=at, va="center", fontsize=9, parse_math=False)
+            if line:
+                axis.axhline(line - 0.5, color=GRID, linewidth=0.7)
+        _legend(axis, series)
+        axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
+        return figure
+
+
+def svg(figure: "Figure", name: str) -> str:
+    """The figure as an `<svg>` element to put into a page; `name` keeps its ids apart from those of other figures."""
+    text = StringIO()
+    with _style():
+        figure.savefig(
+            text, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None}
+        )
+    whole = text.getvalue()
+    inner = re.sub(
+        r"<defs>\s*<style.*?</style>\s*</defs>", "", whole[whole.index("<svg") :], count=1, flags=re.S
+    )
+    # Only tags are touched: matplotlib escapes < and > in texts, so no text looks like one.
+    return re.sub(r"<[^>]*>", lambda tag: _page_tag(tag[0], name), inner)
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """The figure as a file of its own, such as PNG."""
+    with _style():
+        figure.savefig(path, dpi=160, facecolor=PAPER)
+
+
+def _page_tag(tag: str, name: str) -> str:
+    if tag.startswith("<svg"):
+        tag = re.sub(r' (width|height)="[^"]*"', "", tag)
+        return tag.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
+    tag = re.sub(r'\bid="', f'id="{name}-', tag)
+    tag = re.sub(r'href="#', f'href="#{name}-', tag).replace("url(#", f"url(#{name}-")
+    tag = re.sub(r"(font: [^;\"]*?)'[^;\"]*", r"\1var(--sans)", tag)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _page_colour(colour[0]), tag)
+
+
+def _page_colour(colour: str) -> str:
+    return f"var(--{VARIABLES[colour]})" if colour in VARIABLES else colour
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    import matplotlib
+
+    settings: Any = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "personafit",
+        "font.family": "DejaVu Sans",
+        "font.size": 9,
+        "text.color": INK,
+        "axes.edgecolor": GRID,
+        "axes.labelcolor": INK,
+        "xtick.color": MUTED,
+        "ytick.color": INK,
+        "text.parse_math": False,
+    }
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # Names may be in any script; the page's fonts show what the font that only measures here does not have.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        yield
+
+
+def _subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+
+
+def _frame(
+    axis: "Axes", named: Sequence[Row], lines: int, limits: tuple[float, float], chance: float | None
+) -> None:
+    axis.set_facecolor("none")
+    axis.set_ylim(lines - 0.4, -0.6)
+    axis.set_xlim(*limits)
+    axis.set_yticks(range(len(named)), [_name(row) for row in named], parse_math=False)
+    axis.tick_params(length=0)
+    axis.grid(axis="x", color=GRID, linewidth=0.7)
+    axis.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    if chance is not None:
+        axis.axvline(chance, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+
+
+def _draw(
+    axis: "Axes", y: float, dot: Dot, mark: tuple[str, bool], colour: str, show_value: bool = False
+) -> None:
+    if dot.value is None:
+        return
+    if dot.low is not None and dot.high is not None:
+        axis.plot([dot.low, dot.high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
+    shape, filled = mark
+    fill = colour if filled else PAPER
+    axis.plot(
+        [dot.value],
+        [y],
+        shape,
+        markersize=6.5,
+        color=colour,
+        markerfacecolor=fill,
+        markeredgewidth=1.3,
+        zorder=3,
+    )
+    if show_value:
+        axis.annotate(
+            f"{dot.value:.1f}", (dot.value, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5
+        )
+
+
+def _legend(axis: "Axes", series: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for place, name in enumerate(series):
+        shape, filled = _mark(place)
+        colour = ACCENT if place == 0 else MUTED
+        fill = colour if filled else PAPER
+        handles.append(
+            Line2D(
+                [], [], marker=shape, color=colour, markerfacecolor=fill, linewidth=1.6, label=_clean(name)
+            )
+        )
+    axis.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        ncols=len(series),
+        frameon=False,
+        fontsize=9,
+    )
+
+
+def _mark(place: int) -> tuple[str, bool]:
+    return MARKS[place % len(MARKS)]
+
+
+def _limits(dots: Sequence[Dot], chance: float | None) -> tuple[float, float]:
+    ends = [end for dot in dots for end in (dot.value, dot.low, dot.high) if end is not None]
+    ends += [chance] if chance is not None else []
+    if not ends:
+        return 0.0, 100.0
+    low, high = min(ends), max(ends)
+    margin = max(3.0, 0.08 * (high - low))
+    return low - margin, high + margin
+
+
+def _name(row: Row) -> str:
+    return f"{_clean(row.name)} (control)" if row.control else _clean(row.name)
+
+
+def _clean(text: str) -> str:
+    """Names come from outside: no line breaks or direction marks in a figure, and the middle of long ones left out."""
+    plain = "".join(character if character.isprintable() else "\ufffd" for character in text)
+    if len(plain) <= LONGEST_NAME:
+        return plain
+    half = LONGEST_NAME // 2
+    return f"{plain[:half]}…{plain[-half:]}"

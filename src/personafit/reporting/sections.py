@@ -1,0 +1,284 @@
+"""What the report says, section by section, as plain values: the template only lays them out.
+
+A section is one function of the run. A new one (agreement, bias, dialogues, ...) is one more function here or in a file
+of its own, one entry in `html.py` and one block in the template.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import polars as pl
+from sqlalchemy import select
+
+from personafit.reporting.results import Result, RunScores
+from personafit.reporting.tables import columns_of, missing_halves
+from personafit.store import Status, Store
+from personafit.store import tables as t
+
+PUBLISHED_TABLE = "Table 3"  # the one shaped like ours
+ERRORS_SHOWN = 3
+
+Line = tuple[str | None, str | None, str | None]
+"""Whose numbers they are: rater fingerprint, system, given."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number as the page shows it; `sort` is what columns are ordered by."""
+
+    text: str = ""
+    interval: str = ""
+    sort: float | None = None
+    notes: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One row: who, under what view, and its cells; `source` is where a published one comes from."""
+
+    name: str
+    view: str
+    cells: Sequence[Cell]
+    control: str | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings, rows, the remarks its cells refer to by number, and those that hold for every interval."""
+
+    headings: Sequence[str]
+    rows: Sequence[TableRow]
+    notes: Sequence[str] = ()
+    common: Sequence[str] = ()
+
+
+def headline_view(scores: RunScores) -> str:
+    """The view whose scores count: the benchmark's own, or else the first that is no control."""
+    views = scores.views
+    if scores.info["view"] in views:
+        return str(scores.info["view"])
+    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
+
+
+def line_of(result: Result) -> Line:
+    """The key of a result's rater and system."""
+    return result.fingerprint, result.system, result.given
+
+
+def line_name(result: Result) -> str:
+    """The rater, and whose answers it judged."""
+    if not result.system:
+        return str(result.rater)
+    return f"{result.rater} on {result.system}" + (f" ({result.given})" if result.given else "")
+
+
+def headline(scores: RunScores, results: Sequence[Result]) -> list[TableRow]:
+    """Score, lift and restraint of every rater under the headline view, those asked for first."""
+    view, metric = headline_view(scores), scores.info["metric"]
+    rows: dict[Line, dict[str, Result]] = {}
+    for result in results:
+        if result.view == view and (not result.slice or result.metric == "restraint"):
+            rows.setdefault(line_of(result), {})[result.metric] = result
+    shown = [
+        TableRow(
+            name=line_name(found[metric]),
+            view=view,
+            cells=[
+                _cell(found.get(metric)),
+                _cell(found.get("lift"), signed=True),
+                _cell(found.get("restraint")),
+            ],
+            control=found[metric].control,
+        )
+        for found in rows.values()
+    ]
+    return sorted(shown, key=lambda row: row.control is not None)
+
+
+def best_control(scores: RunScores, results: Sequence[Result]) -> str | None:
+    """A sentence on the rule that reads nothing and scores best: what any score has to be held against."""
+    rows = [row for row in headline(scores, results) if row.control and row.cells[0].sort is not None]
+    if not rows or scores.info["metric"] != "accuracy":
+        return None
+    best = max(rows, key=lambda row: row.cells[0].sort or 0.0)
+    where = "the items here" if missing_halves(scores) else "all items"
+    interval = f" ({best.cells[0].interval})" if best.cells[0].interval else ""
+    return (
+        f"The best control, “{best.control}” ({best.name}), is right on {best.cells[0].text} %{interval} of {where} "
+        "without understanding any of them: only what a rater scores beyond that is skill."
+    )
+
+
+def score_table(scores: RunScores, results: Sequence[Result]) -> Table:
+    """The benchmark's own table, published rows below; a total over a missing half stays blank."""
+    metric = scores.info["metric"]
+    columns = [
+        (f"against {heading}" if "against" in where else heading, metric, where)
+        for heading, where in columns_of(scores)
+    ]
+    controlled = f"{metric}_length_controlled"
+    if any(result.metric == controlled for result in results):
+        columns += [(f"{heading}, equal length", controlled, where) for heading, _, where in columns[:-1]]
+    blank = bool(missing_halves(scores))
+    index = {(line_of(r), r.view, r.metric, _key(r.slice)): r for r in results}
+    rows = []
+    for line, view in dict.fromkeys((line_of(r), r.view) for r in results if r.metric == metric):
+        total = index[line, view, metric, ()]
+        cells = [
+            Cell() if blank and not where else _cell(index.get((line, view, name, _key(where))))
+            for _, name, where in columns
+        ]
+        rows.append(TableRow(line_name(total), str(view), cells, total.control))
+    for row in scores.info.get("published", []):
+        if row["source"].endswith(PUBLISHED_TABLE):
+            cells = [_percent(row["scores"].get("/".join(where.values()))) for _, _, where in columns]
+            rows.append(TableRow(row["model"], row["view"], cells, source=row["source"]))
+    return Table([heading for heading, _, _ in columns], rows)
+
+
+def worth_table(scores: RunScores, results: Sequence[Result]) -> Table:
+    """What each score is worth: coverage, people, order, lift, restraint; why a number is missing is in the notes."""
+    metric = scores.info["metric"]
+    names = [metric, f"{metric}_debiased", "consistency", "lift", "restraint"]
+    found: dict[tuple[Line, str | None], dict[str, Result]] = {}
+    for result in results:
+        if not result.slice or result.metric == "restraint":
+            found.setdefault((line_of(result), result.view), {})[result.metric] = result
+    common = _common([r.note for numbers in found.values() for r in numbers.values() if r.low is not None])
+    remarks: dict[str, int] = {}
+    rows = []
+    for (_, view), numbers in found.items():
+        total = numbers[metric]
+        cells = [_percent(None if total.coverage is None else 100 * total.coverage)]
+        cells.append(Cell(str(total.people), sort=float(total.people)))
+        for name in names:
+            number = numbers.get(name)
+            own = [note for note in _split(number.note if number else None) if note not in common]
+            numbered = [remarks.setdefault(note, len(remarks) + 1) for note in own]
+            cells.append(_cell(number, signed=name == "lift", notes=numbered))
+        rows.append(TableRow(line_name(total), str(view), cells, total.control))
+    return Table(
+        ["coverage", "people", *(name.replace("_", " ") for name in names)], rows, list(remarks), common
+    )
+
+
+def failures(scores: RunScores) -> list[dict[str, Any]]:
+    """Per rater how many asks ended how, how many are still to come, and the first sentences of what went wrong."""
+    found = []
+    for rater in scores.raters:
+        fingerprint = rater["fingerprint"]
+        planned = sum(int(scores.scores[fingerprint, view]["asked"].sum()) for view in scores.views)
+        rows = scores.answers
+        rows = rows if rows.is_empty() else rows.filter(pl.col("rater") == fingerprint)
+        counts = {} if rows.is_empty() else dict(rows["status"].value_counts().iter_rows())
+        found.append(
+            {
+                "name": rater["name"],
+                "counts": [counts.get(status.value, 0) for status in Status],
+                "missing": planned - sum(counts.values()),
+                "errors": [] if rows.is_empty() else _errors(rows),
+            }
+        )
+    return found
+
+
+def instrument(store: Store, scores: RunScores) -> dict[str, Any]:
+    """Everything that shaped the numbers, and the command that makes them again."""
+    config, info, run = scores.run.config, scores.info, scores.run
+    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
+    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    orders = {1: "one (each answer is scored by itself)", 2: "both"}
+    return {
+        "facts": {
+            "run": run.name,
+            "data set": run.dataset,
+            "benchmark version": info["version"],
+            "licence of the data": info["licence"],
+            "gold": info["gold"],
+            "question": config["question"],
+            "views": ", ".join(scores.views),
+            "seed": str(config["seed"]),
+            "samples per ask": str(config["samples"]),
+            "items judged": f"{len(scores.items):,}",
+            "people": f"{scores.items['person'].n_unique():,}",
+            "started": when(run.started),
+            "finished": "not finished" if run.finished is None else when(run.finished),
+        },
+        "raters": [
+            {
+                "name": rater["name"],
+                "kind": rater["kind"],
+                "role": "control" if rater["control"] else "asked for",
+                "orders": orders.get(rater["orders"], str(rater["orders"])),
+                "fingerprint": rater["fingerprint"],
+                "settings": {
+                    key: _setting(value) for key, value in settings.get(rater["fingerprint"], {}).items()
+                },
+            }
+            for rater in scores.raters
+        ],
+        "command": config.get("command") or "(started from Python)",
+        "sampled": config["selected"] is not None,
+    }
+
+
+def notes(scores: RunScores) -> list[str]:
+    """What was found odd in the data, each remark once and none that the headline has said already."""
+    said = {"", scores.info["description"].strip()}
+    return [note for note in dict.fromkeys(map(str.strip, scores.run.config["notes"])) if note not in said]
+
+
+def when(seconds: float) -> str:
+    """A moment for people."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _errors(rows: pl.DataFrame) -> list[tuple[str, str, int]]:
+    wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
+    if wrong.is_empty():
+        return []
+    counted = wrong.group_by("status", pl.col("detail").str.slice(0, 400), maintain_order=True).len()
+    return list(counted.sort("len", descending=True, maintain_order=True).head(ERRORS_SHOWN).iter_rows())
+
+
+def _setting(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _cell(result: Result | None, signed: bool = False, notes: Sequence[int] = ()) -> Cell:
+    if result is None or result.value is None:
+        return Cell(notes=notes)
+    write = signed_points if signed else "{:.1f}".format
+    interval = ""
+    if result.low is not None and result.high is not None:
+        interval = f"{write(100 * result.low)}{' to ' if signed else '–'}{write(100 * result.high)}"
+    return Cell(write(100 * result.value), interval, result.value, notes)
+
+
+def signed_points(value: float) -> str:
+    """A difference in points, its sign shown unless it is nothing."""
+    text = f"{value:+.1f}".replace("-", "−")
+    return "0.0" if text in ("+0.0", "−0.0") else text
+
+
+def _split(note: str | None) -> list[str]:
+    return note.split("; ") if note else []
+
+
+def _common(notes: Sequence[str | None]) -> list[str]:
+    """The parts that all of these remarks share: said once, not at every number."""
+    if not notes:
+        return []
+    return [part for part in _split(notes[0]) if all(part in _split(note) for note in notes)]
+
+
+def _percent(value: float | None) -> Cell:
+    return Cell() if value is None else Cell(f"{value:.1f}", sort=value / 100)
+
+
+def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(where.items()))

@@ -1,0 +1,175 @@
+"""Results as tables in the terminal: the benchmark's own table first, then what each score is worth."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from personafit.reporting.results import Result, RunScores
+
+TIERS = ("easy", "medium", "hard")
+HALVES = ("specific", "general")
+
+
+def columns_of(scores: RunScores) -> list[tuple[str, dict[str, str]]]:
+    """Headings and slices of the benchmark's table, in their customary order; a missing half keeps its columns."""
+    names = {name for layout in scores.info["layout"] for name in layout}
+    if {"half", "tier"} <= names:
+        columns: list[tuple[str, dict[str, str]]] = []
+        for half in HALVES:
+            columns += [(f"{half} {tier}", {"half": half, "tier": tier}) for tier in TIERS]
+            columns.append((f"{half} avg", {"half": half}))
+        return [*columns, ("total", {})]
+    columns = []
+    for layout in scores.info["layout"]:
+        if all(name in scores.items.columns for name in layout):
+            for row in scores.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts():
+                columns.append((" ".join(row.values()), row))
+    return [*columns, ("total", {})]
+
+
+def missing_halves(scores: RunScores) -> list[str]:
+    """The halves a benchmark of two halves does not have here."""
+    if not any("half" in layout for layout in scores.info["layout"]):
+        return []
+    return [half for half in HALVES if half not in set(scores.items["half"])]
+
+
+def print_run(console: Console, scores: RunScores, results: Sequence[Result]) -> None:
+    """The two tables and the notes of a run."""
+    console.print(_score_table(scores, results))
+    console.print(_worth_table(scores, results))
+    for note in scores.run.config["notes"]:
+        console.print(Text(note, style="dim"))
+
+
+def _score_table(scores: RunScores, results: Sequence[Result]) -> Table:
+    metric = scores.info["metric"]
+    columns = columns_of(scores)
+    absent = missing_halves(scores)
+    table = Table(
+        title=f"{scores.info['title'] or scores.info['name']}: {metric} in %, 95 % interval below",
+        title_justify="left",
+    )
+    table.add_column("rater", overflow="fold", min_width=12)
+    table.add_column("view", overflow="fold")
+    for heading, _ in columns:
+        table.add_column(_heading(heading), justify="right", no_wrap=True)
+    index = {(r.rater, r.system, r.given, r.view, _key(r.slice)): r for r in results if r.metric == metric}
+    groups = dict.fromkeys(
+        (r.rater, r.system, r.given, r.view, r.control) for r in results if r.metric == metric
+    )
+    for rater, system, given, view, control in groups:
+        cells = []
+        for heading, where in columns:
+            blank = heading == "total" and bool(absent)
+            cells.append("" if blank else _cell(index.get((rater, system, given, view, _key(where)))))
+        name = f"{rater} on {system} ({given})" if system else str(rater)
+        table.add_row(_plain(name), _plain(str(view)), *cells, style="dim" if control else "")
+    published = [row for row in scores.info.get("published", []) if row["source"].endswith("Table 3")]
+    if published:
+        table.add_section()
+        table.add_row(Text("published, not measured here:", style="italic"))
+        for row in published:
+            cells = [_percent(row["scores"].get("/".join(where.values()))) for _, where in columns]
+            table.add_row(_plain(row["model"]), Text(_short_source(row["source"])), *cells, style="dim")
+    return table
+
+
+def worth_columns(metric: str) -> list[tuple[str, str, dict[str, str]]]:
+    """Heading, metric and slice of the columns that say what a score is worth."""
+    common: list[tuple[str, str, dict[str, str]]] = [
+        ("consistency", "consistency", {}),
+        ("lift", "lift", {}),
+        ("restraint", "restraint", {"expect": "generic"}),
+    ]
+    if metric == "win_rate":
+        controlled = "win_rate_length_controlled"
+        return [
+            ("at equal length\nvs generic", controlled, {"against": "generic"}),
+            ("at equal length\nvs wrong", controlled, {"against": "wrong"}),
+            *common,
+        ]
+    return [(metric, metric, {}), (f"{metric}\ndebiased", f"{metric}_debiased", {}), *common]
+
+
+def _worth_table(scores: RunScores, results: Sequence[Result]) -> Table:
+    metric = scores.info["metric"]
+    columns = worth_columns(metric)
+    table = Table(title="What each score is worth, over all items here", title_justify="left")
+    table.add_column("rater", overflow="fold", min_width=12)
+    table.add_column("view", overflow="fold")
+    for heading in ["coverage", "people", *(heading for heading, _, _ in columns)]:
+        table.add_column(heading, justify="right")
+    groups: dict[tuple[Any, ...], dict[tuple[Any, ...], Result]] = {}
+    for result in results:
+        group = groups.setdefault((result.rater, result.system, result.given, result.view), {})
+        group[result.metric, _key(result.slice)] = result
+    for (rater, system, given, view), found in groups.items():
+        head = found[metric, ()]
+        name = f"{rater} on {system} ({given})" if system else str(rater)
+        table.add_row(
+            _plain(name),
+            _plain(str(view)),
+            _percent(None if head.coverage is None else 100 * head.coverage),
+            str(head.people),
+            *(_cell(found.get((metric_name, _key(where)))) for _, metric_name, where in columns),
+            style="dim" if head.control else "",
+        )
+    return table
+
+
+def _plain(text: str) -> Text:
+    return Text(text)  # names come from outside: never read as markup
+
+
+def _heading(name: str) -> str:
+    return name.replace(" ", "\n")
+
+
+def _cell(result: Result | None) -> str:
+    if result is None or result.value is None:
+        return ""
+    value = f"{100 * result.value:.1f}"
+    if result.low is None or result.high is None:
+        return value
+    return f"{value}\n[dim]{100 * result.low:.1f}–{100 * result.high:.1f}[/dim]"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(where.items()))
+
+
+def _short_source(source: str) -> str:
+    return source.split(", ", 1)[1].replace("arXiv ", "") if ", " in source else source
+
+
+def explain(results: Iterable[Result]) -> list[str]:
+    """What a reader should be told in words: scores no better than chance or than a control."""
+    sentences = []
+    rows = [
+        r for r in results if r.metric == "lift" and not r.slice and r.value is not None and r.control is None
+    ]
+    for row in rows:
+        if row.low is None or row.high is None:
+            continue
+        name = f"{row.rater} ({row.view})"
+        if row.low > 0:
+            sentences.append(
+                f"{name} uses the person: lift {100 * (row.value or 0):+.1f} points over its controls."
+            )
+        elif row.high < 0:
+            sentences.append(
+                f"{name} does worse with the person than without: lift {100 * (row.value or 0):+.1f} points."
+            )
+        else:
+            sentences.append(
+                f"{name} is not distinguishable from its own controls: the person may not be used at all."
+            )
+    return sentences

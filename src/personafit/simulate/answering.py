@@ -1,0 +1,153 @@
+"""A system answers people's questions, each time told what a context says: the simplest dialogue, one turn long.
+
+Answers are made by keyed jobs like judgments are, so making them resumes, retries and costs nothing twice.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from personafit._hashing import content_hash, hash_text
+from personafit.contexts import Context, ContextBuilder
+from personafit.engine import Job, Lane
+from personafit.items import inert
+from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.people import Person
+from personafit.store import Ask, Item, Outcome, Product, Status, Store
+
+QUESTION = "answer"
+MAX_TOKENS = 1024
+PLAIN = "You are a helpful assistant. Answer the question; be concrete and brief."
+KNOWING = (
+    PLAIN + " This is what you know about the person who asks:\n\n<person>\n{person}\n</person>\n\n"
+    "Use it where it makes the answer better for them, and only there."
+)
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A system, the questions it gets, and what it is told about who asks."""
+
+    store: Store
+    dataset: str
+    people: dict[str, Person]
+    system: Model
+    givens: Sequence[ContextBuilder]
+    selected: frozenset[str] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the system and of how it is told about people."""
+        return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS])
+
+    def lane(self) -> Lane:
+        """All answers to be made, by person and context."""
+        items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
+        return Lane(
+            name=f"{self.system.name} answers",
+            endpoint=self.system.endpoint,
+            jobs=self._jobs(),
+            total=items * len(self.givens),
+            max_concurrency=self.system.max_concurrency,
+            free=self.system.price == (0.0, 0.0),
+        )
+
+    def key(self, item: Item, context: Context) -> str:
+        """The job key of one answer."""
+        return hash_text(item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id)
+
+    def prompts(self) -> Iterator[tuple[Item, list[Context]]]:
+        """Every question with the contexts it is asked under."""
+        for item in self.store.items(self.dataset):
+            if self.selected is None or item.id in self.selected:
+                yield item, [given.build(self.people[item.person], item) for given in self.givens]
+
+    def _jobs(self) -> Iterator[Job]:
+        for item, contexts in self.prompts():
+            self.store.add_products(context.product for context in contexts)
+            for context in contexts:
+                yield self._job(item, context)
+
+    def _job(self, item: Item, context: Context) -> Job:
+        key, fingerprint = self.key(item, context), self.fingerprint
+
+        def ask(
+            status: Status, ask_id: str, generation: int, reply: ChatReply, detail: str | None, took: float
+        ) -> Ask:
+            return Ask(
+                id=ask_id,
+                job=key,
+                generation=generation,
+                item=item.id,
+                question=QUESTION,
+                rater=fingerprint,
+                view=context.name,
+                context=context.id,
+                status=status,
+                reply=reply.text,
+                reasoning=reply.reasoning,
+                detail=detail,
+                tokens_in=reply.tokens_in,
+                tokens_out=reply.tokens_out,
+                tokens_reasoning=reply.tokens_reasoning,
+                cost=reply.cost,
+                seconds=took,
+                at=time.time(),
+            )
+
+        async def work(generation: int) -> Outcome:
+            started = time.monotonic()
+            request = ChatRequest(
+                answer_messages(item.prompt, context), MAX_TOKENS, key=f"{item.id}|{context.name}"
+            )
+            reply = await self.system.chat(request)
+            text = reply.text.strip()
+            status = Status.REFUSED if reply.refused else Status.OK if text else Status.UNPARSED
+            detail = None if text else "the system answered nothing"
+            finished = ask(
+                status, hash_text(key, str(generation)), generation, reply, detail, time.monotonic() - started
+            )
+            if status != Status.OK:
+                return Outcome(ask=finished)
+            answer = Product(
+                id=finished.id,
+                kind="answer",
+                text=text,
+                maker=fingerprint,
+                given=context.id,
+                about=item.person,
+                parents=[item.id],
+                cost=reply.cost,
+            )
+            return Outcome(ask=finished, products=[answer])
+
+        def failure(message: str, attempts: int) -> Outcome:
+            failed = ask(Status.FAILED, uuid.uuid4().hex, 0, ChatReply(text=""), message, 0.0)
+            return Outcome(ask=failed.model_copy(update={"attempts": attempts}))
+
+        return Job(key, work, failure)
+
+    def answers(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
+        """Every question with the answers made to it so far, by context name."""
+        batch: list[tuple[Item, dict[str, str]]] = []
+        for item, contexts in self.prompts():
+            batch.append((item, {context.name: self.key(item, context) for context in contexts}))
+            if len(batch) == page:
+                yield from self._texts(batch)
+                batch = []
+        yield from self._texts(batch)
+
+    def _texts(self, batch: list[tuple[Item, dict[str, str]]]) -> Iterator[tuple[Item, dict[str, str]]]:
+        states = self.store.job_states([key for _, keys in batch for key in keys.values()])
+        products = {key: hash_text(key, str(state.generation)) for key, state in states.items()}
+        texts = self.store.texts(products.values())
+        for item, keys in batch:
+            made = {name: texts.get(products.get(key, "")) for name, key in keys.items()}
+            yield item, {name: text for name, text in made.items() if text is not None}
+
+
+def answer_messages(question: str, context: Context) -> tuple[Message, ...]:
+    """What the system is sent."""
+    told = KNOWING.format(person=inert(context.text)) if context.text else PLAIN
+    return ({"role": "system", "content": told}, {"role": "user", "content": question})

@@ -1,0 +1,81 @@
+"""From single choices to one row per item: right, right without order, and the same in both orders.
+
+A tie scores ½. `accuracy` averages both orders; `debiased` takes the sign of the summed margins; `consistent` says
+whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
+"""
+
+import polars as pl
+
+from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
+
+TIE = "tie"
+UNIT = (0.0, 1.0)
+
+
+def choice_scores(answers: pl.DataFrame) -> pl.DataFrame:
+    """One row per item from rows with item, person, prompt, gold, order, sample, status, label and value.
+
+    Adds accuracy, debiased, consistent, asked and answered; further columns (slices) are carried over.
+    """
+    answered = pl.col("status") == "ok"
+    right = (
+        pl.when(pl.col("label") == TIE)
+        .then(0.5)
+        .otherwise((pl.col("label") == pl.col("gold")).cast(pl.Float64))
+    )
+    # The margin is that of product 0; turned so that a positive one favours the gold answer.
+    toward_gold = pl.when(pl.col("gold") == "0").then(pl.col("value")).otherwise(-pl.col("value"))
+    carried = [name for name in answers.columns if name not in _CONSUMED]
+    return (
+        answers.with_columns(
+            pl.when(answered).then(right).alias("right"),
+            pl.when(answered).then(toward_gold).alias("toward_gold"),
+            pl.when(answered).then(pl.col("label")).alias("said"),
+        )
+        .group_by("item", maintain_order=True)
+        .agg(
+            *(pl.col(name).first() for name in carried if name != "item"),
+            pl.col("right").mean().alias("accuracy"),
+            pl.col("toward_gold").sum().alias("lead"),
+            pl.col("said").drop_nulls().n_unique().alias("different"),
+            pl.col("order").filter(answered).n_unique().alias("orders_answered"),
+            pl.len().alias("asked"),
+            answered.sum().alias("answered"),
+        )
+        .with_columns(
+            pl.when(pl.col("answered") > 0)
+            .then(pl.when(pl.col("lead") == 0).then(0.5).otherwise((pl.col("lead") > 0).cast(pl.Float64)))
+            .alias("debiased"),
+            pl.when(pl.col("orders_answered") > 1)
+            .then((pl.col("different") == 1).cast(pl.Float64))
+            .alias("consistent"),
+        )
+        .drop("lead", "different", "orders_answered")
+    )
+
+
+_CONSUMED = frozenset({"order", "sample", "status", "label", "value", "gold"})
+
+
+def mean_by_item(items: pl.DataFrame, column: str, bounds: tuple[float, float] | None = UNIT) -> Estimate:
+    """The clustered mean of a column of per-item scores, items without one left out."""
+    scored = items.filter(pl.col(column).is_not_null())
+    if scored.is_empty():
+        return Estimate(None, None, None, 0, 0, "no item has an answer")
+    people, prompts = scored["person"].to_numpy(), scored["prompt"].to_numpy()
+    two_way = prompts_recur(people, prompts)
+    return cluster_mean(scored[column].to_numpy(), people, prompts if two_way else None, bounds)
+
+
+def paired_difference(first: pl.DataFrame, second: pl.DataFrame, column: str) -> Estimate:
+    """The clustered mean of first minus second over the items both have."""
+    both = first.join(second.select("item", pl.col(column).alias("other")), on="item", how="inner")
+    return mean_by_item(
+        both.with_columns((pl.col(column) - pl.col("other")).alias("difference")), "difference", (-1.0, 1.0)
+    )
+
+
+def coverage(items: pl.DataFrame) -> float | None:
+    """The share of asks that brought an answer."""
+    asked = int(items["asked"].sum()) if len(items) else 0
+    return int(items["answered"].sum()) / asked if asked else None

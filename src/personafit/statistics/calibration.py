@@ -1,0 +1,96 @@
+"""Whether a rater's confidence means what it says: reliability, calibration error, selective accuracy.
+
+Confidence is the probability a rater gives to its own choice; `correct` is 1 where that choice was right, 0 where
+not, ½ for a tie. Equal confidences always stay together, so no figure depends on the order of the rows.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit
+
+from personafit.statistics.agreement import Figure, Floats
+
+_NOTHING = "undefined: there are no judgments with a confidence"
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Judgments of similar confidence: the range, how many, mean confidence, share correct."""
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Accuracy over the most confident part only, for every coverage at which a threshold can cut."""
+
+    coverage: Floats
+    accuracy: Floats
+
+    def at(self, coverage: float) -> Figure:
+        """Accuracy when at least this share of judgments is kept."""
+        enough = np.flatnonzero(self.coverage >= coverage - 1e-12)
+        return Figure(float(self.accuracy[enough[0]])) if len(enough) else Figure(None, _NOTHING)
+
+    def risk_area(self) -> Figure:
+        """Mean error over all coverages (AURC): judgments enter by confidence, ties at their group's mean error."""
+        if not len(self.coverage):
+            return Figure(None, _NOTHING)
+        widths = np.diff(self.coverage, prepend=0.0)
+        return Figure(float(np.sum(widths * (1 - self.accuracy))))
+
+
+def choice_confidence(margins: ArrayLike) -> Floats:
+    """Probability of the chosen side from the log-odds margin between two answers, whichever side it favours."""
+    return np.asarray(expit(np.abs(np.asarray(margins, dtype=np.float64))))
+
+
+def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = 10) -> tuple[Bin, ...]:
+    """Accuracy beside confidence in bins of equal mass; equal confidences share a bin, and bins may be fewer."""
+    values, right = _checked(confidence, correct)
+    if not len(values):
+        return ()
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    # A group goes where its middle lies among all judgments.
+    middle = np.cumsum(sizes) - sizes / 2
+    place = np.minimum((bins * middle / len(values)).astype(np.int64), bins - 1)[group]
+    table = []
+    for number in np.unique(place):
+        inside = place == number
+        held = values[inside]
+        low, high, mean = float(held.min()), float(held.max()), float(held.mean())
+        table.append(Bin(low, high, len(held), mean, float(right[inside].mean())))
+    return tuple(table)
+
+
+def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 10) -> Figure:
+    """Expected calibration error: the mean gap between confidence and accuracy over bins of equal mass."""
+    table = reliability_table(confidence, correct, bins)
+    total = sum(part.n for part in table)
+    if not total:
+        return Figure(None, _NOTHING)
+    return Figure(sum(part.n * abs(part.confidence - part.accuracy) for part in table) / total)
+
+
+def selective_accuracy(confidence: ArrayLike, correct: ArrayLike) -> Selection:
+    """Accuracy against coverage as the least confident judgments are put aside; any measure of confidence will do."""
+    values, right = _checked(confidence, correct)
+    if not len(values):
+        return Selection(np.empty(0), np.empty(0))
+    _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
+    kept = np.cumsum(sizes)
+    return Selection(kept / len(values), np.cumsum(np.bincount(group, right)) / kept)
+
+
+def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
+    values, right = np.asarray(confidence, dtype=np.float64), np.asarray(correct, dtype=np.float64)
+    if values.shape != right.shape or values.ndim != 1:
+        raise ValueError("confidence and correct must be two lists of the same length")
+    known = np.isfinite(values) & np.isfinite(right)
+    return values[known], right[known]

@@ -1,0 +1,195 @@
+"""Ranking systems: Bradley–Terry strengths, Holm's adjustment, and the paired permutation test.
+
+All three take people as the unit of chance: the strengths' covariance is the sandwich over people, and the
+permutation test swaps the two systems for a whole person at a time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
+from scipy.special import expit
+from scipy.stats import t as student
+
+from personafit.statistics.agreement import Floats, Ints
+from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE, people_index
+from personafit.statistics.clusters import Estimate
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The difference in strength of two systems; `p` is adjusted by Holm for all pairs compared."""
+
+    first: int
+    second: int
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Bradley–Terry strengths in log-odds about a mean of 0, by the number of the system."""
+
+    strengths: tuple[Estimate, ...]
+    covariance: Floats | None
+    note: str | None = None
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """Every pair of systems with interval and adjusted p; empty where there are no intervals."""
+        if self.covariance is None:
+            return ()
+        values = np.array([strength.value for strength in self.strengths], dtype=np.float64)
+        degrees = self.strengths[0].people - 1
+        pairs = list(combinations(range(len(values)), 2))
+        gaps = np.array([values[i] - values[j] for i, j in pairs])
+        variances = np.array([_gap_variance(self.covariance, i, j) for i, j in pairs])
+        errors = np.sqrt(np.maximum(variances, 1e-18))  # rounding is no difference
+        adjusted = holm([float(p) for p in 2 * student.sf(np.abs(gaps) / errors, degrees)])
+        half = student.ppf(0.975, degrees) * errors
+        return tuple(
+            Contrast(i, j, float(gap), float(gap - width), float(gap + width), p if p is not None else 1.0)
+            for (i, j), gap, width, p in zip(pairs, gaps, half, adjusted, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class PermutationTest:
+    """A mean paired difference and the chance of one as large if the two systems were exchangeable."""
+
+    difference: float | None
+    p: float | None
+    n: int
+    people: int
+    note: str | None = None
+
+
+def bradley_terry(
+    first: ArrayLike, second: ArrayLike, score: ArrayLike, people: ArrayLike, systems: int
+) -> Ranking:
+    """Fit strengths to comparisons: `score` is 1 if the first system won, 0 if the second, ½ for a tie."""
+    left, right = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+    won = np.asarray(score, dtype=np.float64)
+    person, count = people_index(people, len(won))
+    unfit = _why_not(left, right, won, systems)
+    n = np.bincount(np.concatenate([left, right]), minlength=systems)
+    if unfit:
+        return Ranking(tuple(Estimate(None, None, None, int(k), count, unfit) for k in n), None, unfit)
+    strengths, information = _fit(left, right, won, systems)
+    if count < FEWEST_PEOPLE:
+        note = (
+            f"no intervals: they need at least {FEWEST_PEOPLE} people, and there are comparisons of {count}"
+        )
+        plain = (
+            Estimate(float(s), None, None, int(k), count, note) for s, k in zip(strengths, n, strict=True)
+        )
+        return Ranking(tuple(plain), None, note)
+    residual = won - expit(strengths[left] - strengths[right])
+    pull = np.bincount(person * systems + left, residual, minlength=count * systems)
+    pull -= np.bincount(person * systems + right, residual, minlength=count * systems)
+    scores = pull.reshape(count, systems)
+    bread = np.linalg.pinv(information, hermitian=True)
+    covariance = bread @ (scores.T @ scores) @ bread * count / (count - 1)
+    half = student.ppf(0.975, count - 1) * np.sqrt(np.diag(covariance))
+    intervals = tuple(
+        Estimate(float(s), float(s - h), float(s + h), int(k), count)
+        for s, h, k in zip(strengths, half, n, strict=True)
+    )
+    return Ranking(intervals, covariance)
+
+
+def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Adjust p-values for how many were looked at; undefined ones (None) stay so and do not count."""
+    defined = [k for k, p in enumerate(p_values) if p is not None]
+    values = np.array([p_values[k] for k in defined], dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    raised = values[order] * np.arange(len(values), 0, -1)
+    adjusted: list[float | None] = [None] * len(p_values)
+    for k, p in zip(order, np.minimum(np.maximum.accumulate(raised), 1.0), strict=True):
+        adjusted[defined[k]] = float(p)
+    return tuple(adjusted)
+
+
+def paired_permutation(
+    differences: ArrayLike, people: ArrayLike, resamples: int = 10_000, seed: int = 0
+) -> PermutationTest:
+    """Two-sided test of a mean paired difference by flipping the sign of all of a person's differences at once.
+
+    All sign patterns are tried where `resamples` are enough for them; otherwise as many are drawn.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    person, count = people_index(people, len(values))
+    n = len(values)
+    if count < 2:
+        reason = (
+            "undefined: chance between people cannot be seen in one person" if n else "undefined: no pairs"
+        )
+        return PermutationTest(float(values.mean()) if n else None, None, n, count, reason)
+    sums = np.bincount(person, values, minlength=count)
+    # Sums equal but for rounding are as large as the observed one.
+    bar = abs(sums.sum()) - 1e-9 * np.abs(sums).sum()
+    if 2**count <= resamples:
+        patterns = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
+        p = float(np.mean(np.abs((1 - 2 * patterns) @ sums) >= bar))
+    else:
+        rng = np.random.default_rng(seed)
+        hits, done = 0, 0
+        while done < resamples:
+            rows = min(resamples - done, max(1, 4_000_000 // count))
+            signs = rng.integers(0, 2, (rows, count), dtype=np.int8) * 2.0 - 1.0
+            hits += int(np.sum(np.abs(signs @ sums) >= bar))
+            done += rows
+        p = (hits + 1) / (resamples + 1)
+    smallest = 2.0 ** (1 - count)
+    note = None if smallest <= 0.05 else f"with {count} people the smallest possible p is {smallest:g}"
+    return PermutationTest(float(values.mean()), p, n, count, note)
+
+
+def _why_not(left: Ints, right: Ints, won: Floats, systems: int) -> str | None:
+    """Strengths are finite only if no group of systems won, or lost, every comparison with the rest."""
+    beaten = np.zeros((systems, systems))
+    np.add.at(beaten, (left, right), won)
+    np.add.at(beaten, (right, left), 1 - won)
+    together = connected_components(beaten + beaten.T, directed=False)[0]
+    if systems < 2 or not len(won):
+        return "undefined: there are no two systems to compare"
+    if together > 1:
+        return "undefined: some systems were never compared with the others, directly or through a third"
+    if connected_components(beaten, connection="strong")[0] > 1:
+        return "undefined: some systems won or lost every comparison with the rest, so their strength has no bound"
+    return None
+
+
+def _fit(left: Ints, right: Ints, won: Floats, systems: int) -> tuple[Floats, Floats]:
+    """Newton's method on the log-likelihood, which is concave; gives strengths and information."""
+    wins = np.zeros((systems, systems))
+    np.add.at(wins, (left, right), won)
+    np.add.at(wins, (right, left), 1 - won)
+    games = wins + wins.T
+    strengths = np.zeros(systems)
+
+    def likelihood(s: Floats) -> float:
+        return float(-np.sum(wins * np.logaddexp(0, s[None, :] - s[:, None])))
+
+    for _ in range(200):
+        chance = expit(strengths[:, None] - strengths[None, :])
+        gradient = (wins - games * chance).sum(1)
+        laplacian = -games * chance * (1 - chance)
+        information = np.diag(-laplacian.sum(1)) + laplacian
+        # The ones matrix pins the mean at 0, the direction the data say nothing about.
+        step = np.linalg.solve(information + np.ones_like(information), gradient)
+        before, size = likelihood(strengths), 1.0
+        while size > 1e-10 and likelihood(strengths + size * step) < before - 1e-12 * abs(before):
+            size /= 2
+        strengths = strengths + size * step
+        if np.abs(step).max() < 1e-11:
+            break
+    return strengths - strengths.mean(), information
+
+
+def _gap_variance(covariance: Floats, i: int, j: int) -> float:
+    return float(covariance[i, i] + covariance[j, j] - 2 * covariance[i, j])

@@ -1,0 +1,67 @@
+"""Opening the database behind a store: one SQLite file in WAL mode, or PostgreSQL by URL."""
+
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from personafit._errors import UserError
+from personafit.store.schema import ensure_schema
+
+DIALECTS = ("sqlite", "postgresql")
+BUSY_SECONDS = 60  # how long a writer waits for another process's transaction
+
+
+def open_engine(url: str | Path) -> Engine:
+    """Open (and create or migrate) the database at a path or a URL."""
+    address = str(url)
+    try:
+        if "://" in address:
+            if address.startswith("postgresql://"):
+                address = address.replace("postgresql://", "postgresql+psycopg://", 1)
+            engine = create_engine(address)
+            if engine.dialect.name not in DIALECTS:
+                raise NoSuchModuleError(f"{engine.dialect.name} is not supported")
+        else:
+            Path(address).parent.mkdir(parents=True, exist_ok=True)
+            engine = create_engine(f"sqlite:///{address}", connect_args={"timeout": BUSY_SECONDS})
+        if engine.dialect.name == "sqlite":
+            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "begin", _begin_immediate)
+        ensure_schema(engine)
+    except (DBAPIError, OSError) as error:
+        reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
+        raise UserError(
+            f"The store {printable(url)} cannot be opened ({reason}); choose another place with --store."
+        ) from error
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UserError(
+            f"The store {printable(url)} cannot be used ({reason}); give a file path or postgresql://USER@HOST/DATABASE "
+            "(with pip install 'personafit[postgres]')."
+        ) from error
+    return engine
+
+
+def printable(url: str | Path) -> str:
+    """The address as it may stand in messages and logs: without its password."""
+    return re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:***@", str(url))
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None  # SQLAlchemy's begin event below starts transactions, not the driver
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    # FULL: a commit is on disk before it is acknowledged; batches keep the number of syncs small.
+    cursor.execute("PRAGMA synchronous=FULL")
+    cursor.execute("PRAGMA cache_size=-65536")
+    cursor.close()
+
+
+def _begin_immediate(connection: Any) -> None:
+    # IMMEDIATE takes the write lock up front: two runs on one store wait for each other instead of failing midway.
+    read_only = connection.get_execution_options().get("read_only", False)
+    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")

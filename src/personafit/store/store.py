@@ -1,0 +1,350 @@
+"""The store: everything judged, by whom, of what, in one place; written in batches, read as frames.
+
+Writing is idempotent: a row that is already there is left alone, so a run killed between a model's reply and the
+commit repeats that call and nothing else, and two runs on one store cannot double a judgment.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+import polars as pl
+from sqlalchemy import Connection, Select, Table, and_, func, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from personafit.people import Person
+from personafit.store import tables as t
+from personafit.store.connection import open_engine, printable
+from personafit.store.records import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status
+
+CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
+
+FINAL = frozenset(Status) - {Status.FAILED}
+
+_PRIMARY = {
+    table: itemgetter(*(column.name for column in table.primary_key)) for table in t.metadata.sorted_tables
+}
+
+
+class JobState(NamedTuple):
+    """Where a job stands: its last final status and generation."""
+
+    status: Status
+    generation: int
+
+
+class RunRecord(NamedTuple):
+    """One run: a name for a set of jobs and the configuration that planned them."""
+
+    id: int
+    name: str
+    dataset: str
+    config: dict[str, Any]
+    planned: int
+    started: float
+    finished: float | None
+
+
+class Store:
+    """One database of products, items, asks and judgments."""
+
+    def __init__(self, url: str | Path) -> None:
+        self.url = printable(url)
+        self._engine = open_engine(url)
+        insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[self._engine.dialect.name]
+        self._add = {table: insert(table).on_conflict_do_nothing() for table in t.metadata.sorted_tables}
+
+    def close(self) -> None:
+        """Release the database's connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._engine.connect().execution_options(read_only=True) as connection:
+            yield connection
+
+    def _insert(self, connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+        if rows:
+            # In the order of their keys: two processes that add the same rows then wait for each other in line,
+            # never in a circle, which PostgreSQL would end by killing one of them.
+            connection.execute(self._add[table], sorted(rows, key=_PRIMARY[table]))
+
+    # -- data sets ---------------------------------------------------------------------------------------------
+
+    def has_dataset(self, dataset: str) -> bool:
+        """Whether the data set is in the store, whole."""
+        with self._read() as connection:
+            query = select(t.datasets.c.id).where(t.datasets.c.id == dataset, t.datasets.c.complete == 1)
+            return connection.execute(query).first() is not None
+
+    def dataset_info(self, dataset: str) -> dict[str, Any]:
+        """What the benchmark says of itself, as stored with its data."""
+        with self._read() as connection:
+            info = connection.execute(
+                select(t.datasets.c.info).where(t.datasets.c.id == dataset)
+            ).scalar_one()
+        loaded: dict[str, Any] = orjson.loads(info)
+        return loaded
+
+    def begin_dataset(self, dataset: str, benchmark: str, info: dict[str, Any]) -> None:
+        """Announce a data set; it counts as present only after `finish_dataset`."""
+        row = {"id": dataset, "benchmark": benchmark, "info": orjson.dumps(info).decode(), "complete": 0}
+        with self._engine.begin() as connection:
+            self._insert(connection, t.datasets, [row])
+
+    def finish_dataset(self, dataset: str) -> None:
+        """Mark a data set as whole."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.datasets).where(t.datasets.c.id == dataset).values(complete=1))
+
+    def add_people(self, dataset: str, people: Iterable[Person]) -> None:
+        """Store the people of a data set."""
+        rows = [
+            {
+                "dataset": dataset,
+                "id": person.id,
+                "version": person.version,
+                "language": person.language,
+                "body": person.model_dump_json(),
+            }
+            for person in people
+        ]
+        with self._engine.begin() as connection:
+            self._insert(connection, t.people, rows)
+
+    def add_items(self, dataset: str, items: Iterable[tuple[int, Item]]) -> None:
+        """Store items with their place in the source; work goes by person, then by that."""
+        rows = [
+            {
+                "dataset": dataset,
+                "position": position,
+                "id": item.id,
+                "kind": item.kind,
+                "person": item.person,
+                "prompt": storable(item.prompt),
+                "products": orjson.dumps(item.products).decode(),
+                "grp": item.group,
+                "slices": orjson.dumps(item.slices).decode(),
+                "hash": item.hash,
+            }
+            for position, item in items
+        ]
+        with self._engine.begin() as connection:
+            self._insert(connection, t.items, rows)
+
+    def add_products(self, products: Iterable[Product]) -> None:
+        """Store products; one that is there already stays as it is."""
+        with self._engine.begin() as connection:
+            self._insert(connection, t.products, [_product_row(product) for product in products])
+
+    def add_raters(self, raters: Iterable[RaterRecord]) -> None:
+        """Store who answers."""
+        rows = [{**r.model_dump(), "settings": orjson.dumps(r.settings).decode()} for r in raters]
+        with self._engine.begin() as connection:
+            self._insert(connection, t.raters, rows)
+
+    def add_judgments(self, judgments: Iterable[Judgment]) -> None:
+        """Store judgments that come without an ask of their own: gold, imports, re-readings."""
+        with self._engine.begin() as connection:
+            self._insert(connection, t.judgments, [_judgment_row(judgment) for judgment in judgments])
+
+    def people(self, dataset: str) -> dict[str, Person]:
+        """All people of a data set by id."""
+        query = select(t.people.c.body).where(t.people.c.dataset == dataset).order_by(t.people.c.id)
+        with self._read() as connection:
+            bodies = connection.execute(query).scalars().all()
+        return {person.id: person for person in map(Person.model_validate_json, bodies)}
+
+    def items(self, dataset: str, page: int = 1000) -> Iterator[Item]:
+        """All items in the order of work, a page at a time so that memory stays flat."""
+        items, last = t.items, ("", -1)
+        while True:
+            query = (
+                select(items)
+                .where(items.c.dataset == dataset)
+                .where(
+                    or_(
+                        items.c.person > last[0], and_(items.c.person == last[0], items.c.position > last[1])
+                    ),
+                )
+                .order_by(items.c.person, items.c.position)
+                .limit(page)
+            )
+            with self._read() as connection:
+                rows = connection.execute(query).all()
+            for row in rows:
+                last = (row.person, row.position)
+                yield Item.model_construct(
+                    id=row.id,
+                    kind=row.kind,
+                    person=row.person,
+                    prompt=row.prompt,
+                    products=orjson.loads(row.products),
+                    group=row.grp,
+                    slices=orjson.loads(row.slices),
+                    hash=row.hash,
+                )
+            if len(rows) < page:
+                return
+
+    def count_items(self, dataset: str) -> int:
+        """How many items the data set has."""
+        with self._read() as connection:
+            query = select(func.count()).select_from(t.items).where(t.items.c.dataset == dataset)
+            return int(connection.execute(query).scalar_one())
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        """The texts of products by id; an unknown id is absent."""
+        found: dict[str, str] = {}
+        with self._read() as connection:
+            for chunk in _chunks(list(ids)):
+                query = select(t.products.c.id, t.products.c.text).where(t.products.c.id.in_(chunk))
+                found.update({row.id: row.text for row in connection.execute(query)})
+        return found
+
+    def lengths(self, ids: Iterable[str]) -> dict[str, int]:
+        """How many code points each product has."""
+        found: dict[str, int] = {}
+        with self._read() as connection:
+            for chunk in _chunks(list(ids)):
+                query = select(t.products.c.id, func.length(t.products.c.text)).where(
+                    t.products.c.id.in_(chunk)
+                )
+                found.update({row[0]: row[1] for row in connection.execute(query)})
+        return found
+
+    # -- runs ----------------------------------------------------------------------------------------------------
+
+    def begin_run(self, name: str, dataset: str, config: dict[str, Any], planned: int) -> RunRecord:
+        """Open a run, or take it up again when one of that name is there."""
+        now = time.time()
+        row = {
+            "name": name,
+            "dataset": dataset,
+            "config": orjson.dumps(config).decode(),
+            "planned": planned,
+            "started": now,
+            "touched": now,
+            "finished": None,
+        }
+        with self._engine.begin() as connection:
+            connection.execute(self._add[t.runs].values(**row))
+            connection.execute(
+                update(t.runs)
+                .where(t.runs.c.name == name)
+                .values(dataset=dataset, config=row["config"], planned=planned, touched=now, finished=None)
+            )
+        return self.run(name)
+
+    def finish_run(self, name: str) -> None:
+        """Note that every job of the run has been tried."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.runs).where(t.runs.c.name == name).values(finished=time.time()))
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, the last used first."""
+        with self._read() as connection:
+            rows = connection.execute(select(t.runs).order_by(t.runs.c.touched.desc())).all()
+        return [
+            RunRecord(r.id, r.name, r.dataset, orjson.loads(r.config), r.planned, r.started, r.finished)
+            for r in rows
+        ]
+
+    def run(self, name: str) -> RunRecord:
+        """One run by name, or `last`."""
+        runs = self.runs()
+        for run in runs:
+            if name in (run.name, "last"):
+                return run
+        raise KeyError(name)
+
+    # -- jobs: plan, anti-join, write -----------------------------------------------------------------------------
+
+    def plan_jobs(self, run: int, keys: Sequence[str]) -> dict[str, JobState]:
+        """Note that the run needs these jobs, and say which of them are already final (the anti-join)."""
+        with self._engine.begin() as connection:
+            self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in keys])
+            return _states(connection, keys)
+
+    def job_states(self, keys: Sequence[str]) -> dict[str, JobState]:
+        """Which of these jobs are final, and how."""
+        with self._read() as connection:
+            return _states(connection, keys)
+
+    def write(self, outcomes: Sequence[Outcome]) -> None:
+        """Store finished asks with their judgments and products, all or nothing."""
+        asks = [_ask_row(outcome.ask) for outcome in outcomes]
+        judgments = [_judgment_row(j) for outcome in outcomes for j in outcome.judgments]
+        products = [_product_row(p) for outcome in outcomes for p in outcome.products]
+        with self._engine.begin() as connection:
+            self._insert(connection, t.products, products)
+            self._insert(connection, t.asks, asks)
+            self._insert(connection, t.judgments, judgments)
+
+    # -- frames ----------------------------------------------------------------------------------------------------
+
+    def frame(self, query: Select[Any]) -> pl.DataFrame:
+        """The rows of a query as a frame."""
+        with self._read() as connection:
+            result = connection.execute(query)
+            names = list(result.keys())
+            rows = result.all()
+        return pl.DataFrame(
+            [tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None
+        )
+
+
+def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:
+    states: dict[str, JobState] = {}
+    for chunk in _chunks(keys):
+        query = select(t.asks.c.job, t.asks.c.status, t.asks.c.generation).where(
+            t.asks.c.job.in_(chunk), t.asks.c.status != Status.FAILED
+        )
+        for row in connection.execute(query):
+            if row.job not in states or states[row.job].generation < row.generation:
+                states[row.job] = JobState(Status(row.status), row.generation)
+    return states
+
+
+def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(values), CHUNK):
+        yield values[start : start + CHUNK]
+
+
+def _ask_row(ask: Ask) -> dict[str, Any]:
+    row = dict(ask.__dict__)
+    for name in ("reply", "reasoning", "detail"):
+        if row[name]:
+            row[name] = storable(row[name])
+    return row
+
+
+def _judgment_row(judgment: Judgment) -> dict[str, Any]:
+    row = dict(judgment.__dict__)
+    if row["extra"] is not None:
+        row["extra"] = orjson.dumps(row["extra"]).decode()
+    return row
+
+
+def _product_row(product: Product) -> dict[str, Any]:
+    row = dict(product.__dict__)
+    row["parents"] = orjson.dumps(row["parents"]).decode()
+    row["text"] = storable(row["text"])
+    return row
+
+
+def storable(text: str) -> str:
+    """The text without what no database takes: NUL and lone surrogates become the replacement character."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,0 +1,147 @@
+"""The tables of the store, for SQLite and PostgreSQL alike.
+
+Texts are kept once, as products; asks and judgments are append-only. Change anything here and a migration in
+`migrations/versions` must follow: a test compares the two.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", Text, primary_key=True),  # benchmark name and data hash
+    Column("benchmark", Text, nullable=False),
+    Column("info", Text, nullable=False),
+    Column("complete", Integer, nullable=False),  # 1 once every row of it is in
+)
+
+people = Table(
+    "people",
+    metadata,
+    Column("dataset", Text, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("language", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("dataset", "id"),
+)
+
+products = Table(
+    "products",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("maker", Text),
+    Column("given", Text),
+    Column("about", Text),
+    Column("parents", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("cost", Float, nullable=False),
+    Column("sample", Integer, nullable=False),
+)
+
+items = Table(
+    "items",
+    metadata,
+    Column("dataset", Text, nullable=False),
+    Column("id", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),  # place in the source
+    Column("kind", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("prompt", Text, nullable=False),
+    Column("products", Text, nullable=False),
+    Column("grp", Text, nullable=False),
+    Column("slices", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("dataset", "id"),
+    Index("items_by_person", "dataset", "person", "position"),
+)
+
+raters = Table(
+    "raters",
+    metadata,
+    Column("fingerprint", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("settings", Text, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("dataset", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    Column("planned", BigInteger, nullable=False),
+    Column("started", Float, nullable=False),
+    Column("touched", Float, nullable=False),
+    Column("finished", Float),
+)
+
+run_jobs = Table(
+    "run_jobs",
+    metadata,
+    Column("run", Integer, nullable=False),
+    Column("job", Text, nullable=False),
+    PrimaryKeyConstraint("run", "job"),
+    sqlite_with_rowid=False,
+)
+
+asks = Table(
+    "asks",
+    metadata,
+    Column("id", Text, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("item", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("rater", Text, nullable=False),
+    Column("view", Text, nullable=False),
+    Column("context", Text),
+    Column("order", Text, nullable=False),
+    Column("sample", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("reply", Text),
+    Column("reasoning", Text),
+    Column("detail", Text),
+    Column("tokens_in", Integer, nullable=False),
+    Column("tokens_out", Integer, nullable=False),
+    Column("tokens_reasoning", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("at", Float, nullable=False),
+    PrimaryKeyConstraint("job", "id"),
+    sqlite_with_rowid=False,
+)
+
+judgments = Table(
+    "judgments",
+    metadata,
+    Column("ask", Text, nullable=False),
+    Column("item", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("rater", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("parse", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("label", Text),
+    Column("value", Float),
+    Column("extra", Text),
+    PrimaryKeyConstraint("ask", "item", "target", "parse"),
+    sqlite_with_rowid=False,
+)

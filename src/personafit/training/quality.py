@@ -1,0 +1,85 @@
+"""What margins are worth: accuracy with intervals over people, the guards against length, the gain over a rule."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from personafit.contexts import Context
+from personafit.people import facet_values
+from personafit.raters import RULES
+from personafit.raters.fitted.model import Floats
+from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics.calibration import calibration_error, choice_confidence
+from personafit.training.pairwise import Choice
+
+MATCHED = 0.1  # lengths within this share of the longer answer count as matched
+
+
+@dataclass(frozen=True)
+class QualityReport:
+    """What the rater is worth, as fractions. Subsets without pairs are left out."""
+
+    accuracy: dict[str, Estimate]
+    gain_over_overlap: dict[str, Estimate]
+    overlap: Estimate
+    length: Estimate
+    log_loss: float
+    calibration_error: float | None
+
+    def as_dict(self) -> dict[str, object]:
+        """The report as plain values for a file."""
+        return asdict(self)
+
+
+def quality(choices: Sequence[Choice], margins: Floats) -> QualityReport:
+    """Judge margins of chosen over rejected that were made without the choice's person, as by `cross_fit`."""
+    if len(choices) != len(margins) or not len(choices):
+        raise ValueError(f"Quality needs one margin for each choice, not {len(margins)} for {len(choices)}.")
+    if not np.isfinite(margins).all():
+        raise ValueError("A margin is not a finite number.")
+    people = np.array([choice.person for choice in choices])
+    won = _won(margins)
+    overlap = _won(np.array([_lead("overlap", choice) for choice in choices]))
+    length = _won(np.array([_lead("length", choice) for choice in choices]))
+    subsets = _subsets(choices)
+    return QualityReport(
+        accuracy={
+            name: cluster_mean(won[rows], people[rows], bounds=(0, 1)) for name, rows in subsets.items()
+        },
+        gain_over_overlap={
+            name: cluster_mean((won - overlap)[rows], people[rows], bounds=(-1, 1))
+            for name, rows in subsets.items()
+        },
+        overlap=cluster_mean(overlap, people, bounds=(0, 1)),
+        length=cluster_mean(length, people, bounds=(0, 1)),
+        log_loss=float(np.logaddexp(0, -margins).mean()),
+        calibration_error=calibration_error(choice_confidence(margins), won).value,
+    )
+
+
+def _lead(rule: str, choice: Choice) -> float:
+    told = Context("profile", "", tuple(facet_values(choice.facets)), choice.person, choice.facets)
+    chosen, rejected = (RULES[rule](text, choice.question, told) for text in (choice.chosen, choice.rejected))
+    return chosen - rejected
+
+
+def _won(margins: Floats) -> Floats:
+    return np.where(margins > 0, 1.0, np.where(margins < 0, 0.0, 0.5))
+
+
+def _subsets(choices: Sequence[Choice]) -> dict[str, NDArray[np.bool_]]:
+    def where(test: Callable[[Choice], bool]) -> NDArray[np.bool_]:
+        return np.array([test(choice) for choice in choices], dtype=bool)
+
+    def matched(choice: Choice) -> bool:
+        lengths = len(choice.chosen), len(choice.rejected)
+        return abs(lengths[0] - lengths[1]) <= MATCHED * max(lengths)
+
+    tiers = np.array([choice.tier for choice in choices])
+    subsets = {"all": where(lambda choice: True)}
+    subsets |= {tier: tiers == tier for tier in dict.fromkeys(choice.tier for choice in choices) if tier}
+    subsets["length-matched"] = where(matched)
+    subsets["shorter chosen"] = where(lambda choice: len(choice.chosen) < len(choice.rejected))
+    return {name: rows for name, rows in subsets.items() if rows.any()}

@@ -1,0 +1,117 @@
+"""The benchmark folder: written, read back the same, and every fault named with file, line and field."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, check_folder, starter, write_folder
+from tests.helpers import run_cli
+
+
+def test_a_written_folder_reads_back_the_same(tmp_path: Path) -> None:
+    write_folder(tmp_path / "copy", starter())
+    copy, original = FolderBenchmark(tmp_path / "copy"), starter()
+    assert list(copy.items()) == list(original.items())
+    assert list(copy.people()) == list(original.people())
+    assert list(copy.products()) == list(original.products())
+    assert list(copy.gold()) == list(original.gold())
+    assert copy.info.controls == original.info.controls
+    assert check_folder(tmp_path / "copy") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "change", "expected"),
+    [
+        (
+            "people.jsonl",
+            2,
+            {"language": None},
+            r"people.jsonl, line 2, field 'language': input should be a valid string",
+        ),
+        ("people.jsonl", 2, {"id": "nadia"}, r"people.jsonl, line 2, field 'id': 'nadia' occurs twice"),
+        (
+            "items.jsonl",
+            3,
+            {"person": "nobody"},
+            r"items.jsonl, line 3, field 'person': 'nobody' is not in people",
+        ),
+        (
+            "items.jsonl",
+            3,
+            {"products": ["x"]},
+            r"items.jsonl, line 3, field 'products': 'x' is not in products",
+        ),
+        (
+            "items.jsonl",
+            1,
+            {"colour": "red"},
+            r"items.jsonl, line 1, field 'colour': extra inputs are not permitted",
+        ),
+        ("gold.jsonl", 5, {"label": "7"}, r"gold.jsonl, line 5, field 'label': '7' is no index"),
+        ("gold.jsonl", 5, {"item": "else"}, r"gold.jsonl, line 5, field 'item': 'else' is not in items"),
+        (
+            "products.jsonl",
+            4,
+            {"text": 3},
+            r"products.jsonl, line 4, field 'text': input should be a valid string",
+        ),
+    ],
+)
+def test_check_names_the_place(
+    tmp_path: Path, file: str, line: int, change: dict[str, object], expected: str
+) -> None:
+    write_folder(tmp_path, starter())
+    lines = (tmp_path / file).read_text(encoding="utf-8").splitlines()
+    lines[line - 1] = json.dumps({**json.loads(lines[line - 1]), **change})
+    (tmp_path / file).write_text("\n".join(lines), encoding="utf-8")
+    problems = check_folder(tmp_path)
+    assert any(re.search(expected, problem) for problem in problems), problems
+    done = run_cli("data", "check", str(tmp_path), cwd=tmp_path, code=1)
+    assert "problems." in done.stdout
+
+
+def test_pairs_csv_becomes_a_benchmark_that_runs(tmp_path: Path) -> None:
+    (tmp_path / "pairs.csv").write_text(
+        "person,person.Job,question,chosen,rejected,tier,team\n"
+        'ann,nurse,"What, now?",Rest after the night shift,Go out,easy,x\n'
+        "bob,cook,What now?,Taste the soup,Sleep,hard,y\n",
+        encoding="utf-8",
+    )
+    run_cli("data", "import", "pairs.csv", "--out", "mine", cwd=tmp_path)
+    assert check_folder(tmp_path / "mine") == []
+    items = list(FolderBenchmark(tmp_path / "mine").items())
+    assert [item.slices for item in items] == [{"team": "x"}, {"team": "y"}]
+    done = run_cli("run", "mine", "--rater", "rule:length", "--json", cwd=tmp_path)
+    results = json.loads(done.stdout)["results"]
+    (total,) = (
+        r
+        for r in results
+        if r["rater"] == "rule:length"
+        and r["view"] == "profile"
+        and not r["slice"]
+        and r["metric"] == "accuracy"
+    )
+    assert (total["value"], total["n"], total["people"]) == (1.0, 2, 2)
+    assert {tuple(r["slice"].items()) for r in results if r["metric"] == "accuracy"} >= {(("tier", "easy"),)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("person,question,chosen\n", "pairs.csv, line 1, field 'rejected': this column is missing"),
+        ("person,question,chosen,rejected\na,b,,d\n", "pairs.csv, line 2, field 'chosen' is empty"),
+        ("person,question,chosen,rejected\na,b,c\n", "pairs.csv, line 2 has another number of cells"),
+        (
+            "person,person.J,question,chosen,rejected\na,x,b,c,d\na,y,b,c,d\n",
+            "pairs.csv, line 3, field 'person': 'a' was described differently",
+        ),
+    ],
+)
+def test_faulty_csv_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    (tmp_path / "pairs.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        ImportedPairs(tmp_path / "pairs.csv")
+    assert expected in str(caught.value)

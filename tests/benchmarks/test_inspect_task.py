@@ -1,0 +1,66 @@
+"""The Inspect AI task asks the same prompts and gives the same scores on the same replies as personafit itself."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import eval as inspect_eval
+from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, get_model
+
+from personafit._hashing import draw
+from tests.helpers import run_cli
+
+REPLIES = ("A", "B", "Answer: A", "I cannot say.")
+
+
+def reply_to(prompt: str) -> str:
+    return REPLIES[draw("reply", prompt, among=len(REPLIES))]
+
+
+def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answer(
+        messages: list[ChatMessage], _tools: Any, _choice: Any, _config: GenerateConfig
+    ) -> ModelOutput:
+        asked.append(messages[-1].text)
+        output = ModelOutput.from_content("mockllm/model", reply_to(messages[-1].text))
+        output.usage = ModelUsage()  # without it Inspect would fetch a tokenizer to count with
+        return output
+
+    monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
+    (log,) = inspect_eval(
+        "personafit/choices",
+        model=get_model("mockllm/model", custom_outputs=answer),
+        task_args={"benchmark": "starter"},
+        display="none",
+    )
+    assert log.status == "success", log.error
+    assert log.results is not None
+    assert log.samples is not None
+    theirs = {name: value.value for name, value in log.results.scores[0].metrics.items()}
+    assert len(asked) == len(log.samples) == 2 * 84
+
+    replies = tmp_path / "replies.jsonl"
+    with replies.open("w", encoding="utf-8") as file:
+        for sample in log.samples:
+            file.write(json.dumps({"key": sample.id, "reply": sample.output.completion}) + "\n")
+    done = run_cli(
+        "run", "starter", "--rater", f"replay:{replies}", "--view", "profile", "--json", cwd=tmp_path, code=1
+    )
+    ours = {
+        r["metric"]: r
+        for r in json.loads(done.stdout)["results"]
+        if r["rater"].startswith("replay:") and not r["slice"]
+    }
+    answered = [s for s in log.samples if s.output.completion != "I cannot say."]
+    assert theirs["coverage"] == pytest.approx(len(answered) / len(log.samples))
+    assert ours["accuracy"]["coverage"] == pytest.approx(theirs["coverage"])
+    # personafit averages orders within an item first; on items answered in both orders the two means are one.
+    by_item: dict[str, list[float]] = {}
+    for sample in answered:
+        assert sample.scores is not None
+        by_item.setdefault(str(sample.id).split("|")[0], []).append(sample.scores["fit"].as_float())
+    expected = sum(sum(scores) / len(scores) for scores in by_item.values()) / len(by_item)
+    assert ours["accuracy"]["value"] == pytest.approx(expected)

@@ -1,0 +1,135 @@
+"""`aspects`, `failures` and `contrasts` as commands, and what `report --errors` calls."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from personafit._errors import UserError
+from personafit.benchmarks import ImportedPairs, write_folder
+from personafit.benchmarks.running import RunConfig
+from personafit.cli import analyse
+from personafit.reporting import load_scores
+from personafit.store import Store
+from tests.scripted import run, simple_pairs, write_pairs
+
+app = typer.Typer(rich_markup_mode="markdown")
+app.command("aspects")(analyse.aspects)
+app.command("failures")(analyse.failures)
+app.command("contrasts")(analyse.contrasts)
+
+MODULE = """
+NAMES = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
+
+def heads(person, question, answers):
+    return [{name: len(answer) % (place + 3) for place, name in enumerate(NAMES)} for answer in answers]
+
+def shorter(person, question, answers):
+    return [-len(answer) for answer in answers]
+
+def opinion(messages):
+    return "generic"
+"""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a store that holds one run of an aspects rater and of one that is always wrong."""
+    folder = tmp_path_factory.mktemp("analyse")
+    (folder / "analysed.py").write_text(MODULE, encoding="utf-8")
+    rows = simple_pairs(people=5, questions=2, tier="hard")
+    write_folder(folder / "mine", ImportedPairs(write_pairs(folder / "pairs.csv", rows)))
+    with pytest.MonkeyPatch.context() as patch, Store(folder / ".personafit" / "store.db") as store:
+        patch.syspath_prepend(str(folder))
+        raters = ["python:analysed:shorter", "aspects:python:analysed:heads"]
+        run(store, RunConfig(str(folder / "mine"), raters=raters))
+    return folder
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> str:
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize("command", ["aspects", "failures", "contrasts"])
+def test_every_help_has_an_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str) -> None:
+    printed = invoke(monkeypatch, tmp_path, command, "--help")
+    assert "Example" in printed
+    assert f"personafit {command} last" in printed
+
+
+def test_aspects_prints_tables_and_writes_the_heat_map(monkeypatch: pytest.MonkeyPatch, world: Path) -> None:
+    printed = invoke(monkeypatch, world, "aspects", "last", "--out", "maps")
+    assert "Accuracy of choosing by one aspect" in printed
+    assert "Pearson's r over 20 answers" in printed
+    assert (world / "maps" / "aspects.svg").is_file()
+    body = json.loads(invoke(monkeypatch, world, "aspects", "last", "--json"))
+    assert list(body) == ["benchmark", "results", "correlations", "published"]
+    assert body["published"] is None
+    assert {row["slice"]["aspect"] for row in body["results"]} >= {"helpfulness", "verbosity"}
+    assert len(body["correlations"][0]["pairs"]) == 15
+
+
+def test_failures_counts_a_raters_choices_by_rules_and_then_by_a_model(
+    monkeypatch: pytest.MonkeyPatch, world: Path
+) -> None:
+    printed = invoke(monkeypatch, world, "failures", "last")
+    assert "chosen by the rater" in printed
+    assert "rules only" in printed
+    ruled = json.loads(invoke(monkeypatch, world, "failures", "last", "--rater", "rule:length", "--json"))
+    assert ruled["note"] == "rules only"
+    asked = json.loads(
+        invoke(
+            monkeypatch,
+            world,
+            "failures",
+            "last",
+            "--rater",
+            "rule:length",
+            "--model",
+            "python:analysed:opinion",
+            "--json",
+        )
+    )
+    assert "no rule decided" in asked["note"]
+
+    def generic(body: dict[str, list[dict[str, object]]]) -> float:
+        where = {"mode": "generic", "answers": "chosen by the rater"}
+        (found,) = (row for row in body["results"] if row["slice"] == where)
+        return float(str(found["value"]))
+
+    assert 0 <= generic(ruled) <= generic(asked) <= 1
+    with pytest.raises(UserError, match="has no rater 'nobody'"):
+        invoke(monkeypatch, world, "failures", "last", "--rater", "nobody")
+
+
+def test_contrasts_says_what_the_run_and_what_the_paper_says(
+    monkeypatch: pytest.MonkeyPatch, world: Path
+) -> None:
+    printed = invoke(monkeypatch, world, "contrasts", "last")
+    assert "shown profile and shown none are not distinguishable" in " ".join(printed.split())
+    assert "published figures, no interval" in printed
+    body = json.loads(invoke(monkeypatch, world, "contrasts", "last", "--json"))
+    assert {row["takeaway"] for row in body["contrasts"]} == {"reasoning", "size", "reward", "memory"}
+
+
+def test_the_errors_study_is_written_and_says_where(
+    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Store(world / ".personafit" / "store.db") as store:
+        scores = load_scores(store, store.run("last"))
+        analyse.errors_study(store, scores, 50, tier="hard", out=tmp_path)
+        printed = capsys.readouterr().out
+        assert (
+            "10 wrong choices of python:analysed:shorter on hard (all there are; 50 were asked for), from 5 people."
+            in printed
+        )
+        assert "misread-persona" in printed
+        assert (tmp_path / "errors-hard" / "errors.csv").is_file()
+        analyse.errors_study(store, scores, 50, rater="rule:length", out=tmp_path)
+        assert "made no wrong choice" in capsys.readouterr().out

@@ -1,0 +1,145 @@
+"""`bias`, `correct` and `calibration` as commands: simulated judges in a real run, tables, and the one JSON object."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from personafit._errors import UserError
+from personafit.benchmarks import ImportedPairs, write_folder
+from personafit.benchmarks.running import RunConfig
+from personafit.cli import judge
+from personafit.store import Store
+from tests.scripted import run, write_lines, write_pairs
+
+MODULE = """
+import hashlib
+
+def noise(*texts):
+    return int(hashlib.sha256("|".join(texts).encode()).hexdigest()[:8], 16) / 2**32
+
+class First:
+    order_matters = True
+    def __call__(self, person, question, answers):
+        return [0.35 + noise("a", answers[0]), noise("b", answers[1])]
+
+class Long:
+    order_matters = True
+    def __call__(self, person, question, answers):
+        return [len(answer) / 40 + noise(answer, str(place)) for place, answer in enumerate(answers)]
+
+class Letters:
+    order_matters = True
+    def __call__(self, person, question, answers):
+        return int(noise(*answers) < 0.5)
+"""
+app = typer.Typer()
+app.command("bias")(judge.bias)
+app.command("correct")(judge.correct)
+app.command("calibration")(judge.calibration)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A run of three simulated judges and the two rules over the pairs of ten people."""
+    place = tmp_path_factory.mktemp("judged")
+    (place / "simulated_judges.py").write_text(MODULE)
+    rows = [
+        {
+            "person": f"person{who}",
+            "person.Name": f"Ann{who}",
+            "person.Job": f"gardener number {who}",
+            "question": f"Question {who} {number}?",
+            "chosen": f"Ann{who}, take the spade {'again and ' * ((who * 7 + number * 3) % 5)}{number}",
+            "rejected": f"Take something, it matters little {'or nothing ' * ((who + number * 5) % 6)}{number}",
+            "tier": ("easy", "hard")[number % 2],
+        }
+        for who in range(10)
+        for number in range(8)
+    ]
+    write_folder(place / "made", ImportedPairs(write_pairs(place / "made.csv", rows)))
+    raters = [f"python:simulated_judges:{name}" for name in ("First", "Long", "Letters")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patch.syspath_prepend(str(place))
+        with Store(place / "store.db") as store:
+            run(store, RunConfig(benchmark="made", raters=raters))
+        yield place
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    result = CliRunner().invoke(app, [*arguments, "--store", str(folder / "store.db")])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def records(folder: Path, *arguments: str) -> list[dict[str, Any]]:
+    body = json.loads(call(folder, *arguments, "--json").stdout)
+    assert set(body) == {"benchmark", "results"}
+    assert body["benchmark"] == "made"
+    found: list[dict[str, Any]] = body["results"]
+    assert all(record["value"] is not None or record["note"] for record in found)
+    return found
+
+
+def refused(folder: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments, "--store", str(folder / "store.db")])
+    assert isinstance(result.exception, UserError), result.output
+    return str(result.exception)
+
+
+def test_bias_finds_what_was_planted(folder: Path) -> None:
+    found = {(r["rater"].split(":")[-1], r["metric"]): r for r in records(folder, "bias", "last")}
+    assert found["First", "bias_position"]["low"] > 1
+    assert found["First", "first_share"]["low"] > 0.5
+    assert found["Long", "bias_length"]["low"] > 1
+    assert found["Long", "bias_position"]["low"] < 1 < found["Long", "bias_position"]["high"]
+    assert "order cannot matter" in found["length", "bias_position"]["note"]
+    assert "no model with a family name" in found["Long", "bias_family"]["note"]
+    assert len(found) == 5 * 16
+
+
+def test_bias_says_it_in_words(folder: Path) -> None:
+    said = call(folder, "bias", "last").stdout
+    assert "python:simulated_judges:First: prefers the answer shown first." in said
+    assert "rule:length: always chooses the longer answer." in said
+    assert "People's effect is that on the gold 'author'" in said
+
+
+def test_correct_prints_all_three_estimates(folder: Path, tmp_path: Path) -> None:
+    labels = [
+        {"item": f"made/{2 + who * 8 + number}", "label": str((who + number) % 2)}
+        for who in range(10)
+        for number in range(3)
+    ]
+    path = write_lines(tmp_path / "human.jsonl", [*labels, {"item": "elsewhere/7", "label": "0"}])
+    found = [r for r in records(folder, "correct", "last", "--human", str(path)) if not r["slice"]]
+    one = {r["metric"]: r for r in found if r["rater"].endswith("Long")}
+    assert set(one) == {"accuracy_corrected", "accuracy_human", "accuracy_machine", "effective_human_labels"}
+    assert one["accuracy_human"]["n"] == 30
+    assert one["accuracy_machine"]["n"] == 80
+    assert one["accuracy_corrected"]["low"] < one["accuracy_corrected"]["value"]
+    said = call(folder, "correct", "last", "--human", str(path))
+    assert "Long: 30 human labels" in said.stdout
+    assert "this run does not have their item: 1." in said.stderr
+
+
+def test_calibration_prints_tables_and_reasons(folder: Path) -> None:
+    found = records(folder, "calibration", "last")
+    kept = [r for r in found if r["metric"] == "selective_accuracy" and r["rater"].endswith("Long")]
+    assert {(r["slice"].get("tier"), r["slice"]["kept"]) for r in kept} >= {(None, "50%"), ("hard", "100%")}
+    said = call(folder, "calibration", "last").stdout
+    assert "Confidence against gold" in said
+    assert "Letters: confidence is undefined: only letters were read" in said
+    assert "the gold has no votes and no share" in said
+
+
+def test_bad_usage_is_a_sentence(folder: Path, tmp_path: Path) -> None:
+    assert "There is no run 'nothing'" in refused(folder, "bias", "nothing")
+    assert "is not a file" in refused(folder, "correct", "last", "--human", str(tmp_path / "no.jsonl"))
+    other = write_lines(tmp_path / "other.jsonl", [{"item": "other/1", "label": "0"}])
+    assert "has no label for an item of" in refused(folder, "correct", "last", "--human", str(other))

@@ -1,0 +1,36 @@
+"""What many tests need: the command line as a real process, and its results."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def run_cli(
+    *arguments: str, cwd: Path, code: int = 0, path: Path | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run `personafit` in a folder and insist on its exit code."""
+    environment = {**os.environ, "COLUMNS": "150"}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    done = subprocess.run(
+        [sys.executable, "-m", "personafit", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == code, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def results_of(folder: Path) -> list[dict[str, Any]]:
+    """The results of the only run in a folder."""
+    (path,) = (folder / ".personafit" / "runs").glob("*/results.json")
+    results: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["results"]
+    return results

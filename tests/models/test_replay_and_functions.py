@@ -1,0 +1,194 @@
+"""Models that call nobody: recorded replies by key, and a function of the user's own."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
+from personafit.benchmarks.running import RunConfig
+from personafit.items import FIT
+from personafit.models import ChatReply, ChatRequest, Unanswerable, make_model
+from personafit.raters import replay_key
+from personafit.reporting import load_scores, run_results
+from personafit.store import Store
+from tests.scripted import run, shown, simple_pairs, write_lines, write_pairs, write_recording
+
+
+def ask(spec: str, key: str = "", messages: tuple[dict[str, str], ...] = ()) -> ChatReply:
+    """One call, with the model closed behind it."""
+
+    async def once() -> ChatReply:
+        model = make_model(spec)
+        try:
+            return await model.chat(ChatRequest(messages, key=key))
+        finally:
+            await model.close()
+
+    return asyncio.run(once())
+
+
+def test_a_recorded_reply_comes_back_whole(tmp_path: Path) -> None:
+    row = {
+        "key": "i|profile|01|0",
+        "reply": "A",
+        "reasoning": "It fits.",
+        "letter_scores": {"A": -0.1, "B": -2.5},
+        "tokens_in": 120,
+        "tokens_out": 9,
+        "tokens_reasoning": 8,
+    }
+    path = write_lines(tmp_path / "said.jsonl", [row, {"key": "other", "reply": ""}])
+    reply = ask(f"replay:{path}", key=replay_key("i", "profile", "01", 0))
+    assert (reply.text, reply.reasoning, reply.letter_scores) == ("A", "It fits.", {"A": -0.1, "B": -2.5})
+    assert (reply.tokens_in, reply.tokens_out, reply.tokens_reasoning) == (120, 9, 8)
+    assert (reply.cost, reply.refused, reply.cut) == (0.0, False, False)
+    assert ask(f"replay:{path}", key="other").text == ""
+
+
+def test_the_keys_are_those_raters_ask_by(tmp_path: Path) -> None:
+    one = shown(order=(1, 0), sample=2)
+    assert replay_key(one.item.id, one.context.name, one.order_name, one.sample) == "item-1|profile|10|2"
+    assert FIT.letters(len(one.order)) == ("A", "B")
+
+
+def test_another_recording_is_another_instrument(tmp_path: Path) -> None:
+    one = write_lines(tmp_path / "one.jsonl", [{"key": "k", "reply": "A"}])
+    two = write_lines(tmp_path / "two.jsonl", [{"key": "k", "reply": "B"}])
+    copy = write_lines(tmp_path / "copy.jsonl", [{"key": "k", "reply": "A"}])
+    settings = [make_model(f"replay:{path}").settings for path in (one, two, copy)]
+    assert settings[0] != settings[1]
+    assert settings[0] == settings[2], "the name of the file is no part of it"
+
+
+def test_an_unknown_key_is_unanswerable(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "said.jsonl", [{"key": "k", "reply": "A"}])
+    with pytest.raises(Unanswerable, match=r"holds no reply for elsewhere\|none\|01\|0\."):
+        ask(f"replay:{path}", key="elsewhere|none|01|0")
+
+
+def test_an_unknown_key_fails_that_ask_only(tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.csv", simple_pairs(4))
+    write_folder(tmp_path / "mine", ImportedPairs(pairs))
+
+    def decide(view: str, item: int, order: str) -> str | None:
+        return None if (item, order) == (2, "10") else "right"
+
+    path = write_recording(tmp_path / "said.jsonl", FolderBenchmark(tmp_path / "mine"), decide, ["profile"])
+    with Store(tmp_path / "store.db") as store:
+        config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{path}"], views=["profile"])
+        finished = run(store, config)
+        results = run_results(load_scores(store, finished.run))
+    (lane,) = (lane for lane in finished.summary.lanes if lane.name.startswith("replay"))
+    assert (lane.finished, lane.failed, lane.stopped) == (7, 1, None)
+    (accuracy,) = (r for r in results if r.rater == f"replay:{path}" and r.metric == "accuracy")
+    assert (accuracy.value, accuracy.n, accuracy.coverage) == (1.0, 4, 7 / 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("nonsense\n", r"said.jsonl, line 1 is not JSON"),
+        ('{"key": "k", "reply": "A"}\n\n{"key": "l"}\n', r"said.jsonl, line 3, field 'reply' must be a text"),
+        ('{"key": 3, "reply": "A"}\n', r"said.jsonl, line 1, field 'key' must be a text"),
+        ('["k", "A"]\n', r"said.jsonl, line 1, field 'key' must be a text"),
+        ('{"key": "k", "reply": "A", "tokens_in": "many"}\n', r"said.jsonl, line 1, field 'tokens_in'"),
+        (
+            '{"key": "k", "reply": "A", "letter_scores": ["A"]}\n',
+            r"said.jsonl, line 1, field 'letter_scores'",
+        ),
+        ('{"key": "k", "reply": "A", "letter_scores": {"A": "x"}}\n', r"line 1, field 'letter_scores'"),
+        ('{"key": "k", "reply": "A", "reasoning": 5}\n', r"said.jsonl, line 1, field 'reasoning'"),
+    ],
+)
+def test_a_faulty_recording_is_named_with_file_line_and_field(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    (tmp_path / "said.jsonl").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=sentence):
+        make_model(f"replay:{tmp_path / 'said.jsonl'}")
+
+
+def test_a_missing_recording_and_an_option_nobody_knows(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read .*missing.jsonl \(No such file or directory\)"):
+        make_model(f"replay:{tmp_path / 'missing.jsonl'}")
+    path = write_lines(tmp_path / "said.jsonl", [])
+    with pytest.raises(UserError, match=r"unknown option 'speed'; replay knows none"):
+        make_model(f"replay:{path},speed=2")
+    with pytest.raises(UserError, match=r"names no model; kinds are embedded, openai, python, replay"):
+        make_model("oracle:delphi")
+
+
+MODULE = """
+from personafit.models import ChatReply
+
+def echo(messages):
+    messages[0]["content"] += "!"
+    return messages[-1]["content"]
+
+async def later(messages):
+    return "later"
+
+def whole(messages):
+    return ChatReply("A", letter_scores={"A": -0.1, "B": -3.0}, tokens_in=5)
+
+class Assistant:
+    def __call__(self, messages):
+        return "from an object"
+
+assistant = Assistant()
+
+def number(messages):
+    return 5
+
+def broken(messages):
+    raise ValueError("no idea.\\nnone at all")
+
+nothing = None
+"""
+MESSAGES = ({"role": "system", "content": "told"}, {"role": "user", "content": "Q?"})
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = f"model_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("echo", "Q?"), ("later", "later"), ("assistant", "from an object"), ("whole", "A")]
+)
+def test_a_function_answers(module: str, name: str, text: str) -> None:
+    assert ask(f"python:{module}:{name}", messages=MESSAGES).text == text
+    assert MESSAGES[0]["content"] == "told", "a function may change its copy and nobody else's"
+
+
+def test_a_function_may_return_a_whole_reply(module: str) -> None:
+    reply = ask(f"python:{module}:whole", messages=MESSAGES)
+    assert (reply.letter_scores, reply.tokens_in) == ({"A": -0.1, "B": -3.0}, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("number", r"returned int; it must return a text"),
+        ("broken", r"raised ValueError: no idea\. none at all\."),
+    ],
+)
+def test_a_function_that_fails_fails_that_request(module: str, name: str, sentence: str) -> None:
+    with pytest.raises(Unanswerable, match=sentence):
+        ask(f"python:{module}:{name}", messages=MESSAGES)
+
+
+def test_a_function_is_known_by_its_code_and_its_name(module: str) -> None:
+    settings: list[dict[str, Any]] = [
+        make_model(f"python:{module}:{name}").settings for name in ("echo", "later", "echo")
+    ]
+    assert settings[0] == settings[2] != settings[1]
+    assert make_model(f"python:{module}:echo,concurrency=3").max_concurrency == 3
+    with pytest.raises(UserError, match="is not callable"):
+        make_model(f"python:{module}:nothing")

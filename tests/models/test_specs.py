@@ -1,0 +1,156 @@
+"""Specs, functions and recordings: what is named is found, and what is wrong is one sentence."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.models import ChatRequest, Unanswerable, make_model, parse_spec
+from personafit.raters import make_rater
+
+MODULE = """
+class Broken:
+    def __init__(self): raise RuntimeError("no licence\\nhere")
+    def __call__(self): ...
+def fine(messages): return messages[0]["content"].upper()
+async def later(messages): return "later"
+def wrong(messages): return 3
+def fails(messages): raise ValueError("first\\nsecond")
+number = 7
+"""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of modules, importable only in this test."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "spec_fine.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "spec_syntax.py").write_text("def (:\n", encoding="utf-8")
+    (tmp_path / "spec_raises.py").write_text("raise AttributeError('inside')\n", encoding="utf-8")
+    (tmp_path / "spec_exits.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_grammar() -> None:
+    spec = parse_spec("openai:org/model-1.5@http://host:8000/v1/,timeout=0.5,price=1/2")
+    assert (spec.kind, spec.name, spec.url) == ("openai", "org/model-1.5", "http://host:8000/v1")
+    assert spec.options == {"timeout": "0.5", "price": "1/2"}
+    assert parse_spec("rule:length").name == "length"
+    assert parse_spec("python:pkg.mod:Class.method").name == "pkg.mod:Class.method"
+    assert parse_spec("embedded").kind == "embedded"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("", "'' is not a spec"),
+        (":x", "':x' is not a spec"),
+        ("nonsense:x", "'nonsense:x' names no model; kinds are embedded, openai, python, replay"),
+        ("openai:", "name a model"),
+        ("openai:m@", "the address must start with http://"),
+        ("openai:m@host/v1", "the address must start with http://"),
+        ("openai:m@http://h/v1,colour=red", "unknown option 'colour'; openai knows concurrency, effort"),
+        ("openai:m@http://h/v1,timeout=soon", "timeout must be a number of at least 0.001, not 'soon'"),
+        ("openai:m@http://h/v1,timeout=0", "timeout must be a number of at least 0.001, not '0'"),
+        ("openai:m@http://h/v1,timeout=inf", "timeout must be a number"),
+        ("openai:m@http://h/v1,concurrency=nan", "concurrency must be a number of at least 1, not 'nan'"),
+        ("openai:m@http://h/v1,concurrency=0", "concurrency must be a number of at least 1"),
+        ("openai:m@http://h/v1,temperature=hot", "temperature must be a number of at least 0, not 'hot'"),
+        ("openai:m@http://h/v1,price=cheap", "price is IN/OUT in USD per million tokens"),
+        ("openai:m@http://h/v1,price=-1", "price is IN/OUT in USD per million tokens"),
+        ("python:spec_fine", "write python:MODULE:OBJECT"),
+        ("python::fine", "write python:MODULE:OBJECT"),
+        ("python:spec_nowhere:f", "cannot import spec_nowhere (No module named 'spec_nowhere')"),
+        ("python:spec_fine:missing", "spec_fine has no 'missing'"),
+        ("python:spec_fine:number", "spec_fine:number is not callable"),
+        ("python:spec_syntax:f", "cannot import spec_syntax (SyntaxError: invalid syntax"),
+        ("python:spec_raises:f", "cannot import spec_raises (AttributeError: inside)"),
+        ("python:spec_exits:f", "cannot import spec_exits (SystemExit: 0)"),
+        ("replay:nowhere.jsonl", "cannot read nowhere.jsonl (No such file or directory)"),
+    ],
+)
+def test_a_wrong_spec_is_one_sentence(modules: Path, spec: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        make_model(spec)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("nonsense", "'nonsense' names no rater; kinds are embedded, openai, "),
+        ("rule:", "there is no such rule; there are rule:length, rule:overlap"),
+        ("rule:length,x=1", "unknown option 'x'; rule knows none"),
+        ("python:spec_fine:Broken", "spec_fine:Broken() raised RuntimeError: no licence here."),
+    ],
+)
+def test_a_wrong_rater_is_one_sentence(modules: Path, spec: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        make_rater(spec)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def _chat(spec: str, text: str = "hello", key: str = "") -> str:
+    request = ChatRequest(({"role": "user", "content": text},), key=key)
+    return asyncio.run(make_model(spec).chat(request)).text
+
+
+def test_functions_answer_plain_or_async(modules: Path) -> None:
+    assert _chat("python:spec_fine:fine") == "HELLO"
+    assert _chat("python:spec_fine:later") == "later"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("python:spec_fine:wrong", "python:spec_fine:wrong returned int; it must return a text."),
+        ("python:spec_fine:fails", "python:spec_fine:fails raised ValueError: first second."),
+    ],
+)
+def test_a_function_that_fails_fails_for_this_request_only(modules: Path, spec: str, said: str) -> None:
+    with pytest.raises(Unanswerable) as caught:
+        _chat(spec)
+    assert str(caught.value) == said
+
+
+def test_an_edited_function_is_another_instrument(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    before = make_rater("python:spec_fine:fine").record.fingerprint
+    assert make_rater("python:spec_fine:fine").record.fingerprint == before
+    monkeypatch.delitem(sys.modules, "spec_fine")
+    (modules / "spec_fine.py").write_text(MODULE.replace("upper", "lower"), encoding="utf-8")
+    import linecache
+
+    linecache.clearcache()
+    assert make_rater("python:spec_fine:fine").record.fingerprint != before
+
+
+def test_recordings_are_replayed_and_nothing_is_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_text(json.dumps({"key": "k", "reply": "A"}) + "\n\n", encoding="utf-8")
+    assert _chat(f"replay:{path}", key="k") == "A"
+    with pytest.raises(Unanswerable, match="holds no reply for other"):
+        _chat(f"replay:{path}", key="other")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (b"{", "line 1 is not JSON"),
+        (b"[]", "line 1, field 'key' must be a text"),
+        (b'{"key": "k"}', "line 1, field 'reply' must be a text"),
+        (b'{"key": "k", "reply": "\xff"}', "line 1 is not JSON"),
+    ],
+)
+def test_a_faulty_recording_is_named(tmp_path: Path, line: bytes, said: str) -> None:
+    path = tmp_path / "replies.jsonl"
+    path.write_bytes(line)
+    with pytest.raises(UserError) as caught:
+        make_model(f"replay:{path}")
+    assert f"{path}, {said}" in str(caught.value)

@@ -1,0 +1,142 @@
+"""The audit finds what is known to be in the data, and nothing where nothing is."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, starter, write_folder
+from personafit.people import Person
+from personafit.reporting.audit import Audit, audit_benchmark
+from personafit.reporting.audit.page import write_audit
+from personafit.store import Item, Judgment, Product
+from tests.benchmarks.test_personafeedback import DATA, needs_data
+from tests.helpers import run_cli
+
+
+class Toy:
+    """Pairs given as (person, question, chosen, rejected, tier)."""
+
+    def __init__(self, *rows: tuple[str, str, str, str, str]) -> None:
+        self.info = BenchmarkInfo(name="toy", version="1", layout=[["tier"]])
+        self.rows = rows
+
+    def people(self) -> Iterator[Person]:
+        facets = {"Name": "Zoe", "Preferences.Food": "noodles", "Demographics.Work": "nurse"}
+        yield from [
+            Person(id=p, language="en", facets=dict(facets))
+            for p in dict.fromkeys(row[0] for row in self.rows)
+        ]
+
+    def products(self) -> Iterator[Product]:
+        yield from [Product(kind="answer", text=text) for row in self.rows for text in row[2:4]]
+
+    def items(self) -> Iterator[Item]:
+        yield from [
+            Item(id=str(n), person=row[0], prompt=row[1], products=self._ids(row))
+            for n, row in enumerate(self.rows)
+        ]
+
+    def gold(self) -> Iterator[Judgment]:
+        yield from [
+            Judgment(
+                item=str(n),
+                rater="author",
+                label=str(self._ids(row).index(Product(kind="answer", text=row[2]).id)),
+                extra={"tier": row[4]},
+            )
+            for n, row in enumerate(self.rows)
+        ]
+
+    def _ids(self, row: tuple[str, str, str, str, str]) -> list[str]:
+        return sorted(Product(kind="answer", text=text).id for text in row[2:4])
+
+    def published(self) -> list[Published]:
+        return []
+
+    def notes(self) -> list[str]:
+        return []
+
+
+def audit_of(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Audit:
+    write_folder(tmp_path / "toy", Toy(*rows))
+    return audit_benchmark(FolderBenchmark(tmp_path / "toy"))
+
+
+def test_repeats_contradictions_and_counts_are_found(tmp_path: Path) -> None:
+    found = audit_of(
+        tmp_path,
+        ("a", "q", "one", "two", "easy"),
+        ("a", "q", "two", "one", "hard"),
+        ("a", "q", "one", "three", "easy"),
+        ("b", "q", "one", "two", "easy"),
+        ("b", "r", "four", "five", "hard"),
+    )
+    assert (found.repeats.rows, found.repeats.distinct, found.repeats.contradictory_pairs) == (5, 4, 1)
+    assert found.repeats.by_tier == {"easy": (3, 1, 1), "hard": (2, 1, 1)}
+    (leak,) = found.leaks
+    assert (leak.people, leak.prompts, leak.pairs) == (2, 1, 1)
+    grades = {verdict.check: verdict.grade for verdict in found.verdicts()}
+    assert grades["contradictory gold"] == "fails"
+
+
+def test_rules_count_what_they_say(tmp_path: Path) -> None:
+    found = audit_of(
+        tmp_path,
+        ("a", "q", "you like noodles, Zoe", "**eat**", "easy"),
+        ("b", "q", "rice", "bread and much more", "easy"),
+    )
+    everything = {scores.rule: scores.by_part["all"].value for scores in found.rules}
+    assert everything["length"] == 0.5
+    assert everything["second-person"] == 0.75
+    assert everything["name"] == 0.75
+    assert everything["markup"] == 0.25
+    shorter = next(subset for subset in found.subsets if subset.name == "shorter wins")
+    assert shorter.pairs == 1
+    by_field = {group.group: group.only.value for group in found.fields}
+    assert by_field["Preferences.Food"] == 0.75
+
+
+def test_the_starter_set_passes_its_own_audit(tmp_path: Path) -> None:
+    found = audit_benchmark(starter())
+    grades = {verdict.check: verdict.grade for verdict in found.verdicts()}
+    for check in ("length rule", "second-person rule", "markup rule", "name rule", "contradictory gold"):
+        assert grades[check] == "passes", check
+    assert 0.4 < (found.surface.blind.value or 0) < 0.6
+    page = write_audit(found, tmp_path).read_text(encoding="utf-8")
+    assert "What the labels of starter reward" in page
+    assert (tmp_path / "shortcuts.png").stat().st_size > 5000
+
+
+@needs_data
+def test_known_structure_of_personafeedback_is_found(tmp_path: Path) -> None:
+    done = run_cli("audit", "personafeedback", "--data", str(DATA), "--json", cwd=tmp_path)
+    body = json.loads(done.stdout)
+    assert body["repeats"]["distinct"] == 1942
+    assert body["repeats"]["by_tier"]["hard"] == {
+        "rows": 590,
+        "repeat_another_tier": 345,
+        "with_opposite_gold": 103,
+    }
+    counts = {
+        (r["rater"], r["slice"].get("tier")): r["value"]
+        for r in body["results"]
+        if set(r["slice"]) <= {"tier"}
+    }
+    assert counts["answer counts", "hard"] == pytest.approx(0.987, abs=0.002)
+    assert counts["rule:second-person", None] > 0.65
+    assert counts["surface features, no person", None] > counts["rule:length", None]
+    (matched,) = (
+        r
+        for r in body["results"]
+        if r["rater"] == "rule:length" and r["slice"] == {"subset": "length-matched"}
+    )
+    assert matched["n"] == 530
+
+
+def test_nothing_to_audit_is_said(tmp_path: Path) -> None:
+    write_folder(tmp_path / "toy", Toy(("a", "q", "one", "two", "easy")))
+    (tmp_path / "toy" / "gold.jsonl").write_text("")
+    done = run_cli("audit", "toy", cwd=tmp_path, code=2)
+    assert "there is nothing to audit" in done.stderr

@@ -1,0 +1,166 @@
+"""Planted biases are found, absent ones are not, people's own are not held against a judge, and the rest is said."""
+
+from pathlib import Path
+
+import pytest
+
+from personafit.reporting.bias import Effect, RaterBias, bias_results, judge_bias
+from personafit.reporting.bias_features import family_of
+from tests.reporting.judged import Judge, make_world
+
+PEOPLE = {"length": 0.5, "mention": 0.3}
+
+
+@pytest.fixture(scope="module")
+def biases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RaterBias]:
+    like_people = {"truth": 1.0}
+    judges = [
+        Judge("fair", margins=False, weights=like_people),
+        Judge("first", position=0.8, margins=False, weights=like_people),
+        Judge("long", margins=False, weights={"length": 1.3, "mention": 0.3}),
+        Judge("short", margins=False, weights={"length": -0.5}),
+        Judge("mentions", margins=False, weights={"truth": 1.0, "mention": 0.8, "naming": 1.0}),
+        Judge("openai:gpt-4o@http://host", margins=False, weights={"truth": 1.0, "family": 1.0}, own="gpt-5"),
+        Judge("openai:claude-9", margins=False, weights=like_people),
+        Judge("stuck", always="first", margins=False),
+        Judge("undecided", always="tie"),
+        Judge("broken", failing=True),
+        Judge("rule:length", kind="rule", orders=1, weights={"length": 1e9}),
+    ]
+    folder = tmp_path_factory.mktemp("world")
+    world = make_world(folder, judges, PEOPLE, makers=("gpt-5", "anthropic/claude-4"), seed=3)
+    return {bias.rater["name"]: bias for bias in judge_bias(world.store, world.scores)}
+
+
+def effect(bias: RaterBias, name: str) -> Effect:
+    (found,) = (one for one in bias.effects if one.name == name)
+    return found
+
+
+def clear(effect: Effect) -> int:
+    """1 or -1 where the judge differs clearly from people, 0 where not."""
+    gap = effect.difference
+    assert gap.low is not None
+    assert gap.high is not None
+    return int(gap.low > 1) - int(gap.high < 1)
+
+
+def test_a_fair_judge_has_peoples_preferences_and_no_others(biases: dict[str, RaterBias]) -> None:
+    fair = biases["fair"]
+    assert "no clear preference by position" in effect(fair, "position").words
+    assert [clear(effect(fair, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
+    assert effect(fair, "length").words == "prefers the longer answer; not distinguishable from people"
+    assert (effect(fair, "length").people.low or 0) > 1
+    assert effect(fair, "naming").words.startswith("shows no clear preference by naming")
+
+
+def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) -> None:
+    first = biases["first"]
+    odds = effect(first, "position").judge
+    assert odds.low is not None
+    assert odds.high is not None
+    assert odds.low <= 2.2255 <= odds.high  # e to the 0.8
+    assert first.first_share.low is not None
+    assert first.first_share.low > 0.6
+    assert effect(first, "position").words == "prefers the answer shown first"
+    assert "order people saw" in (effect(first, "position").people.note or "")
+    assert [clear(effect(first, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
+
+
+def test_planted_length_mention_and_family_biases_are_found(biases: dict[str, RaterBias]) -> None:
+    assert effect(biases["long"], "length").words == "prefers the longer answer more than people do"
+    assert clear(effect(biases["long"], "mention")) == 0
+    assert effect(biases["short"], "length").words == "prefers the shorter answer more than people do"
+    mentions = biases["mentions"]
+    assert (
+        effect(mentions, "mention").words
+        == "prefers the answer that mentions more of the person more than people do"
+    )
+    assert effect(mentions, "naming").words == "prefers the answer that names the person more than people do"
+    assert clear(effect(mentions, "length")) == 0
+    own = effect(biases["openai:gpt-4o@http://host"], "family")
+    assert own.words == "prefers the answer of its own family more than people do"
+    assert own.judge.low is not None
+    assert own.judge.high is not None
+    assert own.judge.low <= 2.718 <= own.judge.high
+    assert clear(effect(biases["openai:claude-9"], "family")) == 0
+
+
+def test_what_cannot_be_said_is_said(biases: dict[str, RaterBias]) -> None:
+    assert effect(biases["stuck"], "position").words == "always chooses the answer shown first"
+    assert "decide every choice" in effect(biases["stuck"], "length").words
+    assert biases["stuck"].first_share.value == 1.0
+    assert "every choice is a tie" in effect(biases["undecided"], "length").words
+    assert "no answered choice" in effect(biases["broken"], "length").words
+    assert biases["broken"].coverage == 0.0
+    rule = biases["rule:length"]
+    assert "order cannot matter" in effect(rule, "position").words
+    assert "no model with a family name" in effect(rule, "family").words
+    assert "no pair has an answer of fair" in effect(biases["fair"], "family").words
+
+
+def test_every_record_has_a_number_or_a_reason(biases: dict[str, RaterBias]) -> None:
+    results = list(bias_results(list(biases.values())))
+    assert len(results) == len(biases) * 16
+    assert all(result.value is not None or result.note for result in results)
+    assert all(result.value is None or result.value == result.value for result in results)
+    named = {result.metric for result in results}
+    assert {"first_share", "bias_length", "bias_length_people", "bias_length_over_people"} <= named
+
+
+def test_votes_stand_for_people_where_there_are_votes(tmp_path: Path) -> None:
+    judges = [Judge("fair", margins=False, weights={"truth": 1.0})]
+    world = make_world(tmp_path, judges, {"length": 0.8}, votes=5, seed=2)
+    (bias,) = judge_bias(world.store, world.scores)
+    assert "votes" in bias.people_are
+    # A majority of five would show people as far more decided than a single judge can be.
+    people = effect(bias, "length").people
+    assert people.low is not None
+    assert people.high is not None
+    assert people.low <= 2.2255 <= people.high
+    assert clear(effect(bias, "length")) == 0
+
+
+def test_one_person_gets_numbers_without_intervals(tmp_path: Path) -> None:
+    world = make_world(tmp_path, [Judge("fair", margins=False)], people=1, each=30)
+    (bias,) = judge_bias(world.store, world.scores)
+    assert effect(bias, "length").judge.value is not None
+    assert "there are 1" in effect(bias, "length").words
+
+
+def test_a_win_rate_has_no_human_effect(tmp_path: Path) -> None:
+    world = make_world(tmp_path, [Judge("fair", margins=False)], people=8, metric="win_rate")
+    (bias,) = judge_bias(world.store, world.scores)
+    assert effect(bias, "length").judge.low is not None
+    assert effect(bias, "length").people.value is None
+    assert "which answer was tested" in (effect(bias, "length").people.note or "")
+
+
+def test_items_without_gold_leave_the_judges_own_effects(tmp_path: Path) -> None:
+    world = make_world(tmp_path, [Judge("fair", margins=False)], people=8, each=10, labelled=False)
+    (bias,) = judge_bias(world.store, world.scores)
+    assert effect(bias, "length").judge.low is not None
+    assert effect(bias, "length").people.note == "no answered item has gold"
+
+
+def test_choices_among_more_than_two_answers_are_left_out(tmp_path: Path) -> None:
+    world = make_world(tmp_path, [Judge("one", always="0")], people=6, each=3, products=3)
+    (bias,) = judge_bias(world.store, world.scores)
+    assert "no answered choice between two answers" in effect(bias, "length").words
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("openai:gpt-4o@https://host/v1,price=1/2", "gpt"),
+        ("o3-mini", "gpt"),
+        ("openai:Qwen/Qwen2.5-7B-Instruct", "qwen"),
+        ("meta-llama/Llama-3.3-70B", "llama"),
+        ("inspect:anthropic/claude-sonnet-4-6", "claude"),
+        ("embedded:models/SmolLM2-135M.gguf", "smollm"),
+        ("embedded", "embedded"),
+        ("", None),
+    ],
+)
+def test_families_are_read_from_names(name: str, family: str | None) -> None:
+    assert family_of(name) == family

@@ -1,0 +1,169 @@
+"""Comparing runs: paired by item, said in words, and refused where the difference would be the instrument's."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
+from personafit.benchmarks.running import RunConfig
+from personafit.items import FIT
+from personafit.reporting import RunScores, load_scores
+from personafit.reporting.compare import Comparison, compare_runs
+from personafit.store import Store
+from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
+
+PEOPLE = 12
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = simple_pairs(PEOPLE, 3)
+    for number, row in enumerate(rows):  # questions of their own: people are the only clusters
+        row["question"] += str(number)
+    write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
+    return tmp_path / "mine"
+
+
+def judged(
+    store: Store,
+    folder: Path,
+    name: str,
+    right: Callable[[int], bool | None],
+    views: tuple[str, ...] = ("profile",),
+    limit: int | None = None,
+) -> RunScores:
+    """A run of a recording; `right` says for each item whether it is, or None where there is no reply."""
+
+    def decide(view: str, item: int, order: str) -> str | None:
+        fits = right(item)
+        return None if fits is None else "right" if fits else "wrong"
+
+    recording = write_recording(folder.parent / f"{name}.jsonl", FolderBenchmark(folder), decide)
+    config = RunConfig(str(folder), raters=[f"replay:{recording}"], views=list(views), limit=limit)
+    return load_scores(store, run(store, config).run)
+
+
+def only(comparisons: list[Comparison]) -> Comparison:
+    (comparison,) = comparisons
+    return comparison
+
+
+def test_a_clear_difference_is_called_better_in_either_direction(store: Store, folder: Path) -> None:
+    good = judged(store, folder, "good", lambda item: item % 6 != 0)
+    poor = judged(store, folder, "poor", lambda item: item % 3 == 0)
+    forward, back = only(compare_runs(good, poor)), only(compare_runs(poor, good))
+    assert forward.difference.value == pytest.approx(30 / 36 - 12 / 36)
+    assert back.difference.value == pytest.approx(-(forward.difference.value or 0))
+    assert (forward.difference.n, forward.difference.people) == (36, PEOPLE)
+    for comparison in (forward, back):
+        sentence = comparison.sentence()
+        assert "good.jsonl (profile) is better than replay" in sentence
+        assert "by 50.0 points of accuracy" in sentence
+        assert "36 shared items, 12 people" in sentence
+    assert forward.p_value is not None
+    assert forward.p_value < 0.001
+    assert "p < 0.001; 36 shared items" in forward.sentence()
+
+
+def test_noise_is_called_not_distinguishable(store: Store, folder: Path) -> None:
+    one = judged(store, folder, "one", lambda item: item % 4 != 0)
+    two = judged(store, folder, "two", lambda item: item % 4 != 1)
+    comparison = only(compare_runs(one, two))
+    assert "are not distinguishable: they differ by 0.0 points" in comparison.sentence()
+    assert "p = 1.000" in comparison.sentence()
+    assert comparison.p_value == pytest.approx(1.0)
+
+
+def test_a_run_compared_with_itself_is_not_distinguishable_and_told_apart_by_run(
+    store: Store, folder: Path
+) -> None:
+    scores = judged(store, folder, "one", lambda item: item % 4 != 0)
+    sentence = only(compare_runs(scores, scores)).sentence()
+    assert "not distinguishable" in sentence
+    assert f"in {scores.run.name}" in sentence
+
+
+def test_pairing_by_item_sees_what_two_separate_means_cannot(store: Store, folder: Path) -> None:
+    """Few items differ, all the same way: apart the intervals overlap, paired they do not touch zero."""
+    hard = [item for item in range(36) if item // 3 % 2]
+    base = judged(store, folder, "base", lambda item: item not in hard)
+    more = judged(store, folder, "more", lambda item: item not in hard or item % 3 == 0)
+    comparison = only(compare_runs(more, base))
+    assert comparison.difference.value == pytest.approx(6 / 36)
+    assert (comparison.difference.low or 0) > 0
+    assert "is better than" in comparison.sentence()
+
+
+def test_only_items_answered_by_both_count(store: Store, folder: Path) -> None:
+    one = judged(store, folder, "one", lambda item: None if item in (0, 9) else True)
+    two = judged(store, folder, "two", lambda item: None if item in (5, 9) else item % 2 == 0)
+    comparison = only(compare_runs(one, two))
+    shared = [item for item in range(36) if item not in (0, 5, 9)]
+    assert comparison.difference.n == len(shared)
+    assert comparison.difference.value == pytest.approx(sum(item % 2 for item in shared) / len(shared))
+
+
+def test_nothing_in_common_cannot_be_compared(store: Store, folder: Path) -> None:
+    one = judged(store, folder, "one", lambda item: True if item < 5 else None)
+    two = judged(store, folder, "two", lambda item: True if 5 <= item < 10 else None)
+    sentence = only(compare_runs(one, two)).sentence()
+    assert "cannot be compared: they share no item with an answer from both" in sentence
+
+
+def test_one_person_gives_no_verdict(store: Store, folder: Path) -> None:
+    one = judged(store, folder, "one", lambda item: True if item < 3 else None)
+    two = judged(store, folder, "two", lambda item: False if item < 3 else None)
+    sentence = only(compare_runs(one, two)).sentence()
+    assert "differ by 100.0 points, but one person only" in sentence
+
+
+def test_different_data_are_refused_unless_asked_for(store: Store, folder: Path, tmp_path: Path) -> None:
+    rows = [{**row, "question": row["question"] + "?"} for row in simple_pairs(PEOPLE, 3)]
+    write_folder(tmp_path / "else", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
+    here = judged(store, folder, "here", lambda item: True)
+    there = judged(store, tmp_path / "else", "there", lambda item: item % 2 == 0)
+    with pytest.raises(UserError, match=r"were run on different data .*--anyway") as refused:
+        compare_runs(here, there)
+    assert refused.value.code == 2
+    comparison = only(compare_runs(here, there, anyway=True))
+    assert comparison.difference.n == 36, "the ids are the same, so they can be paired when asked to"
+
+
+def test_another_wording_is_refused_unless_asked_for(store: Store, folder: Path) -> None:
+    one = judged(store, folder, "one", lambda item: True)
+    config = {**one.run.config, "instrument": "another wording"}
+    other = RunScores(
+        one.run._replace(config=config, name="other"), one.info, one.items, one.scores, one.answers
+    )
+    assert one.run.config["instrument"] == FIT.fingerprint
+    with pytest.raises(UserError, match="asked the question differently"):
+        compare_runs(one, other)
+    assert len(compare_runs(one, other, anyway=True)) == 1
+
+
+def test_a_sample_is_compared_on_what_it_shares_with_the_whole(store: Store, folder: Path) -> None:
+    whole = judged(store, folder, "whole", lambda item: True)
+    part = judged(store, folder, "part", lambda item: item % 2 == 0, limit=10)
+    assert only(compare_runs(whole, part)).difference.n == 10
+
+
+def test_a_win_rate_is_not_compared_with_an_accuracy(store: Store, folder: Path, tmp_path: Path) -> None:
+    log = write_lines(
+        tmp_path / "log.jsonl",
+        [
+            {"person": {"id": f"p{n}", "likes": "tea"}, "question": "Q?", "answer": "tea", "generic": "it"}
+            for n in range(3)
+        ],
+    )
+    answers = load_scores(store, run(store, RunConfig("answers", log=log)).run)
+    pairs = judged(store, folder, "pairs", lambda item: True)
+    with pytest.raises(UserError, match=r"reports win_rate and .* accuracy"):
+        compare_runs(answers, pairs)

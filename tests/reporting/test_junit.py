@@ -1,0 +1,114 @@
+"""Bars for a team's CI: as JUnit cases, and as assertions in its own tests."""
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import orjson
+import pytest
+
+from personafit._errors import UserError
+from personafit.reporting.assertions import assert_lift, assert_metric
+from personafit.reporting.junit import write_junit
+from personafit.reporting.results import Result
+
+ACCURACY = Result(
+    rater="openai:judge",
+    system=None,
+    given=None,
+    view="profile",
+    metric="accuracy",
+    slice={},
+    value=0.7,
+    low=0.6,
+    high=0.8,
+    n=40,
+    people=10,
+    coverage=1.0,
+    control=None,
+    fingerprint="f",
+    note=None,
+)
+RESULTS = [
+    ACCURACY,
+    replace(ACCURACY, slice={"tier": "hard"}, value=0.1),
+    replace(ACCURACY, view="none", control="no view", value=0.5),
+    replace(ACCURACY, metric="lift", value=0.02, low=-0.01, high=0.05),
+    replace(ACCURACY, rater="bad\x00<name>", value=0.4),
+    replace(
+        ACCURACY,
+        rater="bad\x00<name>",
+        metric="lift",
+        value=None,
+        low=None,
+        high=None,
+        note="lift needs --view none",
+    ),
+    replace(ACCURACY, metric="restraint", slice={"expect": "generic"}, value=0.9),
+]
+
+
+def cases(path: Path) -> dict[tuple[str, str], str | None]:
+    root = ElementTree.parse(path).getroot()
+    found: dict[tuple[str, str], str | None] = {}
+    for case in root.iter("testcase"):
+        failure = case.find("failure")
+        found[case.get("classname", ""), case.get("name", "")] = None if failure is None else failure.text
+    return found
+
+
+def test_a_case_per_total_and_per_bar(tmp_path: Path) -> None:
+    path = tmp_path / "ci" / "junit.xml"
+    write_junit(path, RESULTS, [("accuracy", 0.5), ("lift", 0.05), ("restraint", 0.8), ("warmth", 0.1)])
+    assert cases(path) == {
+        ("personafit.accuracy", "openai:judge (profile)"): None,
+        ("personafit.accuracy", "bad�<name> (profile)"): None,
+        ("personafit.accuracy", "openai:judge (profile) at least 0.5"): None,
+        ("personafit.accuracy", "bad�<name> (profile) at least 0.5"): (
+            "accuracy of bad�<name> (profile) is 0.400, below 0.5."
+        ),
+        ("personafit.lift", "openai:judge (profile) at least 0.05"): (
+            "lift of openai:judge (profile) is 0.020, below 0.05."
+        ),
+        ("personafit.lift", "bad�<name> (profile) at least 0.05"): (
+            "lift of bad�<name> (profile) is undefined (lift needs --view none), below 0.05."
+        ),
+        ("personafit.restraint", "openai:judge (profile) at least 0.8"): None,
+        ("personafit.warmth", "at least 0.1"): "There is no warmth in this run.",
+    }
+    suite = ElementTree.parse(path).getroot()[0]
+    assert (suite.get("tests"), suite.get("failures")) == ("8", "4")
+
+
+def test_no_answers_at_all_fail_their_case(tmp_path: Path) -> None:
+    nothing = replace(ACCURACY, value=None, low=None, high=None, note="no item has an answer")
+    write_junit(tmp_path / "junit.xml", [nothing], [])
+    (failure,) = cases(tmp_path / "junit.xml").values()
+    assert failure == "accuracy of openai:judge (profile) is undefined (no item has an answer)."
+    write_junit(tmp_path / "empty.xml", [], [])
+    assert cases(tmp_path / "empty.xml") == {}
+
+
+def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="choose another with --junit"):
+        write_junit(tmp_path / "file" / "junit.xml", RESULTS, [])
+
+
+def test_assertions_read_a_run_folder_or_its_file(tmp_path: Path) -> None:
+    body = {"benchmark": "b", "results": [r.as_dict() for r in RESULTS]}
+    (tmp_path / "results.json").write_bytes(orjson.dumps(body))
+    assert_lift(tmp_path, "openai:judge")
+    assert_lift(str(tmp_path / "results.json"), "openai:judge", at_least=0.02)
+    assert_metric(tmp_path, "accuracy", at_least=0.4)
+    with pytest.raises(AssertionError, match=r"lift of openai:judge \(profile\) is 0\.020, below 0\.05\."):
+        assert_lift(tmp_path, "openai:judge", at_least=0.05)
+    with pytest.raises(AssertionError, match="undefined"):
+        assert_lift(tmp_path)
+    with pytest.raises(UserError, match="has no warmth; there are accuracy, lift, restraint of"):
+        assert_metric(tmp_path, "warmth")
+    with pytest.raises(UserError, match="cannot be read"):
+        assert_lift(tmp_path / "nowhere")
+    (tmp_path / "results.json").write_text("[]")
+    with pytest.raises(UserError, match=r"is not the results\.json of a run"):
+        assert_lift(tmp_path)

@@ -1,0 +1,129 @@
+"""Planning from a stored run: its paired differences, its clusters, and what more people or items would show."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
+from personafit.benchmarks.running import RunConfig
+from personafit.reporting import RunScores, load_scores
+from personafit.reporting.frames import judgments_frame, results_frame
+from personafit.reporting.planning import EVEN, plan_run
+from personafit.statistics.power import smallest_difference, spread
+from personafit.store import Store
+from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
+
+PEOPLE, EACH = 12, 4
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def pilot(tmp_path: Path, store: Store) -> RunScores:
+    """Two recordings: one is wrong about every fourth item, the other about everything of three people."""
+    write_folder(
+        tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", simple_pairs(PEOPLE, EACH)))
+    )
+    benchmark = FolderBenchmark(tmp_path / "mine")
+    one = write_recording(
+        tmp_path / "one.jsonl",
+        benchmark,
+        lambda view, item, order: "right" if view == "profile" and item % 4 else "wrong",
+    )
+    two = write_recording(
+        tmp_path / "two.jsonl",
+        benchmark,
+        lambda view, item, order: "right" if view == "profile" and item // EACH > 2 else "wrong",
+    )
+    raters = [f"replay:{one}", f"replay:{two}"]
+    return load_scores(store, run(store, RunConfig(str(tmp_path / "mine"), raters=raters)).run)
+
+
+def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: RunScores) -> None:
+    plans = plan_run(pilot)
+    assert [(p.first.split("/")[-1], p.second.split("/")[-1]) for p in plans] == [
+        ("one.jsonl (profile)", "rule:length (profile)"),
+        ("two.jsonl (profile)", "rule:length (profile)"),
+        ("one.jsonl (profile)", "two.jsonl (profile)"),
+    ]
+    between = plans[2]
+    assert (between.n, between.pilot_people, between.people, between.items) == (48, 12, 12, 4.0)
+    right_one = [item % 4 > 0 for item in range(48)]
+    right_two = [item // EACH > 2 for item in range(48)]
+    gaps = [float(a) - float(b) for a, b in zip(right_one, right_two, strict=True)]
+    people = [item // EACH for item in range(48)]
+    expected = smallest_difference(spread(gaps, people), 12, 4)
+    assert between.smallest.value == pytest.approx(expected.value)
+    assert between.observed == pytest.approx(sum(gaps) / 48)
+
+
+def test_more_people_show_smaller_differences(pilot: RunScores) -> None:
+    few, many = plan_run(pilot)[2], plan_run(pilot, people=200, items=4)[2]
+    assert (many.smallest.value or 1) < (few.smallest.value or 0)
+    assert "200 people with 4 items each show a true difference of" in many.sentence()
+
+
+def test_what_a_difference_takes(pilot: RunScores) -> None:
+    plan = plan_run(pilot, difference=0.03)[2]
+    assert plan.people_needed is not None
+    enough = plan_run(pilot, people=int(plan.people_needed.value or 0))[2]
+    assert (enough.smallest.value or 1) <= 0.03
+    # These people differ too much for any number of items: that is said, with what would do.
+    assert plan.items_needed is not None
+    assert plan.items_needed.value is None
+    assert "no number of items is enough with 12 people" in plan.sentence()
+    assert "A difference of 3.0 points takes" in plan.sentence()
+    assert plan.as_dict()["people_needed"] == plan.people_needed.value
+    with pytest.raises(UserError, match="above 0"):
+        plan_run(pilot, difference=0.0)
+
+
+def test_recurring_prompts_are_a_caution(pilot: RunScores) -> None:
+    assert "prompts recur" in (plan_run(pilot)[0].as_dict()["note"] or "")
+
+
+def test_systems_are_planned_against_an_even_win_rate(tmp_path: Path, store: Store) -> None:
+    rows = [
+        {
+            "person": {"id": f"p{n}", "a": "b"},
+            "question": f"Q{n}?",
+            "answer": "tea" * (1 + n % 2 * 9),
+            "generic": "it, or that",
+        }
+        for n in range(8)
+    ]
+    log = write_lines(tmp_path / "log.jsonl", rows)
+    finished = run(store, RunConfig("answers", log=log, raters=["rule:length"], views=["profile"]))
+    (plan,) = plan_run(load_scores(store, finished.run))
+    assert plan.second == EVEN
+    assert plan.observed == 0.0
+    assert plan.spread.note is not None
+    assert plan.smallest.value is not None
+
+
+def test_one_person_cannot_be_planned_from(tmp_path: Path, store: Store) -> None:
+    write_folder(tmp_path / "one", ImportedPairs(write_pairs(tmp_path / "one.csv", simple_pairs(1, 3))))
+    finished = run(store, RunConfig(str(tmp_path / "one"), raters=["rule:overlap"], views=["profile"]))
+    (plan,) = plan_run(load_scores(store, finished.run))
+    assert plan.smallest.value is None
+    assert "nothing can be planned (undefined: how much people differ" in plan.sentence()
+
+
+def test_frames_hold_judgments_and_results(tmp_path: Path, pilot: RunScores) -> None:
+    judgments = judgments_frame(str(tmp_path / "store.db"), pilot.run.name)
+    # Two recordings in both orders and two rules in one, under three views.
+    assert len(judgments) == 48 * 3 * (2 * 2 + 2)
+    assert {"rater_name", "person", "prompt", "gold", "label", "status"} <= set(judgments.columns)
+    assert judgments["gold"].null_count() == 0
+    results = results_frame(str(tmp_path / "store.db"), "last")
+    assert {"rater", "metric", "value", "low", "high", "n"} <= set(results.columns)
+    totals = results.filter(metric="accuracy", view="profile", rater="rule:length")
+    assert totals["value"].to_list() == [1.0]
+    with pytest.raises(UserError, match="There is no run 'nowhere'"):
+        results_frame(str(tmp_path / "store.db"), "nowhere")

@@ -1,0 +1,134 @@
+"""Small worlds for tests: scripted models, pairs and recordings in files, runs inside this process."""
+
+import asyncio
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit.benchmarks import Benchmark
+from personafit.benchmarks.running import Finished, RunConfig, execute
+from personafit.cli import main
+from personafit.contexts import Context
+from personafit.engine import Silence
+from personafit.items import Shown
+from personafit.models import ChatReply, ChatRequest
+from personafit.store import Item, Store
+
+VIEWS = ("profile", "none", "wrong:profile")
+
+
+@dataclass
+class ScriptedModel:
+    """A model that gives the replies of a list in turn and remembers what it was asked."""
+
+    replies: list[ChatReply]
+    name: str = "scripted"
+    settings: dict[str, Any] = field(default_factory=lambda: {"kind": "scripted"})
+    endpoint: str = "scripted"
+    max_concurrency: int = 1
+    price: tuple[float, float] | None = (0.0, 0.0)
+    asked: list[ChatRequest] = field(default_factory=list)
+    closed: bool = False
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """The next reply; more calls than replies are an error of the rater's."""
+        self.asked.append(request)
+        return self.replies[len(self.asked) - 1]
+
+    async def close(self) -> None:
+        """Remember that it was closed."""
+        self.closed = True
+
+
+def shown(
+    texts: Sequence[str] = ("tea", "coffee"),
+    order: tuple[int, ...] = (0, 1),
+    person: str = "Likes: tea",
+    prompt: str = "What shall I drink?",
+    sample: int = 0,
+    values: tuple[str, ...] = ("tea",),
+) -> Shown:
+    """One pair as a rater sees it."""
+    item = Item(id="item-1", person="ann", prompt=prompt, products=[f"p{n}" for n in range(len(texts))])
+    context = Context("profile", person, values, "ann") if person else Context("none", "", (), None)
+    return Shown(item, tuple(texts), context, order, sample)
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    """A JSONL file."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def write_pairs(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
+    """A CSV of pairs; every row must have the same columns."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def simple_pairs(people: int, questions: int = 1, **more: str) -> list[dict[str, str]]:
+    """Pairs of which the chosen answer is the longer one; each question is another person's too."""
+    return [
+        {
+            "person": f"person{person}",
+            "person.Job": f"job number {person}",
+            "question": f"Question {question}?",
+            "chosen": f"A fitting answer, {person}/{question}",
+            "rejected": f"No, {person}/{question}",
+            **more,
+        }
+        for person in range(people)
+        for question in range(questions)
+    ]
+
+
+def run(store: Store, config: RunConfig) -> Finished:
+    """Carry out a run in this process."""
+    return asyncio.run(execute(store, config, Silence()))
+
+
+def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str, code: int = 0) -> None:
+    """The `personafit` command in this process, in a folder; insists on the exit code.
+
+    Far cheaper than a new process each time; that the real command is the same is tested once.
+    """
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(sys, "argv", ["personafit", *arguments])
+    try:
+        main()
+        ended: Any = 0
+    except SystemExit as end:
+        ended = end.code or 0
+    assert ended == code, f"exit {ended}, not {code}: {arguments}"
+
+
+def write_recording(
+    path: Path,
+    benchmark: Benchmark,
+    decide: Callable[[str, int, str], str | None],
+    views: Sequence[str] = VIEWS,
+) -> Path:
+    """A recording for `replay:`; `decide(view, number of the item, order)` says `right`, `wrong`, any other reply,
+    or None for an ask that was never recorded and so fails."""
+    gold = {row.item: int(row.label or "") for row in benchmark.gold()}
+    rows = []
+    for number, item in enumerate(benchmark.items()):
+        for view in views:
+            for order in ("01", "10"):
+                said = decide(view, number, order)
+                if said is None:
+                    continue
+                letters = {"right": "AB"[order.index(str(gold[item.id]))]}
+                letters["wrong"] = "BA"["AB".index(letters["right"])]
+                rows.append({"key": f"{item.id}|{view}|{order}|0", "reply": letters.get(said, said)})
+    return write_lines(path, rows)

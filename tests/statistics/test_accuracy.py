@@ -1,0 +1,168 @@
+"""The scoring rules: ties are half, orders are averaged, margins are summed, consistency and coverage stand apart."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import pytest
+
+from personafit.statistics import choice_scores, coverage, mean_by_item, paired_difference
+
+SCHEMA = {
+    "item": pl.String,
+    "person": pl.String,
+    "prompt": pl.String,
+    "gold": pl.String,
+    "tier": pl.String,
+    "order": pl.String,
+    "sample": pl.Int64,
+    "status": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+}
+Said = tuple[str, str | None, float | None]  # status, label, margin of product 0
+
+
+def answers(*said: Said, gold: str = "0", item: str = "i", person: str = "ann") -> pl.DataFrame:
+    """The answers about one item, in alternating orders."""
+    rows = [
+        (item, person, f"prompt of {item}", gold, "easy", ("01", "10")[n % 2], n // 2, status, label, value)
+        for n, (status, label, value) in enumerate(said)
+    ]
+    return pl.DataFrame(rows, SCHEMA, orient="row")
+
+
+def scored(*said: Said, gold: str = "0") -> dict[str, Any]:
+    (row,) = choice_scores(answers(*said, gold=gold)).to_dicts()
+    return row
+
+
+FIRST: Said = ("ok", "0", 2.0)
+SECOND: Said = ("ok", "1", -1.0)
+TIE: Said = ("ok", "tie", 0.0)
+UNPARSED: Said = ("unparsed", None, None)
+REFUSED: Said = ("refused", None, None)
+FAILED: Said = ("failed", None, None)
+
+
+@pytest.mark.parametrize(
+    ("said", "gold", "accuracy", "debiased", "consistent"),
+    [
+        ((FIRST, FIRST), "0", 1.0, 1.0, 1.0),
+        ((FIRST, FIRST), "1", 0.0, 0.0, 1.0),
+        ((SECOND, SECOND), "1", 1.0, 1.0, 1.0),
+        ((FIRST, SECOND), "0", 0.5, 1.0, 0.0),  # margins +2 and -1: the first is ahead
+        ((FIRST, SECOND), "1", 0.5, 0.0, 0.0),
+        ((("ok", "0", 1.0), SECOND), "0", 0.5, 0.5, 0.0),  # a pure taste for one place cancels
+        ((TIE, TIE), "0", 0.5, 0.5, 1.0),
+        ((FIRST, TIE), "0", 0.75, 1.0, 0.0),
+        ((SECOND, TIE), "0", 0.25, 0.0, 0.0),
+        ((TIE, ("ok", "1", -0.1)), "1", 0.75, 1.0, 0.0),
+    ],
+)
+def test_both_orders(
+    said: Sequence[Said], gold: str, accuracy: float, debiased: float, consistent: float
+) -> None:
+    row = scored(*said, gold=gold)
+    assert (row["accuracy"], row["debiased"], row["consistent"]) == (accuracy, debiased, consistent)
+    assert (row["asked"], row["answered"]) == (2, 2)
+
+
+@pytest.mark.parametrize("lost", [UNPARSED, REFUSED, FAILED])
+def test_an_order_without_an_answer_is_no_score_and_no_consistency(lost: Said) -> None:
+    for said in ((FIRST, lost), (lost, FIRST)):
+        row = scored(*said)
+        assert (row["accuracy"], row["debiased"]) == (1.0, 1.0)
+        assert row["consistent"] is None
+        assert (row["asked"], row["answered"]) == (2, 1)
+
+
+def test_no_answer_at_all_is_null_and_not_wrong() -> None:
+    row = scored(UNPARSED, FAILED)
+    assert (row["accuracy"], row["debiased"], row["consistent"]) == (None, None, None)
+    assert (row["asked"], row["answered"]) == (2, 0)
+
+
+def test_a_leftover_label_of_a_failed_ask_does_not_count() -> None:
+    row = scored(FIRST, ("failed", "1", -9.0))
+    assert (row["accuracy"], row["debiased"]) == (1.0, 1.0)
+
+
+def test_one_order_only_is_scored_without_consistency() -> None:
+    row = scored(SECOND, gold="1")
+    assert (row["accuracy"], row["consistent"], row["asked"]) == (1.0, None, 1)
+
+
+def test_samples_are_averaged_within_the_item() -> None:
+    row = scored(FIRST, FIRST, FIRST, SECOND)
+    assert (row["accuracy"], row["debiased"], row["consistent"]) == (0.75, 1.0, 0.0)
+
+
+def test_slices_are_carried_and_answers_are_not() -> None:
+    row = scored(FIRST, FIRST)
+    assert row["tier"] == "easy"
+    assert set(row) == {
+        *("item", "person", "prompt", "tier"),
+        *("accuracy", "debiased", "consistent", "asked", "answered"),
+    }
+
+
+def many(*items: tuple[str, str, Sequence[Said]]) -> pl.DataFrame:
+    """Scores of several items, each with its person and what was said of it."""
+    return choice_scores(pl.concat([answers(*said, item=i, person=p) for i, p, said in items]))
+
+
+def test_means_are_over_items_with_an_answer_and_coverage_is_over_asks() -> None:
+    frame = many(
+        ("a", "ann", (FIRST, FIRST)),
+        ("b", "ann", (SECOND, UNPARSED)),
+        ("c", "bob", (FAILED, FAILED)),
+        ("d", "bob", (FIRST, SECOND)),
+    )
+    estimate = mean_by_item(frame, "accuracy")
+    assert estimate.value == pytest.approx(0.5)
+    assert (estimate.n, estimate.people) == (3, 2)
+    assert coverage(frame) == 5 / 8
+    consistency = mean_by_item(frame, "consistent")
+    assert (consistency.value, consistency.n) == (0.5, 2)
+
+
+def test_an_item_asked_once_weighs_as_much_as_one_asked_twice() -> None:
+    frame = many(("a", "ann", (FIRST, FIRST)), ("b", "bob", (SECOND, UNPARSED)))
+    assert mean_by_item(frame, "accuracy").value == 0.5
+
+
+def test_where_no_item_has_an_answer_the_mean_is_undefined() -> None:
+    frame = many(("a", "ann", (FAILED, FAILED)))
+    estimate = mean_by_item(frame, "accuracy")
+    assert (estimate.value, estimate.n, estimate.note) == (None, 0, "no item has an answer")
+    assert coverage(frame) == 0.0
+    assert coverage(frame.head(0)) is None
+
+
+def test_recurring_prompts_widen_the_interval() -> None:
+    source = [FIRST, SECOND]
+    said = [(f"{p}{q}", f"p{p}", (source[q % 2], source[q % 2])) for p in range(6) for q in range(6)]
+    frame = many(*said).with_columns(pl.col("item").str.slice(1).alias("prompt"))
+    apart = frame.with_columns(pl.col("item").alias("prompt"))
+    two_way, one_way = mean_by_item(frame, "accuracy"), mean_by_item(apart, "accuracy")
+    assert two_way.value == one_way.value == 0.5
+    assert (two_way.high or 0) - (two_way.low or 0) > (one_way.high or 0) - (one_way.low or 0) + 0.1
+
+
+def test_differences_are_paired_by_item() -> None:
+    first = many(("a", "ann", (FIRST,)), ("b", "bob", (FIRST,)), ("c", "cem", (SECOND,)))
+    second = many(("c", "cem", (SECOND,)), ("a", "ann", (SECOND,)), ("x", "eve", (FIRST,)))
+    gap = paired_difference(first, second, "accuracy")
+    assert (gap.value, gap.n, gap.people) == (0.5, 2, 2)
+    turned = paired_difference(second, first, "accuracy")
+    assert turned.value == -0.5
+    nothing = paired_difference(first, many(("z", "eve", (FIRST,))), "accuracy")
+    assert (nothing.value, nothing.n) == (None, 0)
+
+
+def test_an_item_only_one_of_them_answered_is_not_compared() -> None:
+    first = many(("a", "ann", (FIRST,)), ("b", "bob", (FAILED,)), ("c", "cem", (FIRST,)))
+    second = many(("a", "ann", (SECOND,)), ("b", "bob", (FIRST,)), ("c", "cem", (FIRST,)))
+    gap = paired_difference(first, second, "accuracy")
+    assert (gap.value, gap.n) == (0.5, 2)

@@ -1,0 +1,188 @@
+"""Clustered means: against statsmodels, by simulation, and at the edges where there is no interval to give."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from numpy.typing import NDArray
+from scipy import stats
+
+from personafit.statistics import Estimate, cluster_mean, clustered_p_value, prompts_recur
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def clustered_data(seed: int, people: int, prompts: int) -> tuple[Floats, Ints, Ints]:
+    """Scores with person and prompt effects, crossed, some cells missing."""
+    source = np.random.default_rng(seed)
+    person, prompt = np.divmod(np.arange(people * prompts), prompts)
+    values = 0.6 + source.normal(0, 0.3, people)[person] + source.normal(0, 0.3, prompts)[prompt]
+    values = values + source.normal(0, 0.5, len(person))
+    kept = source.random(len(person)) < 0.8
+    return values[kept], person[kept], prompt[kept]
+
+
+def by_statsmodels(values: Floats, groups: Ints) -> tuple[float, float]:
+    fit = sm.OLS(values, np.ones_like(values)).fit(cov_type="cluster", cov_kwds={"groups": groups})
+    return float(fit.params[0]), float(fit.bse[0])
+
+
+def half_width(estimate: Estimate) -> float:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    assert estimate.value == pytest.approx((estimate.low + estimate.high) / 2)
+    return (estimate.high - estimate.low) / 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_way_matches_statsmodels(seed: int) -> None:
+    values, person, _ = clustered_data(seed, people=12, prompts=7)
+    mean, error = by_statsmodels(values, person)
+    estimate = cluster_mean(values, person)
+    assert estimate.value == pytest.approx(mean, rel=1e-12)
+    assert half_width(estimate) == pytest.approx(stats.t.ppf(0.975, 11) * error, rel=1e-9)
+    assert (estimate.n, estimate.people, estimate.note) == (len(values), 12, None)
+    p_value = clustered_p_value(values, person)
+    assert p_value == pytest.approx(2 * stats.t.sf(abs(mean) / error, 11), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_way_matches_statsmodels(seed: int) -> None:
+    values, person, prompt = clustered_data(seed, people=15, prompts=9)
+    both = by_statsmodels(values, np.column_stack([person, prompt]))[1]
+    single = [by_statsmodels(values, groups)[1] for groups in (person, prompt)]
+    estimate = cluster_mean(values, person, prompt)
+    expected = max(both, *single)  # never tighter than either way alone
+    assert half_width(estimate) == pytest.approx(stats.t.ppf(0.975, 8) * expected, rel=1e-9)
+
+
+def test_labels_may_be_texts_and_in_any_order() -> None:
+    values, person, prompt = clustered_data(3, people=8, prompts=5)
+    named = cluster_mean(values, [f"p{n}" for n in person], [f"q{n}" for n in prompt])
+    shuffled = np.random.default_rng(0).permutation(len(values))
+    again = cluster_mean(values[shuffled], person[shuffled], prompt[shuffled])
+    assert named.value == pytest.approx(again.value)
+    assert named.low == pytest.approx(again.low)
+
+
+def share_covered(
+    draw: Callable[[np.random.Generator], tuple[Floats, Ints, Ints | None]], repeats: int
+) -> tuple[float, float]:
+    """How often the clustered and the naive 95 % interval contain the true mean of 0.5."""
+    source = np.random.default_rng(11)
+    clustered = naive = 0
+    for _ in range(repeats):
+        values, person, prompt = draw(source)
+        estimate = cluster_mean(values, person, prompt)
+        assert estimate.low is not None
+        assert estimate.high is not None
+        clustered += estimate.low <= 0.5 <= estimate.high
+        margin = 1.96 * values.std(ddof=1) / len(values) ** 0.5
+        naive += abs(values.mean() - 0.5) <= margin
+    return clustered / repeats, naive / repeats
+
+
+def test_intervals_cover_the_truth_when_people_differ() -> None:
+    """Right or wrong answers of 40 people, each with a rate of their own."""
+
+    def draw(source: np.random.Generator) -> tuple[Floats, Ints, None]:
+        person = np.repeat(np.arange(40), 15)
+        rates = source.beta(1.5, 1.5, 40)
+        return (source.random(600) < rates[person]).astype(np.float64), person, None
+
+    clustered, naive = share_covered(draw, 2000)
+    assert 0.93 <= clustered <= 0.97
+    assert naive < 0.80
+
+
+def test_two_way_intervals_cover_the_truth_when_prompts_recur() -> None:
+    """Thirty people answer the same thirty prompts; both people and prompts have rates of their own."""
+
+    def draw(source: np.random.Generator) -> tuple[Floats, Ints, Ints]:
+        person, prompt = np.divmod(np.arange(900), 30)
+        rate = 0.5 + source.uniform(-0.25, 0.25, 30)[person] + source.uniform(-0.25, 0.25, 30)[prompt]
+        return (source.random(900) < rate).astype(np.float64), person, prompt
+
+    clustered, naive = share_covered(draw, 1500)
+    assert 0.93 <= clustered <= 0.97
+    assert naive < 0.80
+
+    def one_way(source: np.random.Generator) -> tuple[Floats, Ints, None]:
+        values, person, _ = draw(source)
+        return values, person, None
+
+    assert share_covered(one_way, 500)[0] < 0.92, "clustering by person alone is not enough here"
+
+
+@pytest.mark.parametrize("people", [2, 5, 24])
+def test_all_right_or_all_wrong_is_the_exact_binomial_interval_over_people(people: int) -> None:
+    person = np.repeat(np.arange(people), 3)
+    right = cluster_mean(np.ones(len(person)), person, bounds=(0.0, 1.0))
+    exact = stats.binomtest(people, people).proportion_ci(0.95, method="exact")
+    assert (right.value, right.high) == (1.0, 1.0)
+    assert right.low == pytest.approx(exact.low)
+    wrong = cluster_mean(np.zeros(len(person)), person, bounds=(0.0, 1.0))
+    assert (wrong.value, wrong.low) == (0.0, 0.0)
+    assert wrong.high == pytest.approx(1 - exact.low)
+    gap = cluster_mean(np.ones(len(person)), person, bounds=(-1.0, 1.0))
+    assert gap.low == pytest.approx(2 * exact.low - 1)
+
+
+def test_the_interval_stays_on_the_scale() -> None:
+    estimate = cluster_mean([1, 1, 1, 0], ["a", "b", "c", "d"], bounds=(0.0, 1.0))
+    assert estimate.high == 1.0
+    assert (cluster_mean([1, 1, 1, 0], ["a", "b", "c", "d"]).high or 0) > 1.0
+
+
+def test_one_person_gives_a_mean_without_an_interval_and_says_so() -> None:
+    estimate = cluster_mean([1.0, 0.0, 1.0, 1.0], ["a"] * 4, ["q", "r", "q", "r"])
+    assert (estimate.value, estimate.low, estimate.high) == (0.75, None, None)
+    assert (estimate.n, estimate.people) == (4, 1)
+    assert estimate.note is not None
+    assert "one person" in estimate.note
+    assert clustered_p_value([1.0, 0.0], ["a", "a"]) is None
+
+
+def test_nothing_gives_nothing_and_says_so() -> None:
+    estimate = cluster_mean([], [])
+    assert (estimate.value, estimate.low, estimate.high, estimate.n) == (None, None, None, 0)
+    assert estimate.note
+    assert clustered_p_value([], []) is None
+
+
+@pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
+@pytest.mark.parametrize("two_way", [False, True])
+@pytest.mark.parametrize(
+    ("values", "people", "prompts"),
+    [
+        ([0.5], ["a"], ["q"]),
+        ([0.5, 0.5], ["a", "b"], ["q", "q"]),
+        ([0.0, 1.0], ["a", "b"], ["q", "r"]),
+        ([0.5] * 4, ["a", "a", "b", "b"], ["q", "r", "q", "r"]),
+        ([1.0, 0.0, 0.0, 1.0], ["a", "a", "b", "b"], ["q", "r", "q", "r"]),
+        ([1.0, 1.0, 1.0, 1.0], ["a", "a", "b", "b"], ["q", "r", "q", "r"]),
+    ],
+)
+def test_no_number_is_ever_nan(
+    values: list[float],
+    people: list[str],
+    prompts: list[str],
+    two_way: bool,
+    bounds: tuple[float, float] | None,
+) -> None:
+    estimate = cluster_mean(values, people, prompts if two_way else None, bounds)
+    for number in (estimate.value, estimate.low, estimate.high):
+        assert number is None or math.isfinite(number)
+    if estimate.low is None:
+        assert estimate.note
+    p_value = clustered_p_value(values, people, prompts if two_way else None)
+    assert p_value is None or 0.0 <= p_value <= 1.0
+
+
+def test_prompts_recur_only_across_people() -> None:
+    assert prompts_recur(["a", "b"], ["q", "q"])
+    assert not prompts_recur(["a", "a"], ["q", "q"]), "one person asking twice is one cluster anyway"
+    assert not prompts_recur(["a", "b"], ["q", "r"])

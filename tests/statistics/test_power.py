@@ -1,0 +1,119 @@
+"""Planning against statsmodels' exact t-test power, its mixed model, and simulation."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+from statsmodels.stats.power import TTestPower
+
+from personafit.statistics import power
+from personafit.statistics.agreement import Floats, Ints
+from personafit.statistics.power import Spread
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def pilot(people: int, items: int, rng: np.random.Generator, mean: float = 0.0) -> tuple[Floats, Ints]:
+    person = np.repeat(np.arange(people), items)
+    return mean + rng.normal(0, 0.5, people)[person] + rng.normal(0, 1, len(person)), person
+
+
+def test_the_published_variance_components() -> None:
+    # Snedecor & Cochran's turnip leaves: 4 leaves × 4 readings, mean squares 0.2961 and 0.0066.
+    leaves = np.array(
+        [3.28, 3.09, 3.03, 3.03, 3.52, 3.48, 3.38, 3.38, 2.88, 2.80, 2.81, 2.76, 3.34, 3.38, 3.23, 3.26]
+    )
+    result = power.spread(leaves, np.repeat(np.arange(4), 4))
+    assert result.within == pytest.approx(0.0066, abs=5e-5)
+    assert result.between == pytest.approx(0.0724, abs=5e-5)
+
+
+def test_components_are_found_in_unequal_groups() -> None:
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(3000), rng.integers(1, 9, 3000))
+    values = rng.normal(0, 0.5, 3000)[person] + rng.normal(0, 1, len(person))
+    result = power.spread(values, person)
+    assert result.between == pytest.approx(0.25, abs=0.03)
+    assert result.within == pytest.approx(1, abs=0.03)
+    assert result.correlation().value == pytest.approx(0.2, abs=0.02)
+    assert result.design_effect(11).value == pytest.approx(3, abs=0.2)
+
+
+@pytest.mark.parametrize(("people", "items"), [(5, 3), (20, 10), (400, 2)])
+def test_the_smallest_difference_equals_statsmodels(people: int, items: int) -> None:
+    effect = TTestPower().solve_power(nobs=people, alpha=0.05, power=0.8)
+    expected = effect * np.sqrt(0.25 + 1 / items)
+    assert power.smallest_difference(Spread(0.25, 1.0), people, items).value == pytest.approx(
+        expected, rel=1e-4
+    )
+
+
+def test_the_people_needed_equal_statsmodels() -> None:
+    expected = TTestPower().solve_power(effect_size=0.2 / np.sqrt(0.25 + 1 / 5), alpha=0.05, power=0.8)
+    assert power.people_needed(Spread(0.25, 1.0), 0.2, 5).value == np.ceil(expected)
+
+
+def test_the_items_needed_are_the_fewest() -> None:
+    plan = Spread(0.05, 1.0)
+    items = power.items_needed(plan, 0.2, 30).value
+    assert items is not None
+    at, below = (
+        power.smallest_difference(plan, 30, items).value,
+        power.smallest_difference(plan, 30, items - 1).value,
+    )
+    assert at is not None
+    assert below is not None
+    assert at <= 0.2 < below
+
+
+def test_planned_power_is_the_power_found() -> None:
+    rng = np.random.default_rng(1)
+    difference = power.smallest_difference(Spread(0.25, 1.0), 15, 6).value
+    assert difference is not None
+    found = 0
+    for _ in range(2000):
+        values, person = pilot(15, 6, rng, difference)
+        found += ttest_1samp(np.bincount(person, values) / 6, 0).pvalue < 0.05
+    assert found / 2000 == pytest.approx(0.8, abs=0.03)
+
+
+def test_what_cannot_be_planned_says_why() -> None:
+    one = power.spread([1.0, 2.0], ["a", "a"])
+    assert one.between is None
+    for figure in (
+        one.correlation(),
+        one.design_effect(3),
+        power.smallest_difference(one, 10, 3),
+        power.people_needed(one, 0.1, 3),
+        power.items_needed(one, 0.1, 3),
+        power.smallest_difference(Spread(0.0, 1.0), 1, 3),
+        power.smallest_difference(Spread(0.0, 0.0), 5, 3),
+        power.people_needed(Spread(0.0, 1.0), 0.0, 3),
+        power.people_needed(Spread(1.0, 1.0), 1e-6, 3),
+        Spread(0.0, 0.0).correlation(),
+    ):
+        assert figure.value is None
+        assert figure.note
+
+
+def test_too_few_people_cannot_be_made_up_by_items() -> None:
+    figure = power.items_needed(Spread(1.0, 1.0), 0.2, 20)
+    assert figure.value is None
+    assert figure.note is not None
+    assert "at least 199 people are needed" in figure.note
+
+
+def test_one_item_per_person_and_two_people() -> None:
+    result = power.spread([0.0, 1.0], ["a", "b"])
+    assert (result.between, result.within) == (0.5, 0.0)
+    assert result.note is not None
+    assert power.smallest_difference(result, 2, 1).value is not None
+    assert power.people_needed(Spread(0.0, 0.0), 0.1, 1).value == 2
+    assert power.items_needed(Spread(0.0, 0.0), 0.1, 5).value == 1

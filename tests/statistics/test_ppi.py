@@ -1,0 +1,153 @@
+"""Prediction-powered means against ppi-python's formulas, statsmodels' clustered errors and simulation."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.stats import t as student
+
+from personafit.statistics.agreement import Floats, Ints
+from personafit.statistics.ppi import ppi_mean
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def scores(people: int, rng: np.random.Generator, bias: float = 0.4) -> tuple[Floats, Floats, Ints]:
+    """Human scores of mean 0 and a judge's, who follows them, adds a bias and has moods by person."""
+    person = np.repeat(np.arange(people), rng.integers(10, 31, people))
+    human = rng.normal(0, 0.5, people)[person] + rng.normal(0, 1, len(person))
+    judge = bias + 0.8 * human + rng.normal(0, 0.3, people)[person] + rng.normal(0, 0.5, len(person))
+    return human, judge, person
+
+
+def ppi_python_example() -> tuple[Floats, Floats, Floats]:
+    rng = np.random.default_rng(7)
+    judged = np.round(rng.normal(0, 1, 30), 2)
+    human = np.round(judged + rng.normal(0.2, 0.6, 30), 2)
+    return human, judged, np.round(rng.normal(0.1, 1, 90), 2)
+
+
+def test_the_estimate_is_the_formula_at_its_weight_and_near_ppi_python() -> None:
+    human, judged, alone = ppi_python_example()
+    result = ppi_mean(human, judged, alone, np.arange(30), np.arange(100, 190))
+    assert result.weight is not None
+    expected = human.mean() + result.weight * (alone.mean() - judged.mean())
+    assert result.corrected.value == pytest.approx(expected)
+    # ppi_python 0.2.3 at its own weight, which pools the two variances of the judge: 0.0129, -0.2266 to 0.2524.
+    assert result.corrected.value == pytest.approx(0.0129, abs=0.04)
+    assert result.corrected.low == pytest.approx(-0.2266, abs=0.04)
+    assert result.corrected.high == pytest.approx(0.2524, abs=0.06)
+
+
+def test_the_variance_at_one_item_per_person_is_ppi_pythons() -> None:
+    human, judged, alone = ppi_python_example()
+    result = ppi_mean(human, judged, alone, np.arange(30), np.arange(100, 190))
+    weight = result.weight
+    assert weight is not None
+    assert 0 < weight < 1
+
+    def variance(at: float) -> float:
+        return float(at**2 * alone.var() / 90 + (human - at * judged).var() / 30)
+
+    # ppi_python 0.2.3, ppi_mean_ci(human, judged, alone, alpha=0.05, lam=0.6): -0.22068554 to 0.25735221.
+    assert 1.959963985 * np.sqrt(variance(0.6)) == pytest.approx((0.25735221 + 0.22068554) / 2, abs=1e-8)
+    # Ours adds the allowance for 30 people and a tuned weight.
+    half = student.ppf(0.975, 28) * np.sqrt(variance(weight) * 30 / 28)
+    assert result.corrected.low is not None
+    assert result.corrected.high is not None
+    assert (result.corrected.high - result.corrected.low) / 2 == pytest.approx(half)
+
+
+def test_the_weight_has_the_least_variance() -> None:
+    human, judged, alone = ppi_python_example()
+    weight = ppi_mean(human, judged, alone, np.arange(30), np.arange(100, 190)).weight
+    grid = np.linspace(0, 1, 100_001)
+    variance = (
+        grid**2 * alone.var() / 90 + (human.var() - 2 * grid * np.cov(human, judged, ddof=0)[0, 1]) / 30
+    )
+    variance += grid**2 * judged.var() / 30
+    assert weight == pytest.approx(grid[variance.argmin()], abs=2e-5)
+
+
+def test_the_human_mean_has_statsmodels_clustered_error() -> None:
+    human, judge, person = scores(20, np.random.default_rng(0))
+    result = ppi_mean(human, judge, judge[:50], person, person[:50]).human
+    fit = sm.OLS(human, np.ones(len(human))).fit(
+        cov_type="cluster", cov_kwds={"groups": person, "use_correction": False}
+    )
+    assert result.value == pytest.approx(fit.params[0])
+    assert result.high is not None
+    assert result.value is not None
+    assert result.high - result.value == pytest.approx(fit.bse[0] * np.sqrt(20 / 19) * student.ppf(0.975, 19))
+
+
+@pytest.mark.parametrize("labelled", [10, 30])
+def test_corrected_intervals_cover_and_are_shorter_where_the_judge_alone_fails(labelled: int) -> None:
+    rng = np.random.default_rng(labelled)
+    runs, hits, widths = 1000, np.zeros(3), np.zeros(2)
+    for _ in range(runs):
+        human, judge, person = scores(4 * labelled, rng)
+        # People labelled in part: some of their items were judged by the machine alone.
+        seen = (person < labelled) & (rng.random(len(person)) < 0.4)
+        result = ppi_mean(human[seen], judge[seen], judge[~seen], person[seen], person[~seen])
+        for place, interval in enumerate((result.corrected, result.human, result.machine)):
+            assert interval.low is not None
+            assert interval.high is not None
+            hits[place] += interval.low <= 0 <= interval.high
+            if place < 2:
+                widths[place] += interval.high - interval.low
+    coverage = hits / runs
+    assert 0.93 <= coverage[0] <= 0.97
+    assert 0.93 <= coverage[1] <= 0.97
+    assert coverage[2] < 0.6
+    assert widths[0] < 0.85 * widths[1]
+
+
+def test_a_useless_judge_is_hardly_trusted() -> None:
+    rng = np.random.default_rng(3)
+    human, noise = rng.normal(size=2000), rng.normal(size=22_000)
+    result = ppi_mean(human, noise[:2000], noise[2000:], np.arange(2000), np.arange(2000, 22_000))
+    assert result.weight is not None
+    assert result.weight < 0.1
+
+
+def test_parts_that_are_missing_say_so() -> None:
+    nobody = ppi_mean([], [], [0.5] * 6, [], list("abcdef"))
+    assert nobody.corrected.value is None
+    assert nobody.weight is None
+    assert nobody.machine.value == 0.5
+    assert ppi_mean([], [], [], [], []).machine.value is None
+    alone = ppi_mean([1.0, 0.0] * 3, [1.0, 1.0] * 3, [], list("abcdef"), [])
+    assert alone.corrected == alone.human
+    assert alone.weight == 0.0
+    two = ppi_mean([1.0, 0.0], [1.0, 1.0], [0.5] * 6, ["a", "b"], list("cdefgh"))
+    assert two.corrected.value is not None
+    assert two.corrected.low is None
+    assert two.corrected.note is not None
+    assert "at least 6 people" in two.corrected.note
+
+
+def test_a_judge_that_never_varies_adds_nothing() -> None:
+    human = np.random.default_rng(4).normal(size=10)
+    result = ppi_mean(human, np.ones(10), np.ones(50), np.arange(10), np.arange(50) + 100)
+    assert result.weight == 0.0
+    assert result.corrected.value == pytest.approx(human.mean())
+
+
+def test_scores_without_spread_give_no_interval() -> None:
+    result = ppi_mean(np.ones(10), np.ones(10), np.ones(50), np.arange(10), np.arange(50) + 100)
+    assert (result.corrected.value, result.corrected.low) == (1.0, None)
+    assert result.corrected.note is not None
+    assert "no spread" in result.corrected.note
+
+
+def test_human_and_judged_must_match() -> None:
+    with pytest.raises(ValueError, match="same items"):
+        ppi_mean([1.0], [1.0, 0.0], [], ["a"], [])

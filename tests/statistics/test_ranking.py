@@ -1,0 +1,156 @@
+"""Bradley–Terry, Holm and the permutation test against choix, statsmodels, scipy and simulation."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy.stats import permutation_test
+from statsmodels.stats.multitest import multipletests
+
+from personafit.statistics import ranking
+from personafit.statistics.agreement import Floats, Ints
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def games(people: int, rng: np.random.Generator, ties: bool = True) -> tuple[Ints, Ints, Floats, Ints]:
+    """Comparisons of four systems, whose strengths differ between people."""
+    person = np.repeat(np.arange(people), rng.integers(8, 25, people))
+    strength = np.array([0.5, 0.2, -0.2, -0.5]) + rng.normal(0, 0.6, (people, 4))
+    first = rng.integers(0, 4, len(person))
+    second = (first + rng.integers(1, 4, len(person))) % 4
+    chance = 1 / (1 + np.exp(strength[person, second] - strength[person, first]))
+    score = (rng.random(len(person)) < chance).astype(np.float64)
+    if ties:
+        score[rng.random(len(person)) < 0.1] = 0.5
+    return first, second, score, person
+
+
+def test_strengths_equal_choix() -> None:
+    wins = np.array([[0, 7, 9, 4], [3, 0, 6, 5], [1, 4, 0, 6], [2, 3, 4, 0]])
+    first, second = (np.repeat(index.ravel(), wins.ravel()) for index in np.indices(wins.shape))
+    result = ranking.bradley_terry(first, second, np.ones(len(first)), np.arange(len(first)) % 9, 4)
+    # choix 0.4.1, opt_pairwise(4, data, tol=1e-12), centred.
+    expected = [0.93624003, 0.01519294, -0.44845955, -0.50297341]
+    assert [strength.value for strength in result.strengths] == pytest.approx(expected, abs=1e-6)
+
+
+def test_strengths_and_contrasts_equal_a_clustered_glm() -> None:
+    first, second, score, person = games(30, np.random.default_rng(0))
+    result = ranking.bradley_terry(first, second, score, person, 4)
+    design = np.eye(4)[first] - np.eye(4)[second]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = sm.GLM(score, design[:, 1:], family=sm.families.Binomial())
+        fit = model.fit(cov_type="cluster", cov_kwds={"groups": person, "use_correction": False})
+    values = [strength.value for strength in result.strengths]
+    gaps = np.array(values[1:], dtype=np.float64) - np.array(values[0], dtype=np.float64)
+    assert gaps == pytest.approx(fit.params, abs=1e-7)
+    contrasts = [c for c in result.contrasts() if c.first == 0]
+    half = np.array([c.high - c.low for c in contrasts]) / 2
+    expected = fit.bse * np.sqrt(30 / 29) * 2.045229642132703
+    assert half == pytest.approx(expected, rel=1e-6)
+    assert sum(strength.value or 0.0 for strength in result.strengths) == pytest.approx(0)
+
+
+def test_strengths_cover() -> None:
+    rng = np.random.default_rng(1)
+    truth = [s.value for s in ranking.bradley_terry(*games(60_000, rng), 4).strengths]
+    runs, hits, naive_hits = 500, np.zeros(4), np.zeros(4)
+    for _ in range(runs):
+        first, second, score, person = games(25, rng)
+        clustered = ranking.bradley_terry(first, second, score, person, 4).strengths
+        naive = ranking.bradley_terry(first, second, score, np.arange(len(score)), 4).strengths
+        for strengths, count in ((clustered, hits), (naive, naive_hits)):
+            count += [
+                (s.low or 0) <= (t or 0) <= (s.high or 0) for s, t in zip(strengths, truth, strict=True)
+            ]
+    assert 0.93 <= hits.mean() / runs <= 0.97
+    assert naive_hits.mean() / runs < 0.92
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "score", "systems", "reason"),
+    [
+        ([], [], [], 3, "no two systems"),
+        ([0, 0], [1, 1], [1, 1], 2, "won or lost every comparison"),
+        ([0, 0, 2, 2], [1, 1, 3, 3], [1, 0, 1, 0], 4, "never compared"),
+        ([0], [0], [1], 1, "no two systems"),
+    ],
+)
+def test_strengths_without_a_bound_say_why(
+    first: list[int], second: list[int], score: list[float], systems: int, reason: str
+) -> None:
+    result = ranking.bradley_terry(first, second, score, np.arange(len(first)), systems)
+    assert result.note is not None
+    assert reason in result.note
+    assert all(strength.value is None for strength in result.strengths)
+    assert result.contrasts() == ()
+
+
+def test_two_people_get_strengths_without_intervals() -> None:
+    first, second, score, person = games(20, np.random.default_rng(2))
+    result = ranking.bradley_terry(first, second, score, person % 2, 4)
+    assert result.strengths[0].value is not None
+    assert result.strengths[0].low is None
+    assert result.note is not None
+    assert "at least 6 people" in result.note
+
+
+def test_holm_equals_statsmodels() -> None:
+    p = [0.01, 0.04, 0.03, 0.005, 0.9, 0.03]
+    assert ranking.holm(p) == pytest.approx(tuple(multipletests(p, method="holm")[1]))
+    assert ranking.holm([0.02, None, 0.01]) == (0.02, None, 0.02)
+    assert ranking.holm([]) == ()
+
+
+def test_the_exact_permutation_test_equals_scipy() -> None:
+    rng = np.random.default_rng(3)
+    person = np.repeat(np.arange(9), 4)
+    differences = rng.normal(0.3, 1, 36) + rng.normal(0, 0.5, 9)[person]
+    sums = np.bincount(person, differences)
+    expected = permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf).pvalue
+    result = ranking.paired_permutation(differences, person)
+    assert result.p == pytest.approx(expected)
+    assert result.difference == pytest.approx(differences.mean())
+
+
+def test_the_drawn_permutation_test_is_near_the_exact_one() -> None:
+    rng = np.random.default_rng(4)
+    person = np.repeat(np.arange(12), 3)
+    differences = rng.normal(0.3, 1, 36)
+    exact = ranking.paired_permutation(differences, person)
+    drawn = ranking.paired_permutation(differences, person, resamples=4000)
+    assert exact.p is not None
+    assert drawn.p == pytest.approx(exact.p, abs=0.03)
+    assert drawn == ranking.paired_permutation(differences, person, resamples=4000)
+
+
+def test_the_permutation_test_holds_its_level_on_clustered_data() -> None:
+    rng = np.random.default_rng(5)
+    rejected = np.zeros(2)
+    for run in range(400):
+        person = np.repeat(np.arange(20), rng.integers(3, 12, 20))
+        differences = rng.normal(0, 1, len(person)) + rng.normal(0, 1, 20)[person]
+        for place, ids in enumerate((person, np.arange(len(person)))):
+            p = ranking.paired_permutation(differences, ids, resamples=300, seed=run).p
+            rejected[place] += p is not None and p <= 0.05
+    assert rejected[0] / 400 < 0.07
+    assert rejected[1] / 400 > 0.15
+
+
+def test_permutations_of_few_people_say_what_they_cannot_show() -> None:
+    assert ranking.paired_permutation([], []).note == "undefined: no pairs"
+    one = ranking.paired_permutation([1.0, 0.5], ["a", "a"])
+    assert (one.difference, one.p) == (0.75, None)
+    two = ranking.paired_permutation([1.0, 1.0], ["a", "b"])
+    assert two.p == 0.5
+    assert two.note == "with 2 people the smallest possible p is 0.5"
+    assert ranking.paired_permutation(np.zeros(8), np.arange(8)).p == 1.0

@@ -1,0 +1,177 @@
+"""All raters against each other: blocks, reliability, ceiling, rankings and votes, against brute force and scipy."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+from sklearn.metrics import cohen_kappa_score
+
+from personafit.statistics import raters
+from personafit.statistics.agreement import Floats, Ints
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def study(seed: int, missing: float = 0.0, labels: int = 3) -> tuple[Ints, Ints]:
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(15), 8)
+    codes = np.where(
+        rng.random((120, 5)) < 0.6, rng.integers(0, labels, (120, 1)), rng.integers(0, labels, (120, 5))
+    )
+    return np.where(rng.random(codes.shape) < missing, -1, codes), person
+
+
+KINDS = ["human", "human", "human", "llm", "llm"]
+
+
+def test_blocks_and_reliability_are_means_of_sklearns_kappas() -> None:
+    codes, person = study(0)
+    result = raters.compare_raters(codes, KINDS, person)
+    kappa = {(i, j): cohen_kappa_score(codes[:, i], codes[:, j]) for i, j in combinations(range(5), 2)}
+    for pair in result.pairs:
+        assert pair.figure.value == pytest.approx(kappa[pair.first, pair.second], abs=1e-9)
+        assert pair.figure.low is not None
+        assert pair.figure.high is not None
+        assert pair.figure.low < kappa[pair.first, pair.second] < pair.figure.high
+    blocks = {block.kinds: block for block in result.blocks}
+    assert set(blocks) == {("human", "human"), ("human", "llm"), ("llm", "llm")}
+    mixed = [value for (i, j), value in kappa.items() if i < 3 <= j]
+    assert blocks["human", "llm"].pairs == 6
+    assert blocks["human", "llm"].figure.value == pytest.approx(np.mean(mixed))
+    single = next(r for r in result.reliability if r.rater == 1 and r.kind == "human")
+    assert single.figure.value == pytest.approx((kappa[0, 1] + kappa[1, 2]) / 2)
+    judge = next(r for r in result.reliability if r.rater == 4 and r.kind == "human")
+    assert judge.figure.value == pytest.approx(np.mean([kappa[i, 4] for i in range(3)]))
+
+
+def test_one_rater_has_no_pairs() -> None:
+    result = raters.compare_raters(np.zeros((6, 1), dtype=np.int64), ["human"], np.arange(6))
+    assert result == raters.Comparison((), (), ())
+
+
+def test_every_rater_needs_a_kind() -> None:
+    with pytest.raises(ValueError, match="kind of every rater"):
+        raters.compare_raters(np.zeros((6, 2), dtype=np.int64), ["human"], np.arange(6))
+
+
+def brute_credit(label: int, others: list[int]) -> float | None:
+    if not others:
+        return None
+    votes = Counter(others)
+    best = [each for each, number in votes.items() if number == max(votes.values())]
+    return 1 / len(best) if label in best else 0.0
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_the_ceiling_equals_brute_force(missing: float) -> None:
+    codes, person = study(1, missing)
+    panel = [0, 1, 2]
+    result = raters.panel_ceiling(codes, panel, person)
+    pooled: list[float] = []
+    for rater in range(5):
+        scores = []
+        for row in codes:
+            left_out = [rater] if rater in panel else [m for m in panel if row[m] >= 0]
+            if row[rater] < 0:
+                continue
+            credits = [
+                brute_credit(row[rater], [row[m] for m in panel if m != out and row[m] >= 0])
+                for out in left_out
+            ]
+            known = [credit for credit in credits if credit is not None]
+            if known:
+                scores.append(float(np.mean(known)))
+        assert result.raters[rater].value == pytest.approx(np.mean(scores))
+        assert result.raters[rater].n == len(scores)
+        pooled += scores if rater in panel else []
+    assert result.ceiling.value == pytest.approx(np.mean(pooled))
+    assert result.ceiling.low is not None
+    assert result.ceiling.high is not None
+    assert result.ceiling.low < np.mean(pooled) < result.ceiling.high
+
+
+def test_a_tie_among_the_others_scores_half() -> None:
+    codes = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0], [1, 1, 0], [0, 0, 0]])
+    result = raters.panel_ceiling(codes, [0, 1, 2], np.arange(6))
+    # Rater 0 against the others: ½, ½, 1, ½, ½, 1.
+    assert result.raters[0].value == pytest.approx(4 / 6)
+
+
+def test_an_outsider_as_good_as_the_panel_meets_the_ceiling() -> None:
+    rng = np.random.default_rng(2)
+    truth = rng.integers(0, 2, (40_000, 1))
+    codes = np.where(rng.random((40_000, 4)) < 0.8, truth, 1 - truth)
+    result = raters.panel_ceiling(codes, [0, 1, 2], np.arange(40_000) % 100)
+    assert result.raters[3].value == pytest.approx(result.ceiling.value, abs=0.01)
+
+
+def test_a_panel_of_one_has_no_ceiling() -> None:
+    result = raters.panel_ceiling([[0, 1], [1, 1]], [0], ["a", "b"])
+    assert result.ceiling.value is None
+    assert result.ceiling.note is not None
+
+
+def test_two_people_have_a_ceiling_without_interval() -> None:
+    codes, person = study(3)
+    result = raters.panel_ceiling(codes, [0, 1, 2], person % 2)
+    assert result.ceiling.value is not None
+    assert result.ceiling.low is None
+    assert result.ceiling.note is not None
+
+
+def scored(seed: int) -> tuple[Floats, Ints, Ints]:
+    rng = np.random.default_rng(seed)
+    person = np.repeat(np.arange(10), 12)
+    system = np.tile(np.arange(6), 20)
+    scores = 0.3 * system[:, None] + rng.normal(size=(120, 3))
+    scores[rng.random(scores.shape) < 0.1] = np.nan
+    return scores, system, person
+
+
+def test_rankings_equal_scipys_tau() -> None:
+    scores, system, person = scored(0)
+    means = np.array([[np.nanmean(scores[system == s, j]) for s in range(6)] for j in range(3)])
+    for pair in raters.ranking_agreement(scores, system, person):
+        expected = kendalltau(means[pair.first], means[pair.second]).statistic
+        assert pair.figure.value == pytest.approx(expected)
+        assert pair.figure.n == 6
+        assert pair.figure.low is not None
+        assert pair.figure.high is not None
+        assert -1 <= pair.figure.low <= expected <= pair.figure.high <= 1
+
+
+def test_tied_systems_equal_scipys_tau_b() -> None:
+    scores = np.array([[1, 1], [1, 2], [3, 2], [4, 0], [4, 5]], dtype=np.float64)
+    (pair,) = raters.ranking_agreement(scores, np.arange(5), np.arange(5))
+    assert pair.figure.value == pytest.approx(kendalltau(scores[:, 0], scores[:, 1]).statistic)
+
+
+def test_rankings_that_do_not_exist_say_why() -> None:
+    alike = np.column_stack([np.ones(8), np.arange(8.0)])
+    (pair,) = raters.ranking_agreement(alike, np.arange(8) % 4, np.arange(8))
+    assert pair.figure.note == "undefined: a judge scores all systems alike"
+    (pair,) = raters.ranking_agreement(alike, np.zeros(8), np.arange(8))
+    assert pair.figure.note == "undefined: fewer than two systems were scored by both judges"
+    (pair,) = raters.ranking_agreement(np.empty((0, 2)), [], [])
+    assert pair.figure.value is None
+
+
+def test_votes() -> None:
+    votes = raters.majority_vote([[0, 0, 1], [1, 0, -1], [-1, -1, -1], [2, 2, 2], [0, 1, 2]])
+    assert votes.label.tolist() == [0, -1, -1, 2, -1]
+    assert votes.share.tolist() == pytest.approx([2 / 3, 1 / 2, 0, 1, 1 / 3])
+    assert votes.votes.tolist() == [3, 2, 0, 3, 3]
+    assert votes.tied.tolist() == [0, 2, 0, 0, 3]
+
+
+def test_votes_of_nobody() -> None:
+    assert raters.majority_vote([[-1, -1]]).label.tolist() == [-1]

@@ -1,0 +1,263 @@
+"""The store, on SQLite and PostgreSQL alike: schema, anti-join, generations, two writers at once, odd texts."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, create_engine, text
+
+from personafit._errors import UserError
+from personafit.benchmarks import ingest, starter
+from personafit.people import Person
+from personafit.store import (
+    Ask,
+    Item,
+    Judgment,
+    Outcome,
+    Product,
+    Status,
+    Store,
+    count_status,
+    gold_answers,
+    item_rows,
+    run_answers,
+)
+from personafit.store.connection import open_engine
+from personafit.store.schema import HEAD
+from personafit.store.tables import metadata
+
+VERSIONS = Path(sys.modules["personafit.store"].__file__ or "").parent / "migrations" / "versions"
+
+
+def outcome(
+    job: str,
+    status: Status = Status.OK,
+    generation: int = 0,
+    label: str = "0",
+    ask: str = "",
+    at: float = 0.0,
+    reply: str | None = None,
+) -> Outcome:
+    ask = ask or f"{job}/{generation}"
+    made = Ask(
+        id=ask,
+        job=job,
+        generation=generation,
+        item=job,
+        question="fit",
+        rater="r",
+        status=status,
+        at=at,
+        reply=reply,
+    )
+    judgments = (
+        []
+        if status == Status.FAILED
+        else [Judgment(ask=ask, item=job, rater="r", status=status, label=label)]
+    )
+    return Outcome(ask=made, judgments=judgments)
+
+
+def test_the_migrations_make_exactly_the_tables(url: str) -> None:
+    engine = open_engine(url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+        assert context.get_current_revision() == HEAD
+    engine.dispose()
+    newest = max(path.stem.split("_")[0].lstrip("v") for path in VERSIONS.glob("v*.py"))
+    assert newest == HEAD
+
+
+def test_a_newer_schema_is_refused_in_one_sentence(url: str) -> None:
+    engine = open_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(UserError) as caught:
+        Store(url)
+    assert "was written by a newer personafit (its schema is 9999, this one knows up to" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    engine_after = open_raw(url)
+    with engine_after.connect() as connection:
+        found = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    engine_after.dispose()
+    assert found == "9999", "and left alone"
+
+
+def open_raw(url: str) -> Engine:
+    """The database without the store's own care."""
+    if "://" in url:
+        return create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    return create_engine(f"sqlite:///{url}")
+
+
+def test_failed_is_not_final_and_the_answer_replaces_it(url: str) -> None:
+    with Store(url) as store:
+        run = store.begin_run("run", "d", {}, 2).id
+        assert store.plan_jobs(run, ["a", "b"]) == {}
+        store.write([outcome("a", Status.FAILED, ask="f1", at=5.0), outcome("b", Status.UNPARSED)])
+        states = store.plan_jobs(run, ["a", "b"])
+        assert {job: state.status for job, state in states.items()} == {"b": Status.UNPARSED}
+        assert dict(run_answers(store, run).select("job", "status").iter_rows()) == {
+            "a": "failed",
+            "b": "unparsed",
+        }
+        store.write([outcome("a", at=1.0)])  # even with a clock that went backwards
+        assert store.plan_jobs(run, ["a"])["a"].status == Status.OK
+        row = run_answers(store, run).filter(job="a").row(0, named=True)
+        assert (row["status"], row["label"]) == ("ok", "0")
+        assert count_status(store, run) == {"failed": 1, "ok": 1, "unparsed": 1}
+
+
+def test_a_later_generation_supersedes_and_overwrites_nothing(url: str) -> None:
+    with Store(url) as store:
+        run = store.begin_run("run", "d", {}, 1).id
+        store.plan_jobs(run, ["a"])
+        store.write([outcome("a", label="0"), outcome("a", generation=1, label="1", at=-1.0)])
+        assert store.job_states(["a"])["a"].generation == 1
+        frame = run_answers(store, run)
+        assert frame.select("label", "generation").rows() == [("1", 1)]
+        store.add_judgments([Judgment(ask="a/1", item="a", rater="r", parse=1, label="tie")])
+        assert run_answers(store, run)["label"].to_list() == ["tie"], (
+            "a later reading of the same reply counts"
+        )
+        assert count_status(store, run) == {"ok": 2}
+
+
+def test_writing_the_same_twice_changes_nothing(url: str) -> None:
+    with Store(url) as store:
+        run = store.begin_run("run", "d", {}, 1).id
+        store.plan_jobs(run, ["a"])
+        store.write([outcome("a", label="0")])
+        store.write([outcome("a", label="1"), outcome("a", label="1")])
+        assert run_answers(store, run)["label"].to_list() == ["0"]
+
+
+def test_a_batch_is_written_whole_or_not_at_all(url: str) -> None:
+    with Store(url) as store:
+        bad = outcome("b")
+        bad.ask.question = None  # type: ignore[assignment]
+        with pytest.raises(Exception, match=r"(?i)not.null"):
+            store.write([outcome("a"), bad])
+        assert store.job_states(["a", "b"]) == {}
+
+
+def test_texts_that_no_database_takes_are_stored_all_the_same(url: str) -> None:
+    odd = "NUL \x00, half \ud83d an emoji, whole 😀"
+    with Store(url) as store:
+        product = Product(kind="answer", text=odd)
+        store.add_products([product])
+        assert store.texts([product.id]) == {product.id: "NUL \ufffd, half \ufffd an emoji, whole 😀"}
+        assert store.lengths([product.id]) == {product.id: len(odd)}
+        store.add_items("d", [(0, Item(id="i", person="p", prompt="NUL \x00 😀", products=[]))])
+        assert [item.prompt for item in store.items("d")] == ["NUL \ufffd 😀"]
+        person = Person(id="p", language="en", facets={"Note": "NUL \x00"})
+        store.add_people("d", [person])
+        assert store.people("d") == {"p": person}
+        store.write([outcome("a", reply=odd)])
+
+
+def test_a_data_set_counts_only_when_it_is_whole(url: str) -> None:
+    with Store(url) as store:
+        dataset = ingest(store, starter())
+        assert ingest(store, starter()) == dataset
+        assert store.count_items(dataset) == len(list(starter().items())) == len(item_rows(store, dataset))
+        assert gold_answers(store, dataset, "author")["tier"].null_count() == 0
+        assert [i.id for i in store.items(dataset, page=7)] == [i.id for i in store.items(dataset)]
+        store.begin_dataset("half", "starter", {})
+        assert not store.has_dataset("half")
+
+
+def test_a_run_is_taken_up_under_its_name(url: str) -> None:
+    with Store(url) as store:
+        first = store.begin_run("one", "d", {"a": 1}, 3)
+        store.begin_run("two", "d", {}, 1)
+        again = store.begin_run("one", "d", {"a": 2}, 4)
+        assert (again.id, again.config, again.planned) == (first.id, {"a": 2}, 4)
+        assert store.run("last").name == "one"
+        store.finish_run("one")
+        assert store.run("one").finished is not None
+        with pytest.raises(KeyError):
+            store.run("three")
+
+
+WRITER = """
+import sys
+from personafit.store import Store
+from tests.store.test_store import outcome
+url, start, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+with Store(url) as store:  # opened, and its tables made, by both at once
+    run = store.begin_run("run", "d", {}, 4000).id
+    print("open", flush=True)
+    sys.stdin.readline()
+    for block in range(2):
+        jobs = [f"j{number:04}" for number in range(block * 2000, block * 2000 + 2000)][::step]
+        store.plan_jobs(run, jobs)
+        store.write([outcome(job, label=str(start)) for job in jobs])
+"""
+
+
+def test_two_processes_write_at_once(url: str) -> None:
+    """The same jobs from both sides, in opposite order: each is stored once, by whoever came first."""
+    root = Path(__file__).parents[2]
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, url, str(number), step],
+            cwd=root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number, step in enumerate(("1", "-1"))
+    ]
+    for word in ("ready\n", "open\n"):
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == word
+        for writer in writers:
+            assert writer.stdin is not None
+            writer.stdin.write("go\n")
+            writer.stdin.flush()
+    results = [(writer.communicate(timeout=120)[1], writer.returncode) for writer in writers]
+    assert results == [("", 0), ("", 0)]
+    with Store(url) as store:
+        frame = run_answers(store, store.run("run").id)
+        assert sorted(frame["job"]) == [f"j{number:04}" for number in range(4000)]
+        assert count_status(store, store.run("run").id) == {"ok": 4000}
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (
+            "postgresql://me:secret@127.0.0.1:1/x",
+            "postgresql://me:***@127.0.0.1:1/x cannot be opened (connection",
+        ),
+        ("postgresql://me:secret@host:port/x", "postgresql://me:***@host:port/x cannot be used ("),
+        ("nonsense://x", "The store nonsense://x cannot be used (Can't load plugin"),
+        ("/proc/nowhere/store.db", "The store /proc/nowhere/store.db cannot be opened ("),
+        ("/dev", "The store /dev cannot be opened (unable to open database file)"),
+    ],
+)
+def test_a_store_that_cannot_be_opened_is_one_sentence_without_the_password(address: str, said: str) -> None:
+    with pytest.raises(UserError) as caught:
+        Store(address)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are my notes, and they are longer than a header.\n" * 50, encoding="utf-8")
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=r"cannot be opened \(file is not a database\)"):
+        Store(path)
+    assert path.read_bytes() == before
