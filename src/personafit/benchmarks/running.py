@@ -87,6 +87,7 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
     """Carry a run out, from wherever it stands to its end."""
     generation: Summary | None = None
     if config.benchmark == "answers":
+        await _check_judges(config)
         benchmark, generation = await _answers(store, config, progress)
         if generation is not None and (
             generation.interrupted or any(lane.stopped for lane in generation.lanes)
@@ -203,6 +204,16 @@ def _chosen_people(rows: pl.DataFrame, users: str | list[str], seed: int) -> lis
 
 def _rest(budget: float | None, spent: Summary) -> float | None:
     return None if budget is None else max(0.0, budget - spent.cost)
+
+
+async def _check_judges(config: RunConfig) -> None:
+    """A misspelt or unpriced judge is found before anything is spent on answers."""
+    judges = [make_rater(spec) for spec in config.raters]
+    try:
+        _check_budget(config.budget, judges)
+    finally:
+        for judge in judges:
+            await judge.close()
 
 
 def _check_budget(budget: float | None, raters: Sequence[Rater]) -> None:

@@ -7,6 +7,7 @@ import orjson
 import typer
 
 from personafit._errors import UserError
+from personafit.cli.analyse import errors_study
 from personafit.cli.common import console, find_run, load_run, out_folder, print_json, results_json, store_url
 from personafit.raters.rescore import rescore as read_again
 from personafit.reporting import explain, print_run, run_results
@@ -24,19 +25,28 @@ def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Names, folders, or `last`.")],
     store: StoreOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder for report.html and results.json.")] = None,
+    errors: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many wrong choices into a coding study.")
+    ] = None,
+    tier: Annotated[str | None, typer.Option(help="With --errors: of this tier only.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Print a run's tables and write its report again.
+    """Print a run's tables and write its report again, or draw its errors into a study for people to code.
 
-    **Example**
+    **Examples**
 
         personafit report last
+
+        personafit report last --errors 50 --tier hard
     """
     if json and len(runs) > 1:
         raise UserError("report --json takes one run: it prints one object.")
     with Store(store_url(store)) as opened:
         for name in runs:
             scores = load_run(opened, name)
+            if errors is not None:
+                errors_study(opened, scores, errors, tier, out=out)
+                continue
             results = run_results(scores)
             folder = out_folder(out, scores.run.name)
             if json:

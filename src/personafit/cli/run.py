@@ -129,6 +129,8 @@ def report_run(
 ) -> int:
     """Print what there is, write the files, and say how the run ended; returns the exit code."""
     if "raters" not in finished.run.config:  # stopped while the systems were still answering
+        if json:
+            print_json("answers", [])
         return _say_end(finished, None, None, bars, [])
     scores = load_scores(store, finished.run)
     results = run_results(scores)

@@ -29,7 +29,8 @@ class WrongContext:
         pool = self._people.of_language(person.language)
         if len(pool) < 2:
             raise UserError(
-                f"{self.name}: there is nobody but {person.id} in language '{person.language}' to be mistaken for."
+                f"{self.name}: there is nobody but {person.id} in language '{person.language}' to be "
+                "mistaken for; name the views you want without it, as in --view profile --view none."
             )
         place = pool.index(person.id)
         return pool[(place + 1 + draw("wrong", person.id, self._seed, among=len(pool) - 1)) % len(pool)]

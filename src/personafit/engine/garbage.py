@@ -1,7 +1,7 @@
 """Python's cycle collector, held back while a run is under way.
 
 Thousands of asks in flight and planned are live, not garbage: at Python's default pace the collector walks over them
-again and again, which costs a run a third of its processor time. Rarer walks find the same cycles a little later.
+again and again, at a quarter or more of a run's processor time. Rarer walks find the same cycles a little later.
 """
 
 import contextlib

@@ -14,7 +14,7 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.items import ChoiceQuestion, Shown
+from personafit.items import ChoiceQuestion, Shown, inert
 from personafit.models import (
     ChatReply,
     ChatRequest,
@@ -37,7 +37,6 @@ ASPECTS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 SHORT_REPLY = 64  # five lines of a word and a digit
 
 Scores = Mapping[str, float]
-_TAGS = re.compile(r"<(?=[\s/]*(?:person|question|answer))", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class AspectQuestion:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of wording, layout, rendering and parser."""
-        code = [inspect.getsource(type(self)), inspect.getsource(tagged), _TAGS.pattern, *ASPECTS]
+        code = [inspect.getsource(type(self)), inspect.getsource(tagged), inspect.getsource(inert), *ASPECTS]
         return content_hash([self.task, self.unknown, self.closing, self.again, RENDERING, *code])
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
@@ -98,7 +97,7 @@ class AspectQuestion:
 
 def tagged(name: str, text: str) -> str:
     """Material between tags; nothing in it can close one."""
-    return f"<{name}>\n{_TAGS.sub('‹', text)}\n</{name}>"
+    return f"<{name}>\n{inert(text)}\n</{name}>"
 
 
 QUESTION = AspectQuestion()

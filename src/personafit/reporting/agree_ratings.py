@@ -155,7 +155,7 @@ def _add_run(
     shown = "" if view == info["view"] else f" ({view})"
     answers, votes = run_answers(store, run.id), pl.DataFrame(schema=VOTE)
     if not answers.is_empty():
-        wanted = (pl.col("view") == view) & pl.col("item").is_in(list(items))
+        wanted = (pl.col("view") == view) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
         answers = answers.filter(wanted & ~pl.col("job").is_in(list(source.jobs)))
         answered = pl.col("status") == Status.OK.value
         source.unanswered += len(answers.filter(~answered))

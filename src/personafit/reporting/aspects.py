@@ -66,8 +66,8 @@ def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
         )
     present = (
         set()
-        if scores.answers.is_empty()
-        else set(scores.answers.filter(pl.col("target").is_in(ASPECTS))["rater"])
+        if scores.parts.is_empty()
+        else set(scores.parts.filter(pl.col("target").is_in(ASPECTS))["rater"])
     )
     found = [rater for rater in scores.raters if rater["fingerprint"] in present]
     if not found:
@@ -111,8 +111,8 @@ def aspect_results(scores: RunScores) -> list[Result]:
     return results
 
 
-def _of_rater(scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
-    return scores.answers.filter(
+def _of_rater(rows: pl.DataFrame, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
+    return rows.filter(
         (pl.col("rater") == rater["fingerprint"])
         & (pl.col("view") == view)
         & (pl.col("question") == scores.run.config["question"])
@@ -120,11 +120,11 @@ def _of_rater(scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFra
 
 
 def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) -> pl.DataFrame:
-    said = _of_rater(scores, rater, view)
     columns = ["item", "order", "sample", "status", "label", "value"]
-    marked = said.filter(pl.col("target") == aspect).select("job", *columns)
+    parts = _of_rater(scores.parts, scores, rater, view)
+    marked = parts.filter(pl.col("target") == aspect).select("job", *columns)
     # Identical answers are a tie that nobody was asked about: they have a choice and no parts, and tie on every aspect.
-    whole = said.filter(pl.col("target") == "").join(marked.select("job"), on="job", how="anti")
+    whole = _of_rater(scores.answers, scores, rater, view).join(marked.select("job"), on="job", how="anti")
     unasked = whole.filter((pl.col("status") != "ok") | (pl.col("label") == TIE)).select("job", *columns)
     joined = scores.items.join(
         pl.concat([marked, unasked]).drop("job"), on="item", how="inner", maintain_order="left"
@@ -162,7 +162,9 @@ def aspect_correlations(store: Store, scores: RunScores, seed: int = 0) -> list[
 
 def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
     """person, chosen (1 or 0) and the five marks of every answer of a decided pair, averaged over samples."""
-    said = _of_rater(scores, rater, view).filter((pl.col("status") == "ok") & pl.col("target").is_in(ASPECTS))
+    said = _of_rater(scores.parts, scores, rater, view).filter(
+        pl.col("status") == "ok", pl.col("target").is_in(ASPECTS)
+    )
     extra = store.frame(
         select(
             t.judgments.c.ask,

@@ -16,7 +16,7 @@ def judgments_frame(store_url: str, run: str) -> pl.DataFrame:
     with Store(store_url) as store:
         scores = _open(store, run)
     names = {rater["fingerprint"]: rater["name"] for rater in scores.raters}
-    frame = scores.answers
+    frame = scores.answers if scores.parts.is_empty() else pl.concat([scores.answers, scores.parts])
     if frame.is_empty():
         return frame
     frame = frame.with_columns(pl.col("rater").replace(names).alias("rater_name"))

@@ -1,7 +1,7 @@
 """From stored judgments to flat records: one number each, with interval, coverage and what it may be compared with."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import polars as pl
@@ -57,6 +57,8 @@ class RunScores:
     """(rater fingerprint, view) to per-item scores; items nobody answered are there with nulls."""
     answers: pl.DataFrame
     """Every answer, one row per job."""
+    parts: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
 
     @property
     def raters(self) -> list[dict[str, Any]]:
@@ -84,7 +86,13 @@ def load_scores(store: Store, run: RunRecord) -> RunScores:
         items = items.drop("tier")
     if run.config["selected"] is not None:
         items = items.filter(pl.col("item").is_in(run.config["selected"]))
-    answers = run_answers(store, run.id)
+    everything = run_answers(store, run.id)
+    whole = pl.col("target") == ""
+    answers, parts = (
+        (everything, everything)
+        if everything.is_empty()
+        else (everything.filter(whole), everything.filter(~whole))
+    )
     scores: dict[tuple[str, str], pl.DataFrame] = {}
     for rater in run.config["raters"]:
         for view in run.config["views"]:
@@ -92,7 +100,7 @@ def load_scores(store: Store, run: RunRecord) -> RunScores:
             scores[rater["fingerprint"], view] = _per_item(
                 items, rows, rater["orders"] * run.config["samples"]
             )
-    return RunScores(run, info, items, scores, answers)
+    return RunScores(run, info, items, scores, answers, parts)
 
 
 def _of(answers: pl.DataFrame, rater: str, view: str, question: str) -> pl.DataFrame:
@@ -100,7 +108,6 @@ def _of(answers: pl.DataFrame, rater: str, view: str, question: str) -> pl.DataF
     if answers.is_empty():
         return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
     wanted = (pl.col("rater") == rater) & (pl.col("view") == view) & (pl.col("question") == question)
-    wanted = wanted & (pl.col("target") == "")  # parts of an answer, such as aspects, are reported apart
     return answers.filter(wanted).select(columns)
 
 
