@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.reporting.agree_ratings import GOLD, HUMAN, Rater, Source, headline_view
+from personafit.reporting.agree_ratings import GOLD, HUMAN, Rater, Source
 from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
 from personafit.statistics import Estimate
@@ -101,7 +101,7 @@ def ranking_findings(scores: RunScores) -> tuple[Finding, ...]:
     judges = [rater for rater in scores.raters if not rater["control"]]
     if not present or len(judges) < 2 or scores.items.select(present).n_unique() < 2:
         return ()
-    view = headline_view(scores.run, scores.info)
+    view = scores.headline_view
     frames = [scores.scores[judge["fingerprint"], view] for judge in judges]
     table = np.column_stack([frame["accuracy"].cast(pl.Float64).fill_null(np.nan) for frame in frames])
     systems = scores.items.select(pl.concat_str(present, separator="|", ignore_nulls=True)).to_series()

@@ -14,6 +14,7 @@ import polars as pl
 from personafit._errors import UserError, located
 from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.lines import read_lines, validated
+from personafit.reporting.results import headline_view
 from personafit.store import (
     Item,
     Judgment,
@@ -76,12 +77,6 @@ class Source:
         """Raters who were asked and gave no answer."""
         heard = set(self.votes()["rater"])
         return [rater.name for key, rater in self.raters.items() if key not in heard]
-
-
-def headline_view(run: RunRecord, info: Mapping[str, Any]) -> str:
-    """The benchmark's own view where the run has it, or the run's first."""
-    views: list[str] = run.config["views"]
-    return info["view"] if info["view"] in views else views[0]
 
 
 def run_source(store: Store, run: RunRecord) -> Source:
@@ -151,7 +146,7 @@ def _add_run(
     """The answers of a run's raters about these items; a rater whom nobody asked about any stays out."""
     if not items:
         return
-    view = headline_view(run, info)
+    view = headline_view(run.config["views"], info)
     shown = "" if view == info["view"] else f" ({view})"
     answers, votes = run_answers(store, run.id), pl.DataFrame(schema=VOTE)
     if not answers.is_empty():

@@ -19,7 +19,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting import plots
-from personafit.reporting.graded import has_truth, headline_view
+from personafit.reporting.graded import has_truth
 from personafit.reporting.results import Result, RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import choice_scores, coverage, mean_by_item
@@ -79,7 +79,7 @@ def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
 
 def aspect_results(scores: RunScores) -> list[Result]:
     """Accuracy of choosing by each aspect, by slice, under the headline view: the ordinary computation, an aspect at a time."""
-    view = headline_view(scores)
+    view = scores.headline_view
     results = []
     for rater in aspect_raters(scores):
         for aspect in ASPECTS:
@@ -90,22 +90,14 @@ def aspect_results(scores: RunScores) -> list[Result]:
                     continue
                 estimate = mean_by_item(part, "accuracy")
                 results.append(
-                    Result(
+                    Result.of(
+                        estimate,
                         rater=rater["name"],
-                        system=None,
-                        given=None,
                         view=view,
                         metric="accuracy",
                         slice={"aspect": aspect, **where},
-                        value=estimate.value,
-                        low=estimate.low,
-                        high=estimate.high,
-                        n=estimate.n,
-                        people=estimate.people,
                         coverage=coverage(part),
-                        control=None,
                         fingerprint=rater["fingerprint"],
-                        note=estimate.note,
                     )
                 )
     return results
@@ -149,7 +141,7 @@ def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
 
 def aspect_correlations(store: Store, scores: RunScores, seed: int = 0) -> list[Correlations]:
     """Per rater Pearson's r between being gold's choice and the five aspects, and among these; an answer of a pair a row."""
-    view = headline_view(scores)
+    view = scores.headline_view
     found = []
     for rater in aspect_raters(scores):
         rows = _answer_rows(store, scores, rater, view)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from personafit.reporting.bias_features import own_family, pair_features
-from personafit.reporting.graded import has_truth, headline_view, vote_shares
+from personafit.reporting.graded import has_truth, vote_shares
 from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.agreement import Floats
@@ -89,7 +89,7 @@ class RaterBias:
 
 def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
     """The pulls at every rater of a run."""
-    view, items = headline_view(scores), pair_features(store, scores)
+    view, items = scores.headline_view, pair_features(store, scores)
     shares = vote_shares(store, scores) if has_truth(scores) else {}
     side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
     gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
@@ -233,18 +233,11 @@ def _result(bias: RaterBias, metric: str, estimate: Estimate, words: str | None)
         if words and estimate.note and estimate.note in words
         else "; ".join(filter(None, [words, estimate.note]))
     )
-    return Result(
+    return Result.of(
+        estimate,
         rater=bias.rater["name"],
-        system=None,
-        given=None,
         view=bias.view,
         metric=metric,
-        slice={},
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        n=estimate.n,
-        people=estimate.people,
         coverage=bias.coverage,
         control=CONTROL_RATERS.get(bias.rater["name"]),
         fingerprint=bias.rater["fingerprint"],

@@ -16,7 +16,6 @@ from sqlalchemy import select
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.personafeedback import PUBLISHED
-from personafit.reporting.graded import headline_view
 from personafit.reporting.results import RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import Estimate, paired_difference
@@ -68,7 +67,7 @@ def reasoning_contrasts(store: Store, scores: RunScores) -> Iterator[Contrast]:
 
     The base is whoever thought least, by tokens and not by name: a model without an effort set may well think.
     """
-    view = headline_view(scores)
+    view = scores.headline_view
     for group in _same_but_effort(store, scores):
         effort = {rater["fingerprint"]: setting or "unset" for rater, setting in group}
         ranked = sorted(group, key=lambda pair: _thinking(scores, pair[0], view, None) or 0.0)

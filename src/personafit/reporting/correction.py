@@ -16,7 +16,7 @@ import polars as pl
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text, validated
-from personafit.reporting.graded import has_truth, headline_view
+from personafit.reporting.graded import has_truth
 from personafit.reporting.results import CONTROL_RATERS, SYSTEM_COLUMNS, Result, RunScores
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.ppi import Corrected, ppi_mean
@@ -104,7 +104,7 @@ def _check_label(label: str, item: Item, path: Path, number: int) -> None:
 
 def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
     """Every rater of the run under the headline view, by system and slice."""
-    view = headline_view(scores)
+    view = scores.headline_view
     corrections = []
     for rater in scores.raters:
         frame = scores.scores[rater["fingerprint"], view]
@@ -266,18 +266,14 @@ def correction_results(corrections: list[Correction]) -> Iterator[Result]:
 
 
 def _result(row: Correction, metric: str, estimate: Estimate, remark: str | None) -> Result:
-    return Result(
+    return Result.of(
+        estimate,
         rater=row.rater["name"],
         system=row.system,
         given=row.given,
         view=row.view,
         metric=metric,
         slice=row.slice,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        n=estimate.n,
-        people=estimate.people,
         coverage=row.coverage,
         control=CONTROL_RATERS.get(row.rater["name"]),
         fingerprint=row.rater["fingerprint"],

@@ -14,7 +14,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.reporting.failure_rules import MODES
 from personafit.reporting.failures import answer_failures, find_rater
-from personafit.reporting.graded import has_truth, headline_view
+from personafit.reporting.graded import has_truth
 from personafit.reporting.results import RunScores
 from personafit.store import Store, export_frame
 from personafit.store import tables as t
@@ -81,7 +81,7 @@ def draw_errors(
         pl.when(first).then("text").otherwise("other").alias("answer_0"),
         pl.when(first).then("other").otherwise("text").alias("answer_1"),
         pl.lit(who["name"]).alias("rater"),
-        pl.lit(headline_view(scores)).alias("view"),
+        pl.lit(scores.headline_view).alias("view"),
         pl.concat_str(seen, separator="; ", ignore_nulls=True).alias("guess"),
         pl.lit("").alias("code"),
         pl.lit(" | ".join(CODES)).alias("codes"),
@@ -126,7 +126,7 @@ def _asks(store: Store, scores: RunScores, rater: dict[str, Any], items: list[st
     """Per item what the rater was shown of the person, and all it replied and thought, an order each."""
     rows = scores.answers.filter(
         (pl.col("rater") == rater["fingerprint"])
-        & (pl.col("view") == headline_view(scores))
+        & (pl.col("view") == scores.headline_view)
         & (pl.col("target") == "")
         & pl.col("item").is_in(items)
     ).select("item", "job", "ask", "context", "order", "sample")

@@ -20,7 +20,7 @@ from personafit.people import render_person
 from personafit.raters.aspects import tagged
 from personafit.raters.llm import REASONED_REPLY
 from personafit.reporting.failure_rules import MODES, failures, portraits
-from personafit.reporting.graded import has_truth, headline_view
+from personafit.reporting.graded import has_truth
 from personafit.reporting.results import Result, RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import mean_by_item
@@ -69,7 +69,7 @@ def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> p
             marks = {mode: seen.get(mode) for mode in MODES}
             rows.append({"item": item.id, "answer": str(index), "product": product, "text": answer, **marks})
     schema = dict.fromkeys(("item", "answer", "product", "text", *MODES), pl.String())
-    chosen = choices(scores, rater, headline_view(scores))
+    chosen = choices(scores, rater, scores.headline_view)
     judged = scores.items.join(chosen, on="item", how="left", maintain_order="left")
     return judged.join(pl.DataFrame(rows, schema=schema), on="item", maintain_order="left")
 
@@ -175,7 +175,7 @@ WHO = ("chosen by the rater", "chosen by gold", "rejected by gold")
 
 def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any]) -> list[Result]:
     """The share of answers that show each mode, by slice: those the rater chose, and gold's chosen and rejected beside them."""
-    return list(_results(scores, frame, rater, headline_view(scores)))
+    return list(_results(scores, frame, rater, scores.headline_view))
 
 
 def _results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any], view: str) -> Iterator[Result]:
@@ -188,20 +188,11 @@ def _results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any], view
             for mode in MODES if len(part) else ():
                 seen = part.with_columns(pl.col(mode).is_not_null().cast(pl.Float64).alias("seen"))
                 estimate = mean_by_item(seen, "seen")
-                yield Result(
+                yield Result.of(
+                    estimate,
                     rater=rater["name"] if rated else scores.info["gold"],
-                    system=None,
-                    given=None,
                     view=view if rated else None,
                     metric="failure_share",
                     slice={"mode": mode, "answers": who, **where},
-                    value=estimate.value,
-                    low=estimate.low,
-                    high=estimate.high,
-                    n=estimate.n,
-                    people=estimate.people,
-                    coverage=None,
-                    control=None,
                     fingerprint=rater["fingerprint"] if rated else None,
-                    note=estimate.note,
                 )

@@ -48,12 +48,6 @@ class RaterMargins:
     """What a reader must know of these margins; where the frame is empty, why there are none."""
 
 
-def headline_view(scores: RunScores) -> str:
-    """The view whose scores are the headline, or the first of the run's views."""
-    view: str = scores.info["view"]
-    return view if view in scores.views else scores.views[0]
-
-
 def has_truth(scores: RunScores) -> bool:
     """Whether the gold says which answer is right, and not merely which one was tested."""
     return bool(scores.info["metric"] != "win_rate")
@@ -94,7 +88,7 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
 
 
 def _margins(scores: RunScores, rater: dict[str, Any], shares: dict[str, float]) -> RaterMargins:
-    view, planned = headline_view(scores), len(scores.items)
+    view, planned = scores.headline_view, len(scores.items)
     nothing = RaterMargins(rater, view, pl.DataFrame(), planned)
     if scores.answers.is_empty():
         return replace(nothing, note="nothing was answered")
@@ -234,18 +228,12 @@ def _undefined(note: str | None) -> Estimate:
 
 def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
     notes = dict.fromkeys(note for note in (estimate.note, rater.note) if note)
-    return Result(
+    return Result.of(
+        estimate,
         rater=rater.rater["name"],
-        system=None,
-        given=None,
         view=rater.view,
         metric=metric,
         slice=where,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        n=estimate.n,
-        people=estimate.people,
         coverage=len(rater.frame) / rater.planned if rater.planned else None,
         control=CONTROL_RATERS.get(rater.rater["name"]),
         fingerprint=rater.rater["fingerprint"],

@@ -52,7 +52,7 @@ def render_report(store: Store, scores: RunScores, results: Sequence[Result]) ->
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    view = sections.headline_view(scores)
+    view = scores.headline_view
     return environment.get_template("report.html.j2").render(
         policy=_policy(script),
         style=Markup(_asset("report.css")),

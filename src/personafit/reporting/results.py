@@ -1,6 +1,6 @@
 """From stored judgments to flat records: one number each, with interval, coverage and what it may be compared with."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -40,6 +40,41 @@ class Result:
     fingerprint: str | None
     note: str | None
 
+    @classmethod
+    def of(
+        cls,
+        estimate: Estimate,
+        *,
+        metric: str,
+        rater: str | None = None,
+        system: str | None = None,
+        given: str | None = None,
+        view: str | None = None,
+        slice: dict[str, str] | None = None,
+        coverage: float | None = None,
+        control: str | None = None,
+        fingerprint: str | None = None,
+        note: str | None = None,
+    ) -> "Result":
+        """The record of an estimate; its own note stands unless another is given."""
+        return cls(
+            rater=rater,
+            system=system,
+            given=given,
+            view=view,
+            metric=metric,
+            slice=slice or {},
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            n=estimate.n,
+            people=estimate.people,
+            coverage=coverage,
+            control=control,
+            fingerprint=fingerprint,
+            note=note if note is not None else estimate.note,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """The record as a plain object."""
         return asdict(self)
@@ -67,10 +102,22 @@ class RunScores:
         return raters
 
     @property
+    def headline_view(self) -> str:
+        """The view whose scores count."""
+        return headline_view(self.views, self.info)
+
+    @property
     def views(self) -> list[str]:
         """The views of the run."""
         views: list[str] = self.run.config["views"]
         return views
+
+
+def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:
+    """The benchmark's own view where it is there, or else the first that is no control."""
+    if info["view"] in views:
+        return str(info["view"])
+    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
 
 
 def load_scores(store: Store, run: RunRecord) -> RunScores:
@@ -249,18 +296,14 @@ class _Group:
         note = estimate.note
         if estimate.low is not None and prompts_recur(part["person"], part["prompt"]):
             note = "; ".join(filter(None, [note, "interval clustered by person and prompt"]))
-        return Result(
+        return Result.of(
+            estimate,
             rater=self.rater["name"],
             system=self.system,
             given=self.given,
             view=self.view,
             metric=metric,
             slice=where,
-            value=estimate.value,
-            low=estimate.low,
-            high=estimate.high,
-            n=estimate.n,
-            people=estimate.people,
             coverage=int(part["answered"].sum()) / asked if asked else None,
             control=self._control(),
             fingerprint=self.rater["fingerprint"],

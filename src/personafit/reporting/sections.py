@@ -56,14 +56,6 @@ class Table:
     common: Sequence[str] = ()
 
 
-def headline_view(scores: RunScores) -> str:
-    """The view whose scores count: the benchmark's own, or else the first that is no control."""
-    views = scores.views
-    if scores.info["view"] in views:
-        return str(scores.info["view"])
-    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
-
-
 def line_of(result: Result) -> Line:
     """The key of a result's rater and system."""
     return result.fingerprint, result.system, result.given
@@ -78,7 +70,7 @@ def line_name(result: Result) -> str:
 
 def headline(scores: RunScores, results: Sequence[Result]) -> list[TableRow]:
     """Score, lift and restraint of every rater under the headline view, those asked for first."""
-    view, metric = headline_view(scores), scores.info["metric"]
+    view, metric = scores.headline_view, scores.info["metric"]
     rows: dict[Line, dict[str, Result]] = {}
     for result in results:
         if result.view == view and (not result.slice or result.metric == "restraint"):

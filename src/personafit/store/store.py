@@ -19,7 +19,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from personafit.people import Person
 from personafit.store import tables as t
 from personafit.store.connection import open_engine, printable
-from personafit.store.records import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status
+from personafit.store.records import Item, Judgment, Outcome, Product, RaterRecord, Status
+from personafit.store.rows import ask_row, item_row, judgment_row, product_row
 
 CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
 
@@ -124,28 +125,14 @@ class Store:
 
     def add_items(self, dataset: str, items: Iterable[tuple[int, Item]]) -> None:
         """Store items with their place in the source; work goes by person, then by that."""
-        rows = [
-            {
-                "dataset": dataset,
-                "position": position,
-                "id": item.id,
-                "kind": item.kind,
-                "person": item.person,
-                "prompt": storable(item.prompt),
-                "products": orjson.dumps(item.products).decode(),
-                "grp": item.group,
-                "slices": orjson.dumps(item.slices).decode(),
-                "hash": item.hash,
-            }
-            for position, item in items
-        ]
+        rows = [item_row(dataset, position, item) for position, item in items]
         with self._engine.begin() as connection:
             self._insert(connection, t.items, rows)
 
     def add_products(self, products: Iterable[Product]) -> None:
         """Store products; one that is there already stays as it is."""
         with self._engine.begin() as connection:
-            self._insert(connection, t.products, [_product_row(product) for product in products])
+            self._insert(connection, t.products, [product_row(product) for product in products])
 
     def add_raters(self, raters: Iterable[RaterRecord]) -> None:
         """Store who answers."""
@@ -156,7 +143,7 @@ class Store:
     def add_judgments(self, judgments: Iterable[Judgment]) -> None:
         """Store judgments that come without an ask of their own: gold, imports, re-readings."""
         with self._engine.begin() as connection:
-            self._insert(connection, t.judgments, [_judgment_row(judgment) for judgment in judgments])
+            self._insert(connection, t.judgments, [judgment_row(judgment) for judgment in judgments])
 
     def people(self, dataset: str) -> dict[str, Person]:
         """All people of a data set by id."""
@@ -283,9 +270,9 @@ class Store:
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
         """Store finished asks with their judgments and products, all or nothing."""
-        asks = [_ask_row(outcome.ask) for outcome in outcomes]
-        judgments = [_judgment_row(j) for outcome in outcomes for j in outcome.judgments]
-        products = [_product_row(p) for outcome in outcomes for p in outcome.products]
+        asks = [ask_row(outcome.ask) for outcome in outcomes]
+        judgments = [judgment_row(j) for outcome in outcomes for j in outcome.judgments]
+        products = [product_row(p) for outcome in outcomes for p in outcome.products]
         with self._engine.begin() as connection:
             self._insert(connection, t.products, products)
             self._insert(connection, t.asks, asks)
@@ -319,32 +306,3 @@ def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:
 def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
     for start in range(0, len(values), CHUNK):
         yield values[start : start + CHUNK]
-
-
-def _ask_row(ask: Ask) -> dict[str, Any]:
-    row = dict(ask.__dict__)
-    for name in ("reply", "reasoning", "detail"):
-        if row[name]:
-            row[name] = storable(row[name])
-    return row
-
-
-def _judgment_row(judgment: Judgment) -> dict[str, Any]:
-    row = dict(judgment.__dict__)
-    if row["extra"] is not None:
-        row["extra"] = orjson.dumps(row["extra"]).decode()
-    return row
-
-
-def _product_row(product: Product) -> dict[str, Any]:
-    row = dict(product.__dict__)
-    row["parents"] = orjson.dumps(row["parents"]).decode()
-    row["text"] = storable(row["text"])
-    return row
-
-
-def storable(text: str) -> str:
-    """The text without what no database takes: NUL and lone surrogates become the replacement character."""
-    if text.isascii() and "\x00" not in text:
-        return text
-    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

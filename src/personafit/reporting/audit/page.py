@@ -136,22 +136,13 @@ def _slice(part: str) -> dict[str, str]:
 
 
 def _result(rater: str, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
-    return Result(
+    return Result.of(
+        estimate,
         rater=rater,
-        system=None,
-        given=None,
-        view=None,
         metric=metric,
         slice=where,
-        value=estimate.value,
-        low=estimate.low,
-        high=estimate.high,
-        n=estimate.n,
-        people=estimate.people,
         coverage=1.0,
         control="shortcut",
-        fingerprint=None,
-        note=estimate.note,
     )
 
 

@@ -83,11 +83,18 @@ def hard_subsets(scored: pl.DataFrame) -> list[Subset]:
     chosen, rejected = pl.col("chosen").str.len_chars(), pl.col("rejected").str.len_chars()
     longer = pl.max_horizontal(chosen, rejected)
     matched = (chosen.cast(pl.Int64) - rejected.cast(pl.Int64)).abs() <= LENGTH_TOLERANCE * longer
-    misled = pl.all_horizontal(*(pl.col(name) < 0.5 for name in ("length", "overlap")))
+    # Naming and markup tie on most pairs: no rule may be right, and the two that nearly always speak must be wrong.
+    misled = pl.all_horizontal(
+        *(pl.col(name) <= 0.5 for name in RULES), *(pl.col(n) < 0.5 for n in ("length", "overlap"))
+    )
     subsets = (
         ("length-matched", "lengths within 10 % of the longer answer", matched),
         ("shorter wins", "the shorter answer was chosen", chosen < rejected),
-        ("every shortcut wrong", "both length and overlap prefer the rejected answer", misled),
+        (
+            "every shortcut wrong",
+            "no rule prefers the chosen answer; length and overlap prefer the other",
+            misled,
+        ),
     )
     found = []
     for name, about, keep in subsets:
