@@ -22,6 +22,7 @@ from personafit.store.connection import open_engine, printable
 from personafit.store.records import Item, Judgment, Outcome, Product, RaterRecord, Status
 from personafit.store.rows import ask_row, item_row, judgment_row, product_row
 
+FRAME_ROWS = 20_000
 CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
 
 FINAL = frozenset(Status) - {Status.FAILED}
@@ -281,14 +282,15 @@ class Store:
     # -- frames ----------------------------------------------------------------------------------------------------
 
     def frame(self, query: Select[Any]) -> pl.DataFrame:
-        """The rows of a query as a frame."""
+        """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory."""
         with self._read() as connection:
-            result = connection.execute(query)
+            result = connection.execution_options(stream_results=True).execute(query)
             names = list(result.keys())
-            rows = result.all()
-        return pl.DataFrame(
-            [tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None
-        )
+            parts = [
+                pl.DataFrame([tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None)
+                for rows in result.partitions(FRAME_ROWS)
+            ]
+        return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=names)
 
 
 def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:
