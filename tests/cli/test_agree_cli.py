@@ -1,6 +1,7 @@
 """`agree`, `power` and `compare` as commands: tables for people, one object for machines, sentences for faults."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ from typer.testing import CliRunner
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
+from personafit.cli import report
 from personafit.cli.agree import agree
+from personafit.cli.common import load_run
 from personafit.cli.power import power
 from personafit.cli.report import compare
+from personafit.reporting import RunScores
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
@@ -146,9 +150,34 @@ def test_compare_many_runs(world: Path) -> None:
     printed = call("compare", *names)
     assert printed.count("over 2 comparisons, permutation p") == 2
     assert "Ranking by Bradley–Terry strength" in printed
+    assert printed.count("The ranking counts who did better on each item") == 1
+    assert "The ranking counts" not in call("compare", *names[:2])
     body = json.loads(call("compare", *names, "--json"))
     assert [row["runs"] for row in body["comparisons"]] == [[names[0], names[1]], [names[0], names[2]]]
     for row in body["comparisons"]:
         assert {"p", "p_holm", "p_permutation", "p_permutation_holm", "distinguishable", "words"} <= set(row)
+    assert body["notes"] == []
     (ranking,) = body["rankings"]
     assert [row["rank"] for row in ranking["contestants"]] == [1, 2, 3]
+
+
+def test_compare_repeats_that_a_rater_was_fitted_on_these_people(
+    world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted = "fitted:zh was fitted on 86 of the people here: its score on them is no evidence."
+
+    def noted(store: Store, name: str) -> RunScores:
+        scores = load_run(store, name)
+        return replace(
+            scores, run=scores.run._replace(config=scores.run.config | {"notes": ["other", fitted]})
+        )
+
+    monkeypatch.setattr(report, "load_run", noted)
+    names = runs(world)[:2]
+    assert call("compare", *names).splitlines()[-1] == fitted
+    assert json.loads(call("compare", *names, "--json"))["notes"] == [fitted]
+
+
+def test_a_difference_of_three_is_refused_in_a_sentence(world: Path) -> None:
+    with pytest.raises(UserError, match="--difference must be above 0 and below 1"):
+        call("power", "last", "--difference", "3")

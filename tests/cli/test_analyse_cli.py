@@ -1,17 +1,27 @@
 """`aspects`, `failures` and `contrasts` as commands, and what `report --errors` calls."""
 
+import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
 from personafit.cli import analyse
-from personafit.reporting import load_scores
+from personafit.raters.aspects import ASPECTS
+from personafit.reporting import Result, load_scores
+from personafit.reporting.analysis_tables import print_aspects, print_failures
+from personafit.reporting.failure_rules import MODES
+from personafit.reporting.failures import WHO
+from personafit.reporting.tables import columns_of
+from personafit.statistics import Estimate
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
 
@@ -116,6 +126,43 @@ def test_contrasts_says_what_the_run_and_what_the_paper_says(
     assert "published figures, no interval" in printed
     body = json.loads(invoke(monkeypatch, world, "contrasts", "last", "--json"))
     assert {row["takeaway"] for row in body["contrasts"]} == {"reasoning", "size", "reward", "memory"}
+
+
+@pytest.mark.parametrize("width", [100, 150])
+def test_names_and_intervals_are_whole_in_a_terminal_of_any_width(world: Path, width: int) -> None:
+    """Two halves of three tiers: the widest table there is."""
+    with Store(world / ".personafit" / "store.db") as store:
+        scores = load_scores(store, store.run("last"))
+    info = scores.info | {"name": "personafeedback", "layout": [["half", "tier"], ["half"]]}
+    halves = scores.items.with_columns(half=pl.Series(["specific", "general"] * 5))
+    scores = replace(scores, info=info, items=halves)
+    everywhere = [where for _, where in columns_of(scores)]
+    found = Estimate(0.952, 0.911, 1.0, 10, 5)
+    marks = [
+        Result.of(found, metric="accuracy", rater="aspects:openai:a-model", slice={"aspect": name, **where})
+        for name in ASPECTS
+        for where in everywhere
+    ]
+    fails = [
+        Result.of(found, metric="failure", slice={"mode": mode, "answers": who, **where})
+        for mode in MODES
+        for who in WHO
+        for where in everywhere
+    ]
+    for table in ("aspects", "failures"):
+        console = Console(width=width, color_system=None, record=True, file=io.StringIO())
+        if table == "aspects":
+            print_aspects(console, scores, marks, [])
+        else:
+            print_failures(console, scores, fails)
+        text = console.export_text()
+        lines = [line.rstrip() for line in text.splitlines() if line.startswith(("┏", "┃", "│"))]
+        assert all(len(line) <= width and line[-1] in "┓┃│" for line in lines)
+        assert "…" not in text
+        shown = ("91.1–100.0",) if width == 150 else ("91.1–", "100.0")
+        assert all(part in text for part in shown)
+        assert all(heading in text for heading in ("specific", "general", "medium"))
+    assert all(name in text for name in ("generic", "unhelpful"))
 
 
 def test_the_errors_study_is_written_and_says_where(

@@ -97,7 +97,7 @@ def test_the_version(
         (("run", "mine", "--fail-under", "accuracy"), "write METRIC=X"),
         (("run", "mine", "--fail-under", "accuracy=nan"), "write METRIC=X"),
         (("run", "mine", "--retry", "sometimes"), "--retry"),
-        (("run", "mine", "--fail-under", "charm=0.5"), "there is no such metric"),
+        (("run", "mine", "--fail-under", "charm=0.5"), "there is no metric"),
         (("run", "personafeedback"), "personafeedback needs --data FOLDER"),
         (("run", "mine", "--store", "nodb://x"), "The store nodb://x cannot be used"),
         (("run", "mine", "--out", "pairs.csv"), "pairs.csv cannot be written"),
@@ -192,7 +192,7 @@ def test_coverage_below_the_bar_is_exit_1_and_retry_asks_again(
     command = ("run", "mine", "--rater", endpoint.spec(), "--json")
     invoke(monkeypatch, world, *command, code=1)
     printed = capsys.readouterr()
-    assert "coverage 50.0 % is below the bar of 95 %" in printed.err
+    assert "is 0.0 %, below the bar of 95 %" in printed.err
     unparsed = total(printed.out, endpoint.spec())
     assert (unparsed["value"], unparsed["coverage"]) == (None, 0.0)
     assert len(endpoint.requests) == 2 * ASKS, "one bounded re-ask each"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from personafit._errors import UserError
@@ -56,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "question": f"Question {who} {number}?",
             "chosen": f"Ann{who}, take the spade {'again and ' * ((who * 7 + number * 3) % 5)}{number}",
             "rejected": f"Take something, it matters little {'or nothing ' * ((who + number * 5) % 6)}{number}",
-            "tier": ("easy", "hard")[number % 2],
+            "tier": ("hard", "medium", "odd", "easy")[number % 4],
         }
         for who in range(10)
         for number in range(8)
@@ -107,6 +108,10 @@ def test_bias_says_it_in_words(folder: Path) -> None:
     said = call(folder, "bias", "last").stdout
     assert "python:simulated_judges:First: prefers the answer shown first." in said
     assert "rule:length: always chooses the longer answer." in said
+    found = {(r["rater"], r["metric"]): r for r in records(folder, "bias", "last")}
+    always = found["rule:length", "bias_length"]
+    assert (always["value"], always["low"], always["high"]) == (None, None, None)
+    assert "no upper bound" in always["note"]
     assert "People's effect is that on the gold 'author'" in said
 
 
@@ -136,6 +141,30 @@ def test_calibration_prints_tables_and_reasons(folder: Path) -> None:
     assert "Confidence against gold" in said
     assert "Letters: confidence is undefined: only letters were read" in said
     assert "the gold has no votes and no share" in said
+
+
+def test_tiers_go_from_easy_to_hard_and_then_as_they_come(folder: Path) -> None:
+    said = call(folder, "calibration", "last").stdout
+    rows = [
+        line.split("│")[1:3]
+        for line in said.splitlines()
+        if line.startswith("│ python:simulated_judges:Long")
+    ]
+    assert [tier.strip() for _, tier in rows] == ["all", "easy", "medium", "hard", "odd"]
+
+
+@pytest.mark.parametrize("command", ["bias", "calibration"])
+def test_tables_keep_every_column_in_a_terminal_of_100(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setattr(judge, "console", lambda: Console(width=100, color_system=None))
+    printed = call(folder, command, "last").stdout
+    table = [line for line in printed.splitlines() if line.startswith(("┏", "┃", "│"))]
+    assert all(len(line) <= 100 and line.rstrip()[-1] in "┓┃│" for line in table), "the last column is whole"
+    assert "…" not in printed
+    names = [line.split("│")[1].strip() for line in table if line.startswith("│")]
+    assert "python:simulated_judges:Long" in "".join(names)
+    assert "rule:length" in "".join(names)
 
 
 def test_bad_usage_is_a_sentence(folder: Path, tmp_path: Path) -> None:

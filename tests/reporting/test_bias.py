@@ -90,6 +90,16 @@ def test_what_cannot_be_said_is_said(biases: dict[str, RaterBias]) -> None:
     assert effect(biases["stuck"], "position").words == "always chooses the answer shown first"
     assert "decide every choice" in effect(biases["stuck"], "length").words
     assert biases["stuck"].first_share.value == 1.0
+    # What cannot be said has no number either: its size would be the ridge's.
+    for found in biases["stuck"].effects:
+        assert (found.judge.value, found.judge.low, found.difference.value) == (None, None, None)
+        assert found.judge.note
+    assert "no upper bound" in (effect(biases["stuck"], "position").judge.note or "")
+    assert effect(biases["stuck"], "length").people.value is not None
+    exported = {result.metric: result for result in bias_results([biases["stuck"]])}
+    position = exported["bias_position"]
+    assert (position.value, position.low, position.high) == (None, None, None)
+    assert "always chooses the answer shown first" in (exported["bias_position_over_people"].note or "")
     assert "every choice is a tie" in effect(biases["undecided"], "length").words
     assert "no answered choice" in effect(biases["broken"], "length").words
     assert biases["broken"].coverage == 0.0
@@ -125,6 +135,7 @@ def test_one_person_gets_numbers_without_intervals(tmp_path: Path) -> None:
     world = make_world(tmp_path, [Judge("fair", margins=False)], people=1, each=30)
     (bias,) = judge_bias(world.store, world.scores)
     assert effect(bias, "length").judge.value is not None
+    assert effect(bias, "length").words.startswith("length has no interval: it needs at least")
     assert "there are 1" in effect(bias, "length").words
 
 

@@ -1,6 +1,7 @@
 """Comparing runs: paired by item, said in words, and refused where the difference would be the instrument's."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
 from personafit.items import FIT
 from personafit.reporting import RunScores, load_scores
-from personafit.reporting.compare import Comparison, compare_runs
+from personafit.reporting.compare import Comparison, compare_runs, fitted_notes
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -68,9 +69,22 @@ def test_a_clear_difference_is_called_better_in_either_direction(store: Store, f
         assert "good.jsonl (profile) is better than replay" in sentence
         assert "by 50.0 points of accuracy" in sentence
         assert "36 shared items, 12 people" in sentence
+        # The interval goes the way the words do, whichever run came first.
+        low, high = sorted(abs(end or 0) for end in (comparison.difference.low, comparison.difference.high))
+        assert f"(95 % interval {100 * low:+.1f} to {100 * high:+.1f}, p" in sentence
+    assert (back.difference.high or 0) < 0, "the record itself stays first minus second"
     assert forward.p_value is not None
     assert forward.p_value < 0.001
     assert "p < 0.001; 36 shared items" in forward.sentence()
+
+
+def test_notes_on_fitted_raters_are_kept_once_and_others_are_not(store: Store, folder: Path) -> None:
+    scores = judged(store, folder, "one", lambda item: True)
+    assert fitted_notes([scores]) == []
+    fitted = "fitted:zh was fitted on 86 of the people here: its score on them is no evidence."
+    config = {**scores.run.config, "notes": ["only the General half is here", fitted]}
+    noted = replace(scores, run=scores.run._replace(config=config))
+    assert fitted_notes([scores, noted, noted]) == [fitted]
 
 
 def test_noise_is_called_not_distinguishable(store: Store, folder: Path) -> None:
@@ -78,7 +92,7 @@ def test_noise_is_called_not_distinguishable(store: Store, folder: Path) -> None
     two = judged(store, folder, "two", lambda item: item % 4 != 1)
     comparison = only(compare_runs(one, two))
     assert "are not distinguishable: they differ by 0.0 points" in comparison.sentence()
-    assert "p = 1.000" in comparison.sentence()
+    assert ", first minus second, p = 1.000" in comparison.sentence()
     assert comparison.p_value == pytest.approx(1.0)
 
 

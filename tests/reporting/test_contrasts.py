@@ -98,6 +98,17 @@ def test_memory_is_held_against_nothing_and_the_profile_against_both(views: RunS
     assert (hard.value, "on hard" in hard.sentence) == (0.0, True)
 
 
+def test_the_interval_goes_the_way_the_words_do(views: RunScores) -> None:
+    turned = {"memory": "none", "none": "memory"}
+    scores = replace(views, scores={(r, turned.get(v, v)): frame for (r, v), frame in views.scores.items()})
+    memory = totals(list(memory_contrasts(scores)))[0]
+    assert memory.low is not None
+    assert memory.high is not None
+    assert memory.high < 0, "the record stays first minus second"
+    assert "shown memory is worse than shown none by 50.0 points" in memory.sentence
+    assert f"95 % interval {-100 * memory.high:+.1f} to {-100 * memory.low:+.1f};" in memory.sentence
+
+
 def test_a_run_without_memory_still_says_what_the_profile_adds(views: RunScores) -> None:
     without = replace(views, run=views.run._replace(config=views.run.config | {"views": ["profile", "none"]}))
     (total,) = totals(list(memory_contrasts(without)))

@@ -107,6 +107,19 @@ def test_agreement_with_people_is_corrected_where_gold_is_another(tmp_path: Path
     assert all(result.value is not None or result.note for result in results)
 
 
+def test_a_slice_that_is_everything_is_left_out(tested: World) -> None:
+    scores = tested.scores
+    halved = {key: frame.with_columns(half=pl.lit("general")) for key, frame in scores.scores.items()}
+    info = {**scores.info, "layout": [["half", "tier"], ["half"]]}
+    one_half = RunScores(scores.run, info, scores.items, halved, scores.answers)
+    found = correct(one_half, HumanLabels({scores.items["item"][0]: ["0"]}, 0, 0))
+    assert [row.slice for row in found] == [
+        {},
+        {"half": "general", "tier": "easy"},
+        {"half": "general", "tier": "hard"},
+    ]
+
+
 def test_a_part_that_was_picked_is_noticed(tested: World) -> None:
     frame = next(iter(tested.scores.scores.values()))
     won = frame.filter(pl.col("accuracy") == 1.0)["item"].to_list()[:150]

@@ -1,6 +1,7 @@
 """Planning from a stored run: its paired differences, its clusters, and what more people or items would show."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,36 @@ def test_what_a_difference_takes(pilot: RunScores) -> None:
     assert "no number of items is enough with 12 people" in plan.sentence()
     assert "A difference of 3.0 points takes" in plan.sentence()
     assert plan.as_dict()["people_needed"] == plan.people_needed.value
-    with pytest.raises(UserError, match="above 0"):
-        plan_run(pilot, difference=0.0)
+
+
+@pytest.mark.parametrize("difference", [0.0, -0.1, 1.0, 3.0, float("nan")])
+def test_a_difference_is_a_fraction(pilot: RunScores, difference: float) -> None:
+    with pytest.raises(UserError, match="above 0 and below 1"):
+        plan_run(pilot, difference=difference)
+
+
+def test_where_nothing_can_be_planned_nothing_else_is_said(tmp_path: Path, store: Store) -> None:
+    rows = simple_pairs(6, 3)
+    write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
+    benchmark = FolderBenchmark(tmp_path / "mine")
+    same = write_recording(tmp_path / "same.jsonl", benchmark, lambda view, item, order: "right")
+    config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{same}"])
+    (plan,) = plan_run(load_scores(store, run(store, config).run), difference=0.05)
+    assert plan.sentence().endswith(
+        "(undefined: the pilot's values are all the same, so any difference would show)."
+    )
+    assert "takes" not in plan.sentence()
+    body = plan.as_dict()
+    for name in ("people_needed", "items_needed"):
+        assert body[name] is None
+        assert "all the same" in body[f"{name}_note"]
+
+
+def test_numbers_of_items_are_rounded_and_one_is_an_item(pilot: RunScores) -> None:
+    plan = plan_run(pilot, items=1, difference=0.9)[2]
+    assert "12 people with 1 item each show" in plan.sentence()
+    assert ", or 1 item from each of 12 people." in plan.sentence()
+    assert "people with 27 items each show" in replace(plan, items=26.6).sentence()
 
 
 def test_recurring_prompts_are_a_caution(pilot: RunScores) -> None:

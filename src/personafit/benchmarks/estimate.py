@@ -7,11 +7,12 @@ from personafit.benchmarks.answers import Answers, read_log
 from personafit.benchmarks.prompts import Prompts
 from personafit.benchmarks.running import RunConfig, make_plan
 from personafit.models import make_model
+from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater
+from personafit.simulate.answering import USUAL_TOKENS
 from personafit.store import Store
 
 SAMPLE = 200  # requests looked at per rater
-ANSWER_TOKENS = 300
 
 
 def estimate_run(store: Store, config: RunConfig) -> str:
@@ -31,19 +32,9 @@ def estimate_run(store: Store, config: RunConfig) -> str:
         count = plan.judging.count(rater)
         shown = islice(plan.judging.shown(rater), SAMPLE)
         requests = [rater.request(one, plan.judging.question) for one in shown]
-        sizes = [
-            sum(count_tokens(message["content"]) for message in request.messages)
-            for request in requests
-            if request is not None
-        ]
+        sizes = [prompt_tokens(request.messages) for request in requests if request is not None]
         lines.append(_line(rater, count, sizes))
     return "\n".join(lines)
-
-
-def count_tokens(text: str) -> int:
-    """A rough count that needs no tokenizer: four characters a token, one where the script is not alphabetic."""
-    wide = sum(character > "⺀" for character in text)
-    return wide + (len(text) - wide) // 4 + 1
 
 
 def _line(rater: Rater, count: int, sizes: list[int]) -> str:
@@ -64,9 +55,9 @@ def _estimate_answers(config: RunConfig) -> str:
     for spec in config.systems:
         model = make_model(spec)
         calls = questions * contexts
-        line = f"{model.name}: {calls:,} answers, about {calls * ANSWER_TOKENS:,} tokens out"
+        line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
         if model.price is not None:
-            line += f", about {calls * ANSWER_TOKENS * model.price[1] / 1e6:.2f} USD"
+            line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
         lines.append(f"{line}.")
     pairs = questions * 2 * len(config.givens or ["profile"]) * max(1, len(config.systems))
     views = len(config.views) or 3

@@ -81,6 +81,7 @@ def check_folder(folder: Path) -> list[str]:
         deque(stream, maxlen=0)
     problems += records.unlabelled()
     deque(records.conversations(), maxlen=0)
+    deque(records.votes(), maxlen=0)
     return problems
 
 

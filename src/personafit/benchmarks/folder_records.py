@@ -103,6 +103,17 @@ class FolderRecords:
                     f"{located(path, number, 'person')}: '{conversation.person}' is not in people.jsonl."
                 )
 
+    def votes(self) -> Iterator[Judgment]:
+        """The single votes, if there are any; they name items, and whatever labels their question has."""
+        path = self._folder / "votes.jsonl"
+        if not path.is_file():
+            return
+        for number, vote in self._lines(path, Judgment):
+            if vote.item in (self._items or ()):
+                yield vote
+            else:
+                self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
+
     def unlabelled(self) -> list[str]:
         """A sentence for each item without gold, once all has been read."""
         missing = sorted(set(self._items or ()) - self._labelled)

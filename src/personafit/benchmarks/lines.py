@@ -20,9 +20,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 if line.strip():
                     yield number, parse_object(line, path, number)
     except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror}); check the path given with --data."
-        ) from error
+        raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
 
 
 def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str, Any]:

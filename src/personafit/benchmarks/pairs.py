@@ -75,7 +75,13 @@ class ImportedPairs:
 
     def notes(self) -> list[str]:
         """Where the pairs come from."""
-        return [self.info.description]
+        same = [number for number, row in self._rows if row["chosen"] == row["rejected"]]
+        if not same:
+            return [self.info.description]
+        lines = (
+            f"{len(same)} lines have one text as both answers and can only tie, the first at line {same[0]}."
+        )
+        return [self.info.description, f"{self._path.name}: {lines}"]
 
     def _item_id(self, number: int, row: dict[str, str]) -> str:
         return f"{self.info.name}/{row.get('id') or number}"

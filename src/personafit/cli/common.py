@@ -12,6 +12,7 @@ from personafit.reporting import Result, RunScores, load_scores
 from personafit.store import RunRecord, Store
 
 HOME = Path(".personafit")
+SHOWN = 5  # runs named in an error
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
 
 
@@ -38,11 +39,25 @@ def make_folder(folder: Path) -> None:
 def find_run(store: Store, name: str) -> RunRecord:
     """A run by name, by folder or as `last`."""
     try:
-        return store.run(Path(name).name if Path(name).is_dir() else name)
+        return store.run(_run_of_folder(Path(name)) if Path(name).is_dir() else name)
     except KeyError:
-        known = [run.name for run in store.runs()][:5]
-        listed = f"there are {', '.join(known)}" if known else "there are none yet"
+        known = [run.name for run in store.runs()]
+        more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+        listed = f"there are {', '.join(known[:SHOWN])}{more}" if known else "there are none yet"
         raise UserError(f"There is no run '{name}' in {store.url}; {listed}.") from None
+
+
+def write_results(folder: Path, run: str, benchmark: str, results: list[Result]) -> None:
+    """Write a run's numbers, and whose they are, so that the folder can be given as a RUN."""
+    (folder / "results.json").write_bytes(results_json(benchmark, results))
+    (folder / "run.json").write_bytes(orjson.dumps({"run": run}) + b"\n")
+
+
+def _run_of_folder(folder: Path) -> str:
+    try:
+        return str(orjson.loads((folder / "run.json").read_bytes())["run"])
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return folder.name
 
 
 def load_run(store: Store, name: str) -> RunScores:

@@ -97,6 +97,8 @@ def import_pairs(
     folder = out or pairs.with_suffix("")
     benchmark = ImportedPairs(pairs)
     _write(folder, benchmark)
+    for note in benchmark.notes()[1:]:
+        print(note)
     print(f"Wrote {folder}; try: personafit run {folder} --rater rule:overlap")
 
 
@@ -135,6 +137,8 @@ def convert(
 
 
 def _write(folder: Path, benchmark: Benchmark) -> None:
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is there already and not empty; choose another with --out.")
     try:
         write_folder(folder, benchmark)
     except OSError as error:

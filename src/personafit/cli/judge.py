@@ -21,6 +21,7 @@ from personafit.reporting.correction import (
     correct as correct_run,
 )
 from personafit.reporting.graded import KEPT, graded_results, rater_margins
+from personafit.reporting.tables import TIERS
 from personafit.statistics import Estimate
 from personafit.store import Store
 
@@ -115,10 +116,10 @@ def _bias_table(found: Sequence[RaterBias]) -> Table:
         title="What pulls at the judges: odds ratios, judge / people / judge over people; 1 is none",
         title_justify="left",
     )
-    table.add_column("rater", overflow="fold", min_width=12)
-    table.add_column("shown first\nin % of choices", justify="right")
+    table.add_column("rater", overflow="fold", min_width=10)
+    table.add_column("shown first\nin % of choices", justify="right", overflow="fold")
     for name in EFFECTS:
-        table.add_column(f"{name}\n{_UNITS[name]}", justify="right")
+        table.add_column(f"{name}\n{_UNITS[name]}", justify="right", overflow="fold")
     for row in found:
         cells = [_odds_cell(effect) for effect in row.effects]
         table.add_row(Text(row.rater["name"]), _cell(row.first_share, 100), *cells)
@@ -136,13 +137,14 @@ _UNITS = {
 
 def _odds_cell(effect: Effect) -> str:
     parts = [effect.judge, effect.people, effect.difference]
-    return "\n".join(_cell(part) for part in parts) if effect.judge.value is not None else "–"
+    known = any(part.value is not None for part in parts)
+    return "\n".join(_cell(part) for part in parts) if known else "–"
 
 
 def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
     table = Table(title=f"{scores.info['metric']} in %, corrected by human labels", title_justify="left")
-    for heading in ("rater", "slice"):
-        table.add_column(heading, overflow="fold")
+    for heading, width in (("rater", 12), ("slice", 8)):
+        table.add_column(heading, overflow="fold", min_width=width)
     cheap = "judge alone" if scores.info["metric"] == "win_rate" else "against gold"
     for heading in ("corrected", "human alone", cheap, "human labels", "worth"):
         table.add_column(heading, justify="right")
@@ -182,20 +184,21 @@ def _say_left_out(path: Path, labels: HumanLabels) -> None:
 
 
 def _calibration_table(groups: Iterable[list[Result]]) -> Table:
-    table = Table(title="Confidence against gold", title_justify="left")
+    title = "Confidence against gold, 95 % interval below; mean error is over all shares kept"
+    table = Table(title=title, title_justify="left")
     table.add_column("rater", overflow="fold", min_width=12)
-    table.add_column("tier")
+    table.add_column("tier", overflow="fold", min_width=4)
     kept = [f"{share:.0%}" for share in KEPT]
     headings = [
         "items",
         "ECE",
-        "overconfidence\nin points",
-        *(f"accuracy in %\nkeeping {share}" for share in kept),
+        "over-\nconfidence\nin points",
+        *(f"accuracy\nin %\nkeeping\n{share}" for share in kept),
     ]
-    for heading in [*headings, "mean error\nover all shares"]:
-        table.add_column(heading, justify="right")
+    for heading in [*headings, "mean\nerror"]:
+        table.add_column(heading, justify="right", overflow="fold")
     for rows in groups:
-        for tier in dict.fromkeys(row.slice.get("tier") for row in rows if row.metric == "ece"):
+        for tier in _tiers(row for row in rows if row.metric == "ece"):
             here = {
                 (row.metric, row.slice.get("kept")): row
                 for row in rows
@@ -205,12 +208,19 @@ def _calibration_table(groups: Iterable[list[Result]]) -> Table:
                 Text(str(rows[0].rater)),
                 Text(tier or "all"),
                 str(here["selective_accuracy", kept[0]].n if ("selective_accuracy", kept[0]) in here else 0),
-                _cell_of(here.get(("ece", None))),
-                _cell_of(here.get(("overconfidence", None)), 100),
-                *(_cell_of(here.get(("selective_accuracy", share)), 100) for share in kept),
-                _cell_of(here.get(("risk_area", None))),
+                _stacked(here.get(("ece", None))),
+                _stacked(here.get(("overconfidence", None)), 100),
+                *(_stacked(here.get(("selective_accuracy", share)), 100) for share in kept),
+                _stacked(here.get(("risk_area", None))),
             )
     return table
+
+
+def _tiers(rows: Iterable[Result]) -> list[str | None]:
+    """The tiers of some records: all items, then easy to hard, then any others as they come."""
+    found = dict.fromkeys(row.slice.get("tier") for row in rows)
+    usual: tuple[str | None, ...] = (None, *TIERS)
+    return sorted(found, key=lambda tier: usual.index(tier) if tier in usual else len(usual))
 
 
 def _reliability_table(bins: Sequence[Result]) -> Table:
@@ -225,10 +235,10 @@ def _reliability_table(bins: Sequence[Result]) -> Table:
 def _votes_table(votes: Sequence[Result]) -> Table:
     table = Table(title=Text(f"{votes[0].rater}: margins against the votes"), title_justify="left")
     names = list(dict.fromkeys(row.metric for row in votes))
-    table.add_column("tier")
+    table.add_column("tier", overflow="fold", min_width=4)
     for name in names:
-        table.add_column(name.replace("_", "\n", 1), justify="right")
-    for tier in dict.fromkeys(row.slice.get("tier") for row in votes):
+        table.add_column(name.replace("_", "\n"), justify="right", overflow="fold")
+    for tier in _tiers(votes):
         here = {row.metric: row for row in votes if row.slice.get("tier") == tier}
         table.add_row(Text(tier or "all"), *(_cell_of(here.get(name)) for name in names))
     return table
@@ -238,6 +248,14 @@ def _cell_of(result: Result | None, times: float = 1) -> str:
     if result is None:
         return "–"
     return _cell(Estimate(result.value, result.low, result.high, result.n, result.people), times)
+
+
+def _stacked(result: Result | None, times: float = 1) -> str:
+    """A cell with its interval on a line of its own, for tables of many columns."""
+    if result is None or result.value is None or result.low is None or result.high is None:
+        return _cell_of(result, times)
+    ends = f"{_number(result.low, times)}–{_number(result.high, times)}"
+    return f"{_number(result.value, times)}\n[dim]{ends}[/dim]"
 
 
 def _cell(estimate: Estimate, times: float = 1) -> str:

@@ -21,7 +21,8 @@ def power(
     ] = None,
     items: Annotated[int | None, typer.Option(min=1, help="Items of each person; default as in RUN.")] = None,
     difference: Annotated[
-        float | None, typer.Option(help="Say what it takes to show this difference, such as 0.03.")
+        float | None,
+        typer.Option(help="Say what it takes to show this difference, above 0 and below 1: 0.03."),
     ] = None,
     store: Annotated[
         str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")

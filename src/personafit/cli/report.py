@@ -8,11 +8,19 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.analyse import errors_study
-from personafit.cli.common import console, find_run, load_run, out_folder, print_json, results_json, store_url
+from personafit.cli.common import (
+    console,
+    find_run,
+    load_run,
+    out_folder,
+    print_json,
+    store_url,
+    write_results,
+)
 from personafit.raters.rescore import rescore as read_again
 from personafit.reporting import explain, print_run, run_results
-from personafit.reporting.compare import compare_with_base
-from personafit.reporting.compare_ranking import rank_runs
+from personafit.reporting.compare import compare_with_base, fitted_notes
+from personafit.reporting.compare_ranking import HOW, rank_runs
 from personafit.reporting.html import write_report
 from personafit.store import Store
 
@@ -41,6 +49,8 @@ def report(
     """
     if json and len(runs) > 1:
         raise UserError("report --json takes one run: it prints one object.")
+    if out is not None and len(runs) > 1:
+        raise UserError("report --out takes one run: two would overwrite each other's files.")
     with Store(store_url(store)) as opened:
         for name in runs:
             scores = load_run(opened, name)
@@ -54,7 +64,7 @@ def report(
                 continue
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                (folder / "results.json").write_bytes(results_json(scores.info["name"], results))
+                write_results(folder, scores.run.name, scores.info["name"], results)
                 write_report(opened, scores, results, folder / "report.html")
             except OSError as error:
                 raise UserError(
@@ -88,6 +98,7 @@ def compare(
         loaded = [load_run(opened, name) for name in runs]
     comparisons = compare_with_base(loaded, anyway)
     rankings = rank_runs(loaded)
+    notes = fitted_notes(loaded)
     if not json:
         for comparison in comparisons:
             print(comparison.sentence())
@@ -95,6 +106,10 @@ def compare(
             console().print(ranking.table())
             for sentence in ranking.sentences():
                 print(sentence)
+        if rankings:
+            print(HOW)
+        for note in notes:
+            print(note)
         return
     rows = [
         {
@@ -118,7 +133,7 @@ def compare(
         }
         for c in comparisons
     ]
-    body = {"comparisons": rows, "rankings": [ranking.as_dict() for ranking in rankings]}
+    body = {"comparisons": rows, "rankings": [ranking.as_dict() for ranking in rankings], "notes": notes}
     print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
 
 

@@ -13,21 +13,31 @@ import typer
 from personafit._errors import UserError
 from personafit.benchmarks.estimate import estimate_run
 from personafit.benchmarks.running import Finished, RunConfig, execute
-from personafit.cli.common import console, hint, make_folder, out_folder, print_json, results_json, store_url
+from personafit.cli.common import console, hint, make_folder, out_folder, print_json, store_url, write_results
 from personafit.engine import Bars
 from personafit.reporting import (
     Result,
     RunScores,
     explain,
     load_scores,
-    overall_coverage,
     print_run,
     run_results,
+    worst_coverage,
 )
 from personafit.reporting.assertions import below, totals
 from personafit.reporting.html import write_report
 from personafit.reporting.junit import write_junit
 from personafit.store import Status, Store
+
+METRICS = (
+    "accuracy",
+    "accuracy_debiased",
+    "consistency",
+    "lift",
+    "restraint",
+    "win_rate",
+    "win_rate_debiased",
+)
 
 EPILOG = """
 **Examples**
@@ -84,7 +94,8 @@ def run(
 ) -> None:
     """Judge every item, in both orders, under every view; the same command goes on where it was interrupted.
 
-    Controls (longest answer, most overlap, no view, wrong person) are run beside whatever you ask for.
+    The longest answer and the most overlap are judged beside whatever you ask for; so are the views of no person and
+    of the wrong person, unless you name the views you want with --view.
     """
     config = RunConfig(
         benchmark=benchmark,
@@ -131,13 +142,13 @@ def report_run(
     if "raters" not in finished.run.config:  # stopped while the systems were still answering
         if json:
             print_json("answers", [])
-        return _say_end(finished, None, None, bars, [])
+        return _say_end(finished, None, bars, [])
     scores = load_scores(store, finished.run)
     results = run_results(scores)
     folder = out_folder(out, finished.run.name)
     make_folder(folder)
     try:
-        (folder / "results.json").write_bytes(results_json(scores.info["name"], results))
+        write_results(folder, finished.run.name, scores.info["name"], results)
         write_report(store, scores, results, folder / "report.html")
     except OSError as error:
         raise UserError(
@@ -152,13 +163,12 @@ def report_run(
         print(f"Report: {folder / 'report.html'}")
     if junit is not None:
         write_junit(junit, results, bars)
-    return _say_end(finished, scores, overall_coverage(scores), bars, results)
+    return _say_end(finished, scores, bars, results)
 
 
 def _say_end(
     finished: Finished,
     scores: RunScores | None,
-    coverage: float | None,
     bars: list[tuple[str, float]],
     results: list[Result],
 ) -> int:
@@ -168,8 +178,8 @@ def _say_end(
     for lane in summary.lanes:
         if lane.stopped:
             hint(f"personafit: {lane.name} stopped: {lane.stopped}")
-            # Nothing at all came back: the address, the key or the name is wrong.
-            code = max(code, 2 if lane.finished == lane.failed == lane.reused == 0 else 1)
+            nothing = lane.finished == lane.failed == lane.reused == 0
+            code = max(code, 2 if lane.unusable and nothing else 1)
     if summary.interrupted:
         hint("personafit: interrupted; what was judged is kept and the same command goes on from there.")
         return 130
@@ -177,10 +187,10 @@ def _say_end(
         hint(
             f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
         )
-    if scores is not None and coverage is not None and coverage < scores.info["coverage_bar"]:
-        hint(
-            f"personafit: coverage {100 * coverage:.1f} % is below the bar of {100 * scores.info['coverage_bar']:.0f} %."
-        )
+    worst = worst_coverage(scores) if scores is not None else None
+    if scores is not None and worst is not None and worst[1] < scores.info["coverage_bar"]:
+        bar = f"{100 * scores.info['coverage_bar']:.0f} %"
+        hint(f"personafit: coverage of {worst[0]} is {100 * worst[1]:.1f} %, below the bar of {bar}.")
         code = max(code, 1)
     for metric, least in bars:
         code = max(code, _check_bar(metric, least, results))
@@ -193,6 +203,10 @@ def _parse_bar(text: str) -> tuple[str, float]:
         least = float(value)
     except ValueError:
         least = math.nan
+    if metric not in METRICS:  # found out now, not after the run is paid for
+        raise UserError(
+            f"--fail-under {text}: there is no metric '{metric}'; there are {', '.join(METRICS)}."
+        )
     if not math.isfinite(least):
         raise UserError(f"--fail-under {text}: write METRIC=X with X a fraction, such as lift=0.05.")
     return metric, least

@@ -30,6 +30,8 @@ class Lane:
     jobs: Iterable[Job]
     total: int
     max_concurrency: int = 1
+    ask_cost: float = 0.0
+    """About what one ask costs in USD, before any was made; held back from the budget until its real cost is known."""
     free: bool = False
     """Whether its jobs cost nothing, so that no budget ends it."""
 
@@ -43,6 +45,8 @@ class LaneReport:
     reused: int = 0
     finished: int = 0
     failed: int = 0
+    unusable: bool = False
+    """Whether it ended because no ask to its endpoint can succeed: wrong address, key or name."""
     stopped: str | None = None
     """The sentence that says why the lane ended early, if it did."""
 

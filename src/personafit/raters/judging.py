@@ -16,10 +16,12 @@ from personafit._hashing import draw, hash_text
 from personafit.contexts import Context, ContextBuilder
 from personafit.engine import Job, Lane
 from personafit.items import ChoiceQuestion, Shown
+from personafit.models.tokens import estimated_cost
 from personafit.people import Person
 from personafit.raters.rater import Rater, Verdict
 from personafit.store import TIE, Ask, Item, Judgment, Outcome, Status, Store
 
+SHORT_REPLY = 16  # tokens; a model that reasons first shows its real cost with the first reply
 PAGE = 500  # items of one person worked on together at most
 
 
@@ -84,10 +86,19 @@ def judging_lanes(judging: Judging, raters: Sequence[Rater]) -> list[Lane]:
             jobs=_jobs(judging, rater),
             total=judging.count(rater),
             max_concurrency=rater.max_concurrency,
+            ask_cost=_ask_cost(judging, rater),
             free=rater.price == (0.0, 0.0),
         )
         for rater in raters
     ]
+
+
+def _ask_cost(judging: Judging, rater: Rater) -> float:
+    """About what one ask of the rater costs: the first one's prompt, and a short reply."""
+    if rater.price in (None, (0.0, 0.0)):
+        return 0.0
+    request = next((rater.request(shown, judging.question) for shown in judging.shown(rater)), None)
+    return estimated_cost(request, rater.price, min(request.max_tokens, SHORT_REPLY)) if request else 0.0
 
 
 def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:

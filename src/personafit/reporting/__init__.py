@@ -1,6 +1,22 @@
 """Numbers, tables, plots and the report."""
 
-from personafit.reporting.results import Result, RunScores, load_scores, overall_coverage, run_results
+from personafit.reporting.results import (
+    Result,
+    RunScores,
+    load_scores,
+    overall_coverage,
+    run_results,
+    worst_coverage,
+)
 from personafit.reporting.tables import explain, print_run
 
-__all__ = ["Result", "RunScores", "explain", "load_scores", "overall_coverage", "print_run", "run_results"]
+__all__ = [
+    "Result",
+    "RunScores",
+    "explain",
+    "load_scores",
+    "overall_coverage",
+    "print_run",
+    "run_results",
+    "worst_coverage",
+]

@@ -1,6 +1,6 @@
 """The tables of the further analyses in the terminal: aspects, failure modes, contrasts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +14,8 @@ from personafit.reporting.failures import WHO
 from personafit.reporting.results import Result, RunScores
 from personafit.reporting.tables import columns_of, missing_halves
 
+INTERVAL = len("95.0–100.0")
+
 
 def print_aspects(
     console: Console, scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]
@@ -22,16 +24,14 @@ def print_aspects(
     columns = [
         (heading, where) for heading, where in columns_of(scores) if heading != "total" or not _halved(scores)
     ]
-    table = Table(title="Accuracy of choosing by one aspect, in %, 95 % interval below", title_justify="left")
-    table.add_column("rater", overflow="fold", min_width=12)
-    table.add_column("aspect")
-    for heading, _ in columns:
-        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
+    title = "Accuracy of choosing by one aspect, in %, 95 % interval below"
+    table, dash = _slice_table(console, title, {"rater": 12, "aspect": 11}, columns)
     index = {(r.rater, r.slice["aspect"], _key(r.slice)): r for r in results}
     for rater in dict.fromkeys(r.rater for r in results):
         for aspect in ASPECTS:
             cells = [
-                _cell(index.get((rater, aspect, _key({"aspect": aspect, **where})))) for _, where in columns
+                _cell(index.get((rater, aspect, _key({"aspect": aspect, **where}))), dash)
+                for _, where in columns
             ]
             table.add_row(Text(str(rater)), aspect, *cells)
     source, rows = published_aspects(scores)
@@ -52,9 +52,9 @@ def print_aspects(
 def _correlation_table(found: Correlations) -> Table:
     title = f"Pearson's r over {found.answers:,} answers, {found.rater} ({found.view}); 95 % interval over people below"
     table = Table(title=Text(title), title_justify="left")
-    table.add_column("")
+    table.add_column("", min_width=11, overflow="fold")
     for name in VARIABLES[1:]:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     known = {(pair.first, pair.second): pair for pair in found.pairs}
     for first in VARIABLES[:-1]:
         table.add_row(first, *(_r_cell(known.get((first, second))) for second in VARIABLES[1:]))
@@ -70,13 +70,27 @@ def _r_cell(pair: Correlation | None) -> str:
     return f"{pair.value:.2f}{ends}"
 
 
-def _cell(result: Result | None) -> str:
+def _slice_table(
+    console: Console, title: str, names: Mapping[str, int], columns: Sequence[tuple[str, dict[str, str]]]
+) -> tuple[Table, str]:
+    """A table of named rows by slice, and the dash of its intervals: in a narrow terminal they break there."""
+    needed = 1 + sum(width + 3 for width in names.values()) + (INTERVAL + 3) * len(columns)
+    narrow = console.width < needed
+    table = Table(title=title, title_justify="left", padding=(0, 0 if narrow else 1))
+    for name, width in names.items():
+        table.add_column(name, overflow="fold", min_width=width)
+    for heading, _ in columns:
+        table.add_column(heading.replace(" ", "\n"), justify="right", overflow="fold")
+    return table, "–\n" if narrow else "–"
+
+
+def _cell(result: Result | None, dash: str) -> str:
     if result is None or result.value is None:
         return ""
     ends = (
         ""
         if result.low is None or result.high is None
-        else f"\n[dim]{100 * result.low:.1f}–{100 * result.high:.1f}[/dim]"
+        else f"\n[dim]{100 * result.low:.1f}{dash}{100 * result.high:.1f}[/dim]"
     )
     return f"{100 * result.value:.1f}{ends}"
 
@@ -97,18 +111,15 @@ def print_failures(console: Console, scores: RunScores, results: Sequence[Result
         for heading, where in columns_of(scores)
         if _key(where) in present and (where or not missing_halves(scores))
     ]
-    table = Table(title="Answers that show a failure mode, in %, 95 % interval below", title_justify="left")
-    table.add_column("answers")
-    table.add_column("mode")
-    for heading, _ in columns:
-        table.add_column(heading.replace(" ", "\n"), justify="right", no_wrap=True)
+    title = "Answers that show a failure mode, in %, 95 % interval below"
+    table, dash = _slice_table(console, title, {"answers": 10, "mode": 10}, columns)
     index = {_key(r.slice): r for r in results}
     for who in WHO:
         table.add_section()
         for mode in MODES:
             cells = [index.get(_key({**where, "mode": mode, "answers": who})) for _, where in columns]
             if any(cells):
-                table.add_row(who, mode, *map(_cell, cells))
+                table.add_row(who, mode, *(_cell(cell, dash) for cell in cells))
     console.print(table)
 
 

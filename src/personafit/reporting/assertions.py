@@ -17,15 +17,19 @@ _RESULTS = TypeAdapter(list[Result])
 
 
 def totals(results: Iterable[Result], metric: str, rater: str | None = None) -> list[Result]:
-    """The numbers a bar on this metric is held against; restraint has its total on the items marked for it."""
-    return [
+    """The numbers a bar on this metric is held against; restraint has its total on the items marked for it.
+
+    Controls are left out, unless one is named or there is nobody else; control views always are.
+    """
+    shown = [
         result
         for result in results
         if result.metric == metric
-        and result.control is None
         and (not result.slice or metric == "restraint")
         and rater in (None, result.rater)
+        and not (result.view == "none" or (result.view or "").startswith("wrong:"))
     ]
+    return shown if rater else [result for result in shown if result.control is None] or shown
 
 
 def below(result: Result, at_least: float) -> str | None:

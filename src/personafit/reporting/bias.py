@@ -29,6 +29,7 @@ EFFECTS = {
     "naming": ("the answer that names the person", "the answer that does not name the person"),
     "family": ("the answer of its own family", "the answer of another family"),
 }
+UNBOUNDED = SEPARATED.replace("no interval", "undefined")
 DECIDED = "the features together decide every choice, which leaves nothing to measure"
 
 
@@ -46,15 +47,14 @@ class Effect:
     @property
     def words(self) -> str:
         """The effect in a sentence part that follows the rater's name."""
-        if self.judge.value is None:
-            return f"{self.name} cannot be said: {self.judge.note}"
         more, less = EFFECTS[self.name]
         if self.always:
             return f"always chooses {more if self.always > 0 else less}"
+        if self.judge.value is None:
+            why = DECIDED if self.judge.note == UNBOUNDED else self.judge.note
+            return f"{self.name} cannot be said: {why}"
         if self.judge.low is None or self.judge.high is None:
-            return (
-                f"{self.name} cannot be said: {DECIDED if self.judge.note == SEPARATED else self.judge.note}"
-            )
+            return f"{self.name} has {self.judge.note}"
         if self.judge.low > 1:
             said = f"prefers {more}"
         elif self.judge.high < 1:
@@ -126,7 +126,7 @@ def _of_rater(
             nothing = Estimate(None, None, None, 0, 0, absent[name])
             found.append(Effect(name, nothing, nothing, nothing))
             continue
-        odds, always = as_odds(effect(judge, names.index(name))), _always(rows, name)
+        odds, always = _odds(effect(judge, names.index(name))), _always(rows, name)
         if name == "position" or not len(human_rows):
             why = "gold does not say in which order people saw the answers"
             if not len(human_rows):
@@ -136,10 +136,17 @@ def _of_rater(
             continue
         theirs = human_names.index(name)
         gap = effect_difference(paired, names.index(name), human, theirs)
-        found.append(Effect(name, odds, as_odds(effect(human, theirs)), as_odds(gap), always))
+        found.append(Effect(name, odds, _odds(effect(human, theirs)), _odds(gap), always))
     return RaterBias(
         rater, view, _first_share(rows, absent.get("position")), tuple(found), coverage, people_are
     )
+
+
+def _odds(log_odds: Estimate) -> Estimate:
+    """Log-odds as an odds ratio; none where choices are separated, because the size is then the ridge's alone."""
+    if log_odds.note == SEPARATED:
+        return Estimate(None, None, None, log_odds.n, log_odds.people, UNBOUNDED)
+    return as_odds(log_odds)
 
 
 def _choices(scores: RunScores, rater: dict[str, Any], view: str, items: pl.DataFrame) -> pl.DataFrame:

@@ -76,14 +76,16 @@ class Comparison:
         points = f"{100 * abs(gap.value):.1f} points"
         if gap.low is None or gap.high is None:
             return f"{first} and {second} differ by {points}, but {gap.note} ({shared})."
-        interval = f"95 % interval {100 * gap.low:+.1f} to {100 * gap.high:+.1f}"
-        said = f"{interval}, p {shown_p(self.p_value)}; {shared}"
+        said = f", p {shown_p(self.p_value)}; {shared}"
         if self.made_together > 1:
             tests = f"Holm p {shown_p(self.p_holm)} over {self.made_together} comparisons"
             said += f"; {tests}, permutation p {shown_p(self.permutation.p)}"
         if self.distinguishable:
-            better, worse = (first, second) if gap.low > 0 else (second, first)
+            turned = gap.high < 0
+            better, worse = (second, first) if turned else (first, second)
+            said = shown_interval(gap.low, gap.high, turned) + said
             return f"{better} is better than {worse} by {points} of {self.metric} ({said})."
+        said = f"{shown_interval(gap.low, gap.high)}, first minus second{said}"
         once = ""
         if gap.low > 0 or gap.high < 0:
             once = f" once all {self.made_together} comparisons are counted"
@@ -109,6 +111,12 @@ def compare_runs(first: RunScores, second: RunScores, anyway: bool = False) -> l
         permutation = paired_permutation(both["gap"].to_numpy(), both["person"].to_numpy())
         comparisons.append(Comparison(one, two, metric, gap, p_value, permutation))
     return comparisons
+
+
+def fitted_notes(runs: Sequence[RunScores]) -> list[str]:
+    """What the runs say of raters that met the people they were fitted on: such scores are no evidence."""
+    notes = (note for scores in runs for note in scores.run.config.get("notes", []))
+    return list(dict.fromkeys(note for note in notes if "was fitted on" in note))
 
 
 def compare_with_base(runs: Sequence[RunScores], anyway: bool = False) -> list[Comparison]:
@@ -178,6 +186,13 @@ def _pairs(first: list[Contestant], second: list[Contestant]) -> Iterator[tuple[
     for one, two in product(first, second):
         if (one.rater == two.rater) if shared else True:
             yield one, two
+
+
+def shown_interval(low: float, high: float, turned: bool = False) -> str:
+    """An interval in points as sentences say it; turned where the words go from the second to the first."""
+    if turned:
+        low, high = -high, -low
+    return f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
 
 
 def shown_p(value: float | None) -> str:

@@ -18,6 +18,10 @@ from personafit.reporting.results import RunScores
 from personafit.statistics import Estimate
 from personafit.statistics.ranking import Contrast, Ranking, bradley_terry
 
+HOW = (
+    "The ranking counts who did better on each item, by however little, and clusters by person only: it can tell two apart "
+    "whose mean difference, clustered by prompt too where prompts recur, is not distinguishable."
+)
 FEWEST = 3  # two are a comparison, not a ranking
 ROUNDING = 1e-9  # contestants with the same answers differ by rounding, with a variance of rounding too
 

@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.personafeedback import PUBLISHED
+from personafit.reporting.compare import shown_interval
 from personafit.reporting.results import RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import Estimate, paired_difference
@@ -152,11 +153,11 @@ def _compared(first: str, second: str, heading: tuple[str, dict[str, str]], gap:
     shared = f"{gap.n:,} items, {gap.people} people"
     if gap.low is None or gap.high is None:
         return f"{first} and {second} differ by {points}{place}, but {gap.note} ({shared})."
-    interval = f"95 % interval {100 * gap.low:+.1f} to {100 * gap.high:+.1f}; {shared}"
-    if gap.low > 0:
-        return f"{first} is better than {second} by {points}{place} ({interval})."
-    if gap.high < 0:
-        return f"{first} is worse than {second} by {points}{place} ({interval})."
+    if gap.low > 0 or gap.high < 0:
+        how = "worse" if gap.high < 0 else "better"
+        interval = shown_interval(gap.low, gap.high, turned=gap.high < 0)
+        return f"{first} is {how} than {second} by {points}{place} ({interval}; {shared})."
+    interval = f"{shown_interval(gap.low, gap.high)}, first minus second; {shared}"
     return f"{first} and {second} are not distinguishable{place}: they differ by {points} ({interval})."
 
 

@@ -147,7 +147,7 @@ def _agree(given: list[str], votes: list[str]) -> float:
 def _parts(
     scores: RunScores, frame: pl.DataFrame
 ) -> Iterator[tuple[dict[str, str], dict[str, str], pl.DataFrame]]:
-    """Systems, and within each all items and then the benchmark's slices."""
+    """Systems, and within each all items and then the benchmark's slices, without those that are all items again."""
     present = [name for name in SYSTEM_COLUMNS if name in frame.columns]
     systems: list[dict[str, str]] = [{}]
     if present:
@@ -158,11 +158,9 @@ def _parts(
         for names in scores.info["layout"]:
             if all(name in part.columns for name in names):
                 for row in part.select(names).drop_nulls().unique(maintain_order=True).to_dicts():
-                    yield (
-                        system,
-                        row,
-                        part.filter(pl.all_horizontal(*(pl.col(n) == v for n, v in row.items()))),
-                    )
+                    sliced = part.filter(pl.all_horizontal(*(pl.col(n) == v for n, v in row.items())))
+                    if len(sliced) < len(part):
+                        yield system, row, sliced
 
 
 def _correction(

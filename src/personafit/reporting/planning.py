@@ -78,18 +78,19 @@ class Plan:
     def sentence(self) -> str:
         """The plan in words."""
         pair = f"{self.first} against {self.second}"
-        each = f"{self.items:g} {'item' if self.items == 1 else 'items'} each"
-        where = f"{self.people} people with {each}"
         if self.smallest.value is None:
-            said = f"{pair}: nothing can be planned ({self.smallest.note})."
-        else:
-            points = f"{100 * self.smallest.value:.1f} points"
-            said = f"{pair}: {where} show a true difference of {points} or more four times in five."
+            return f"{pair}: nothing can be planned ({self.smallest.note})."
+        each = f"{_counted(self.items, 'item')} each"
+        points = f"{100 * self.smallest.value:.1f} points"
+        said = (
+            f"{pair}: {self.people:,} people with {each} show a true difference of {points} or more "
+            "four times in five."
+        )
         if self.difference is None:
             return said
         wanted = f"{100 * self.difference:.1f} points"
-        people = _needed(self.people_needed, f"people with {each}")
-        items = _needed(self.items_needed, f"items from each of {self.people} people")
+        people = _needed(self.people_needed, "people", f"with {each}")
+        items = _needed(self.items_needed, "item", f"from each of {self.people:,} people")
         return f"{said} A difference of {wanted} takes {people}, or {items}."
 
 
@@ -100,8 +101,8 @@ def plan_run(
     difference: float | None = None,
 ) -> list[Plan]:
     """A plan for every pair the run has; people and items each are the run's own unless given."""
-    if difference is not None and difference <= 0:
-        raise UserError("--difference must be above 0, as a fraction: 0.03 is three points.")
+    if difference is not None and not 0 < difference < 1:
+        raise UserError("--difference must be above 0 and below 1, as a fraction: 0.03 is three points.")
     found = [_plan(*pair, people, items, difference) for pair in _pairs(scores)]
     plans = [plan for plan in found if plan is not None]
     if not plans:
@@ -182,6 +183,13 @@ def _plan(
     notes = [parts.note] if parts.note and parts.between is not None else []
     if prompts_recur(both["person"], both["prompt"]):
         notes.append(RECURRING)
+    smallest = smallest_difference(parts, planned_people, planned_items)
+    more_people = more_items = None
+    if difference is not None:
+        more_people = more_items = Figure(None, smallest.note)
+        if smallest.value is not None:
+            more_people = people_needed(parts, difference, planned_items)
+            more_items = items_needed(parts, difference, planned_people)
     return Plan(
         first=first,
         second=second,
@@ -191,16 +199,23 @@ def _plan(
         spread=parts,
         people=planned_people,
         items=round(planned_items, 1),
-        smallest=smallest_difference(parts, planned_people, planned_items),
+        smallest=smallest,
         difference=difference,
-        people_needed=None if difference is None else people_needed(parts, difference, planned_items),
-        items_needed=None if difference is None else items_needed(parts, difference, planned_people),
+        people_needed=more_people,
+        items_needed=more_items,
         notes=tuple(notes),
     )
 
 
-def _needed(figure: Figure | None, what: str) -> str:
+def _needed(figure: Figure | None, what: str, where: str) -> str:
     if figure is None or figure.value is None:
         reason = figure.note if figure else None
-        return f"an unknown number of {what} ({reason})"
-    return f"{figure.value:,.0f} {what}"
+        many = what if what == "people" else f"{what}s"
+        return f"an unknown number of {many} {where} ({reason})"
+    return f"{_counted(figure.value, what)} {where}"
+
+
+def _counted(number: float, what: str) -> str:
+    """A number, rounded, of things: 1 item, 27 items."""
+    shown = f"{number:,.0f}"
+    return f"{shown} {what}" if shown == "1" or what == "people" else f"{shown} {what}s"

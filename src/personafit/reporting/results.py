@@ -328,3 +328,15 @@ def overall_coverage(scores: RunScores) -> float | None:
     asked = sum(int(frame["asked"].sum()) for frame in scores.scores.values())
     answered = sum(int(frame["answered"].sum()) for frame in scores.scores.values())
     return answered / asked if asked else None
+
+
+def worst_coverage(scores: RunScores) -> tuple[str, float] | None:
+    """The rater asked for, and the view, with the least coverage; free controls must not hide a judge that fails."""
+    asked = [rater for rater in scores.raters if not rater["control"]] or scores.raters
+    found = []
+    for rater in asked:
+        for view in scores.views:
+            frame = scores.scores[rater["fingerprint"], view]
+            if planned := int(frame["asked"].sum()):
+                found.append((f"{rater['name']} ({view})", int(frame["answered"].sum()) / planned))
+    return min(found, key=lambda one: one[1], default=None)

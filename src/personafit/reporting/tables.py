@@ -11,13 +11,18 @@ from personafit.reporting.results import Result, RunScores
 
 TIERS = ("easy", "medium", "hard")
 HALVES = ("specific", "general")
+WIDE = 150  # terminal columns that the widest table takes
+MOST_NARROW = 5
+WORTH_WIDE = 125
+
+Column = tuple[str, dict[str, str]]
 
 
-def columns_of(scores: RunScores) -> list[tuple[str, dict[str, str]]]:
+def columns_of(scores: RunScores) -> list[Column]:
     """Headings and slices of the benchmark's table, in their customary order; a missing half keeps its columns."""
     names = {name for layout in scores.info["layout"] for name in layout}
     if {"half", "tier"} <= names:
-        columns: list[tuple[str, dict[str, str]]] = []
+        columns: list[Column] = []
         for half in HALVES:
             columns += [(f"{half} {tier}", {"half": half, "tier": tier}) for tier in TIERS]
             columns.append((f"{half} avg", {"half": half}))
@@ -39,22 +44,40 @@ def missing_halves(scores: RunScores) -> list[str]:
 
 def print_run(console: Console, scores: RunScores, results: Sequence[Result]) -> None:
     """The two tables and the notes of a run."""
-    console.print(_score_table(scores, results))
-    console.print(_worth_table(scores, results))
+    for columns in _fitting(columns_of(scores), missing_halves(scores), console.width):
+        console.print(_score_table(scores, results, columns))
+    worth = worth_columns(scores.info["metric"])
+    parts = [worth] if console.width >= WORTH_WIDE else [worth[:2], worth[2:]]
+    for part in parts:
+        console.print(_worth_table(scores, results, part, first=part is parts[0]))
     for note in scores.run.config["notes"]:
         console.print(Text(note, style="dim"))
 
 
-def _score_table(scores: RunScores, results: Sequence[Result]) -> Table:
+def _fitting(columns: list[Column], absent: list[str], width: int) -> list[list[Column]]:
+    """The columns as one table, or in a narrow terminal as one per half that is there, so that nothing is cut."""
+    if width >= WIDE or len(columns) <= MOST_NARROW:
+        return [columns]
+    parts = [
+        [column for column in columns if column[1].get("half") == half]
+        for half in HALVES
+        if half not in absent
+    ]
+    if not any(parts):  # no halves: cut by number
+        return [columns[start : start + MOST_NARROW] for start in range(0, len(columns), MOST_NARROW)]
+    parts[-1] = [*parts[-1], *(column for column in columns if not column[1])]
+    return parts
+
+
+def _score_table(scores: RunScores, results: Sequence[Result], columns: list[Column]) -> Table:
     metric = scores.info["metric"]
-    columns = columns_of(scores)
     absent = missing_halves(scores)
     table = Table(
         title=f"{scores.info['title'] or scores.info['name']}: {metric} in %, 95 % interval below",
         title_justify="left",
     )
     table.add_column("rater", overflow="fold", min_width=12)
-    table.add_column("view", overflow="fold")
+    table.add_column("view", overflow="fold", min_width=7)
     for heading, _ in columns:
         table.add_column(_heading(heading), justify="right", no_wrap=True)
     index = {(r.rater, r.system, r.given, r.view, _key(r.slice)): r for r in results if r.metric == metric}
@@ -95,13 +118,14 @@ def worth_columns(metric: str) -> list[tuple[str, str, dict[str, str]]]:
     return [(metric, metric, {}), (f"{metric}\ndebiased", f"{metric}_debiased", {}), *common]
 
 
-def _worth_table(scores: RunScores, results: Sequence[Result]) -> Table:
+def _worth_table(
+    scores: RunScores, results: Sequence[Result], columns: list[tuple[str, str, dict[str, str]]], first: bool
+) -> Table:
     metric = scores.info["metric"]
-    columns = worth_columns(metric)
     table = Table(title="What each score is worth, over all items here", title_justify="left")
     table.add_column("rater", overflow="fold", min_width=12)
-    table.add_column("view", overflow="fold")
-    for heading in ["coverage", "people", *(heading for heading, _, _ in columns)]:
+    table.add_column("view", overflow="fold", min_width=7)
+    for heading in [*(["coverage", "people"] if first else []), *(heading for heading, _, _ in columns)]:
         table.add_column(heading, justify="right")
     groups: dict[tuple[Any, ...], dict[tuple[Any, ...], Result]] = {}
     for result in results:
@@ -113,8 +137,11 @@ def _worth_table(scores: RunScores, results: Sequence[Result]) -> Table:
         table.add_row(
             _plain(name),
             _plain(str(view)),
-            _percent(None if head.coverage is None else 100 * head.coverage),
-            str(head.people),
+            *(
+                [_percent(None if head.coverage is None else 100 * head.coverage), str(head.people)]
+                if first
+                else []
+            ),
             *(_cell(found.get((metric_name, _key(where)))) for _, metric_name, where in columns),
             style="dim" if head.control else "",
         )

@@ -13,11 +13,13 @@ from personafit.contexts import Context, ContextBuilder
 from personafit.engine import Job, Lane
 from personafit.items import inert
 from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.models.tokens import estimated_cost
 from personafit.people import Person
 from personafit.store import Ask, Item, Outcome, Product, Status, Store
 
 QUESTION = "answer"
 MAX_TOKENS = 1024
+USUAL_TOKENS = 300
 PLAIN = "You are a helpful assistant. Answer the question; be concrete and brief."
 KNOWING = (
     PLAIN + " This is what you know about the person who asks:\n\n<person>\n{person}\n</person>\n\n"
@@ -50,8 +52,19 @@ class Answering:
             jobs=self._jobs(),
             total=items * len(self.givens),
             max_concurrency=self.system.max_concurrency,
+            ask_cost=self._ask_cost(),
             free=self.system.price == (0.0, 0.0),
         )
+
+    def _ask_cost(self) -> float:
+        """About what one answer costs: the first question's prompt, and an answer of usual length."""
+        if self.system.price in (None, (0.0, 0.0)):
+            return 0.0
+        item, contexts = next(self.prompts(), (None, []))
+        if item is None:
+            return 0.0
+        messages = answer_messages(item.prompt, contexts[0])
+        return estimated_cost(ChatRequest(messages), self.system.price, USUAL_TOKENS)
 
     def key(self, item: Item, context: Context) -> str:
         """The job key of one answer."""

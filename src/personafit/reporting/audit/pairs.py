@@ -14,6 +14,8 @@ from personafit.contexts import People
 from personafit.statistics import Estimate
 from personafit.statistics.accuracy import mean_by_item
 
+TIERS = ("easy", "medium", "hard")
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -30,7 +32,8 @@ class Pairs:
         """All pairs, then each tier by itself."""
         parts = [("all", self.frame)]
         if "tier" in self.frame.columns:
-            for tier in self.frame["tier"].drop_nulls().unique(maintain_order=True):
+            found = self.frame["tier"].drop_nulls().unique(maintain_order=True).to_list()
+            for tier in sorted(found, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS)):
                 parts.append((tier, self.frame.filter(pl.col("tier") == tier)))
         return parts
 

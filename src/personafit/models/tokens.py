@@ -1,0 +1,23 @@
+"""Rough token counts and prices without a tokenizer: good enough to plan and to hold money back."""
+
+from collections.abc import Iterable
+
+from personafit.models.chat import ChatRequest, Message
+
+
+def count_tokens(text: str) -> int:
+    """A rough count that needs no tokenizer: four characters a token, one where the script is not alphabetic."""
+    wide = sum(character > "⺀" for character in text)
+    return wide + (len(text) - wide) // 4 + 1
+
+
+def prompt_tokens(messages: Iterable[Message]) -> int:
+    """About how many tokens a prompt has."""
+    return sum(count_tokens(message["content"]) for message in messages)
+
+
+def estimated_cost(request: ChatRequest, price: tuple[float, float] | None, tokens_out: int) -> float:
+    """About what a call costs in USD; 0 when the price is unknown."""
+    if price is None:
+        return 0.0
+    return (prompt_tokens(request.messages) * price[0] + tokens_out * price[1]) / 1e6
