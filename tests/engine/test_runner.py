@@ -204,7 +204,7 @@ def test_the_budget_ends_the_run_before_it_is_overspent_and_what_is_paid_for_is_
     jobs = [job(f"j{n}", paid, cost=0.01) for n in range(500)]
     report, summary = run(store, jobs, concurrency=8, budget=1.0)
     assert report.stopped is not None
-    assert "budget of 1 USD is used up" in report.stopped
+    assert "budget of 1 USD does not reach" in report.stopped
     assert summary.cost == pytest.approx(report.finished * 0.01)
     assert 0.9 < summary.cost <= 1.0 + 1e-9
     assert len(stored(store)) == report.finished == calls, "no paid answer is thrown away"

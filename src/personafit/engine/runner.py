@@ -6,7 +6,6 @@ same lanes run again do exactly the missing jobs.
 
 import asyncio
 import contextlib
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,12 +17,15 @@ from personafit.engine.jobs import Job, Lane, LaneReport, Summary
 from personafit.engine.limits import AdaptiveLimit
 from personafit.engine.progress import ProgressView
 from personafit.engine.retries import RetryPolicy
+from personafit.engine.signals import stop_on_signals
 from personafit.models import ModelError, Transient, Unusable
 from personafit.store import Ask, JobState, Outcome, Status, Store
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
 WRITE_ROWS = 2000
 WRITE_SECONDS = 0.25
+NOTHING = 1e-12  # USD: what is left of sums that cancel
+BUDGET_PAUSE = 0.02  # seconds between two looks whether money that was held back is free again
 YIELD_EVERY = 64  # inline jobs between two looks at the event loop
 
 
@@ -62,7 +64,7 @@ class Runner:
         writer = asyncio.create_task(self._write_outcomes())
         feeders = [asyncio.create_task(self._feed(lane)) for lane in lanes]
         everything = asyncio.gather(*feeders)
-        with rare_collections(), _stop_on_signals(everything) as signals:
+        with rare_collections(), stop_on_signals(everything) as signals:
             try:
                 await _first_failure_of(everything, writer)
             except asyncio.CancelledError:
@@ -116,7 +118,7 @@ class Runner:
                 continue
             if run.crash is not None:
                 raise run.crash
-            if run.report.stopped or self._over_budget(run):
+            if run.report.stopped or not await self._affordable(run):
                 break
             await self._start(run, job, 0 if state is None else state.generation + 1)
             if number % YIELD_EVERY == 0:
@@ -190,19 +192,27 @@ class Runner:
         self._summary.tokens_out += ask.tokens_out
         self._summary.cost += ask.cost
 
-    def _over_budget(self, run: "_LaneRun") -> bool:
+    async def _affordable(self, run: "_LaneRun") -> bool:
+        """Whether the budget reaches for one more ask, once what is under way has shown its cost if need be.
+
+        Asks under way are counted at what the dearest one cost so far, or else at what one was estimated to cost.
+        """
         if self._budget is None or run.lane.free:
-            return False
-        # Asks under way are counted at what the dearest one cost so far, or else at what one was estimated to cost.
-        if self._budget > 0 and self._summary.cost + self._reserved + run.dearest <= self._budget:
-            return False
-        run.over_budget = True
-        run.report.stopped = self._budget_sentence()
+            return True
+        while self._budget <= 0 or self._summary.cost + self._reserved + run.dearest > self._budget:
+            under_way = self._reserved > NOTHING
+            if self._budget <= 0 or self._summary.cost + run.dearest > self._budget or not under_way:
+                run.over_budget = True
+                run.report.stopped = self._budget_sentence()
+                return False
+            await asyncio.sleep(BUDGET_PAUSE)
+            if run.report.stopped or run.crash is not None:
+                return False  # another reason to end was found meanwhile; the caller looks at it
         return True
 
     def _budget_sentence(self) -> str:
         return (
-            f"The budget of {self._budget:g} USD is used up ({self._summary.cost:.4f} spent); "
+            f"The budget of {self._budget:g} USD does not reach for another ask ({self._summary.cost:.4f} spent); "
             "what is judged is kept and the same command with a larger --budget goes on from there."
         )
 
@@ -283,26 +293,3 @@ async def _first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio
             await work
         writer.result()
     await work
-
-
-@contextlib.contextmanager
-def _stop_on_signals(work: "asyncio.Future[list[None]]") -> Iterator[list[int]]:
-    """Let the first Ctrl-C (or SIGTERM) end the work in good order; a second one ends the program as usual."""
-    received: list[int] = []
-    loop = asyncio.get_running_loop()
-
-    def stop(number: int) -> None:
-        received.append(number)
-        loop.remove_signal_handler(number)
-        work.cancel()
-
-    handled = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(ValueError, RuntimeError, NotImplementedError):  # not on the main thread
-            loop.add_signal_handler(number, stop, number)
-            handled.append(number)
-    try:
-        yield received
-    finally:
-        for number in handled:
-            loop.remove_signal_handler(number)
