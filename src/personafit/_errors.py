@@ -8,7 +8,9 @@ class UserError(Exception):
     """Bad usage or bad input; the command line prints the sentence and exits with `code`."""
 
     def __init__(self, message: str, code: int = 2) -> None:
-        super().__init__(message)
+        super().__init__(
+            " ".join(message.splitlines())
+        )  # what it quotes may hold line ends; a sentence does not
         self.code = code
 
 

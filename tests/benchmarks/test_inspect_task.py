@@ -9,6 +9,7 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, get_model
 
 from personafit._hashing import draw
+from personafit.benchmarks import starter
 from tests.helpers import run_cli
 
 REPLIES = ("A", "B", "Answer: A", "I cannot say.")
@@ -40,7 +41,8 @@ def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert log.results is not None
     assert log.samples is not None
     theirs = {name: value.value for name, value in log.results.scores[0].metrics.items()}
-    assert len(asked) == len(log.samples) == 2 * 84
+    choices = [item for item in starter().items() if item.kind == "choice"]
+    assert len(asked) == len(log.samples) == 2 * len(choices)
 
     replies = tmp_path / "replies.jsonl"
     with replies.open("w", encoding="utf-8") as file:

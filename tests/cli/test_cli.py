@@ -11,6 +11,7 @@ import typer.main
 from personafit import __version__
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.cli.app import app
+from personafit.cli.lazy import LazyCommand
 from personafit.store import Store, count_status
 from tests.helpers import run_cli
 from tests.scripted import invoke, simple_pairs, write_pairs
@@ -41,6 +42,7 @@ def total(printed: str, rater: str, metric: str = "accuracy", view: str = "profi
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every command that is not a group of others."""
+    command = command.load() if isinstance(command, LazyCommand) else command
     inner = getattr(command, "commands", None)
     if inner is None:
         yield path

@@ -46,6 +46,49 @@ def test_check_counts_what_is_there_and_exits_1_on_a_fault(
     assert "There is no benchmark 'nowhere'" in capsys.readouterr().err
 
 
+def test_check_counts_items_of_every_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A study may hold no choice at all, and is no empty folder for that."""
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "benchmark.toml").write_text('name = "study"\nversion = "1"\n', encoding="utf-8")
+    write_lines(study / "people.jsonl", [{"id": "ann", "language": "en"}])
+    texts = [
+        ("attribute", "Ann keeps bees."),
+        ("answer", "Plant beans."),
+        ("answer", "Plant clover for the bees."),
+    ]
+    write_lines(
+        study / "products.jsonl",
+        [{"id": f"t{n}", "kind": kind, "text": text} for n, (kind, text) in enumerate(texts)],
+    )
+    about = {"person": "ann", "prompt": "What can I plant in May?"}
+    write_lines(
+        study / "items.jsonl",
+        [
+            {**about, "id": "r", "kind": "relevance", "products": ["t0"]},
+            {**about, "id": "p", "kind": "preference", "products": ["t1", "t2", "t0"]},
+        ],
+    )
+    write_lines(
+        study / "gold.jsonl",
+        [
+            {"item": "r", "question": "relevance", "rater": "author", "label": "yes", "value": 1},
+            {"item": "p", "question": "preference", "rater": "author", "label": "4", "value": 4},
+        ],
+    )
+    invoke(monkeypatch, tmp_path, "data", "check", "study")
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == "1 people, 2 items (1 relevance, 1 preference), 2 gold: nothing wrong."
+    invoke(monkeypatch, tmp_path, "data", "check", "study", "--json")
+    body = json.loads(capsys.readouterr().out)
+    assert body["counts"] == {"people": 1, "items": 2, "gold": 2}
+    assert body["kinds"] == {"relevance": 1, "preference": 1}
+    assert list(FolderBenchmark(study).items()) == [], "a run of choices takes none of them"
+    assert [item.id for item in FolderBenchmark(study, kind=None).items()] == ["r", "p"]
+
+
 def test_import_makes_a_folder_named_after_the_file(
     world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from personafit.cli import main
 from tests.faults.world import Command, sentences
+from tests.store.conftest import _postgres, url  # noqa: F401  (fixtures, used by name)
 
 
 @pytest.fixture

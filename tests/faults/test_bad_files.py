@@ -178,11 +178,14 @@ def test_two_folders_may_use_the_same_names(command: Command, tmp_path: Path) ->
 NAMES = {
     "benchmark": (
         ("nonsense",),
-        "There is no benchmark 'nonsense'; there are starter, personafeedback, answers",
+        "There is no benchmark 'nonsense'; there are starter, personafeedback",
     ),
     "no data": (("personafeedback",), "personafeedback needs --data FOLDER"),
     "wrong data": (("personafeedback", "--data", "nowhere"), "nowhere is not a folder"),
-    "rater": (("world", "--rater", "nonsense:x"), "'nonsense:x' names no rater; kinds are embedded, openai"),
+    "rater": (
+        ("world", "--rater", "nonsense:x"),
+        "'nonsense:x' names no rater; kinds are embedded, hf, openai",
+    ),
     "rule": (("world", "--rater", "rule:best"), "rule:best: there is no such rule"),
     "option": (("world", "--rater", "openai:m@http://h,x=1"), "unknown option 'x'; openai knows"),
     "view": (("world", "--view", "horoscope"), "Unknown context 'horoscope'; there are none, profile"),

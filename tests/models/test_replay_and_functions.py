@@ -12,7 +12,7 @@ from personafit.benchmarks.running import RunConfig
 from personafit.items import FIT
 from personafit.models import ChatReply, ChatRequest, Unanswerable, make_model
 from personafit.raters import replay_key
-from personafit.reporting import load_scores, run_results
+from personafit.reporting import load_totals, run_results
 from personafit.store import Store
 from tests.scripted import run, shown, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -80,7 +80,7 @@ def test_an_unknown_key_fails_that_ask_only(tmp_path: Path) -> None:
     with Store(tmp_path / "store.db") as store:
         config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{path}"], views=["profile"])
         finished = run(store, config)
-        results = run_results(load_scores(store, finished.run))
+        results = run_results(load_totals(store, finished.run))
     (lane,) = (lane for lane in finished.summary.lanes if lane.name.startswith("replay"))
     assert (lane.finished, lane.failed, lane.stopped) == (7, 1, None)
     (accuracy,) = (r for r in results if r.rater == f"replay:{path}" and r.metric == "accuracy")
@@ -117,7 +117,7 @@ def test_a_missing_recording_and_an_option_nobody_knows(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "said.jsonl", [])
     with pytest.raises(UserError, match=r"unknown option 'speed'; replay knows none"):
         make_model(f"replay:{path},speed=2")
-    with pytest.raises(UserError, match=r"names no model; kinds are embedded, openai, python, replay"):
+    with pytest.raises(UserError, match=r"names no model; kinds are embedded, hf, openai, python, replay"):
         make_model("oracle:delphi")
 
 

@@ -11,7 +11,7 @@ from personafit.benchmarks.running import RunConfig
 from personafit.items import FIT
 from personafit.models import Unanswerable
 from personafit.raters import Rater, Verdict, make_rater
-from personafit.reporting import load_scores, run_results
+from personafit.reporting import load_totals, run_results
 from personafit.store import Store, count_status
 from tests.scripted import run, shown, simple_pairs, write_pairs
 
@@ -158,7 +158,7 @@ def test_in_a_run_an_exception_is_a_failed_ask_and_the_others_stand(tmp_path: Pa
     config = RunConfig(str(tmp_path / "mine"), raters=[f"python:{judges}:sometimes"], views=["profile"])
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config)
-        results = run_results(load_scores(store, finished.run))
+        results = run_results(load_totals(store, finished.run))
         assert count_status(store, finished.run.id)["failed"] == 1
     assert finished.summary.failed == 1
     assert "raised RuntimeError: not this one" in (finished.summary.last_failure or "")

@@ -13,7 +13,7 @@ from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
 from personafit.items import FIT, QUESTIONS, ChoiceQuestion
 from personafit.raters.rescore import rescore
-from personafit.reporting import load_scores, run_results
+from personafit.reporting import load_totals, run_results
 from personafit.store import RunRecord, Store, run_answers
 from personafit.store import tables as t
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
@@ -73,7 +73,7 @@ def said(store: Store, judged: RunRecord) -> dict[tuple[str, str], tuple[str, st
 def coverage(store: Store, judged: RunRecord) -> float | None:
     (total,) = (
         result
-        for result in run_results(load_scores(store, judged))
+        for result in run_results(load_totals(store, judged))
         if (result.rater or "").startswith("replay") and result.metric == "accuracy" and not result.slice
     )
     return total.coverage

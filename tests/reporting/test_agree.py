@@ -34,7 +34,7 @@ def make_folder(folder: Path, people: int = PEOPLE, each: int = EACH) -> Path:
 
 
 def gold_of(folder: Path) -> list[tuple[str, str]]:
-    return [(row.item, row.label or "") for row in FolderBenchmark(folder).gold()]
+    return [(row.item, row.label or "") for row in FolderBenchmark(folder, kind=None).gold()]
 
 
 def vote(folder: Path, **right: Callable[[int], bool | None]) -> None:

@@ -12,7 +12,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
 from personafit.raters.aspects import ASPECTS
-from personafit.reporting import RunScores, load_scores, run_results
+from personafit.reporting import RunScores, load_scores, load_totals, run_results
 from personafit.reporting.aspects import (
     VARIABLES,
     aspect_correlations,
@@ -93,7 +93,9 @@ def test_accuracy_by_aspect_is_the_ordinary_one_with_a_target(
     assert helpful.high is not None
     assert helpful.low < 2 / 3 < helpful.high
     (main,) = (
-        r for r in run_results(scores) if r.rater == helpful.rater and r.metric == "accuracy" and not r.slice
+        r
+        for r in run_results(load_totals(store, scores.run))
+        if r.rater == helpful.rater and r.metric == "accuracy" and not r.slice
     )
     assert (main.value, main.low, main.high) == (helpful.value, helpful.low, helpful.high)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from personafit.people import Person
-from personafit.reporting import load_scores, run_results
+from personafit.reporting import load_totals, run_results
 from personafit.reporting.html import embed, write_report
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 
@@ -161,7 +161,7 @@ def make_report(folder: Path, texts: list[str], answered: bool = True) -> Path:
             store.plan_jobs(run.id, [outcome.ask.job for outcome in outcomes])
             store.write(outcomes)
             store.finish_run(run.name)
-        scores = load_scores(store, store.run("made-1"))
+        scores = load_totals(store, store.run("made-1"))
         path = folder / "report.html"
         write_report(store, scores, run_results(scores), path)
     return path
@@ -315,7 +315,7 @@ def test_the_page_never_scrolls_sideways(tmp_path: Path, page: Page, width: int)
 def test_items_beyond_the_limit_are_cut_and_the_page_says_so(
     tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("personafit.reporting.browse.MAX_ITEMS", 2)
+    monkeypatch.setattr("personafit.reporting.sample.MAX_ITEMS", 2)
     opened = page.open(make_report(tmp_path, ["Apples", "pears", "plums", "kiwis"]))
     assert page.questions() == ["Question 1? pears", "Question 3? kiwis"]  # the ones got wrong
     assert "2 of the run’s 4 items" in opened.locator("#count").text_content()

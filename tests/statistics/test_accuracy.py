@@ -103,7 +103,7 @@ def test_slices_are_carried_and_answers_are_not() -> None:
     assert row["tier"] == "easy"
     assert set(row) == {
         *("item", "person", "prompt", "tier"),
-        *("accuracy", "debiased", "consistent", "asked", "answered"),
+        *("accuracy", "debiased", "consistent", "first", "asked", "answered"),
     }
 
 

@@ -151,7 +151,7 @@ def read_log(path: Path, people: dict[str, Person]) -> tuple[list[AnswerRow], di
             raise UserError(f"{located(path, number, 'id')}: '{row.id}' occurs twice; ids must be unique.")
         ids.add(row.id)
         if isinstance(row.person, dict):
-            person = _inline_person(row.person, path, number)
+            person = inline_person(row.person, path, number)
             if person.id in known and known[person.id].version != person.version:
                 raise UserError(
                     f"{located(path, number, 'person')}: '{person.id}' was described differently before; "
@@ -169,7 +169,8 @@ def read_log(path: Path, people: dict[str, Person]) -> tuple[list[AnswerRow], di
     return rows, known
 
 
-def _inline_person(profile: dict[str, Any], path: Path, number: int) -> Person:
+def inline_person(profile: dict[str, Any], path: Path, number: int) -> Person:
+    """Somebody described within a line of a file."""
     person_id = profile.get("id")
     if not isinstance(person_id, str) or not person_id:
         raise UserError(f"{located(path, number, 'person.id')} is missing; an inline person needs an id.")

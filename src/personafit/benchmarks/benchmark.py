@@ -92,22 +92,32 @@ class Benchmark(Protocol):
 
 def ingest(store: Store, benchmark: Benchmark) -> str:
     """Put a benchmark into the store once, and return the id of the data set: its name and a hash of its content."""
-    people = list(benchmark.people())
     fingerprint = hash_stream(
         chain(
             [benchmark.info.model_dump_json()],
-            (person.version for person in people),
+            (person.version for person in benchmark.people()),
             (f"{item.id}={item.hash}={item.slices}" for item in benchmark.items()),
-            (f"{gold.item}={gold.rater}={gold.label}={gold.value}={gold.extra}" for gold in benchmark.gold()),
+            (
+                f"{gold.item}={gold.rater}={gold.target}={gold.label}={gold.value}={gold.extra}"
+                for gold in benchmark.gold()
+            ),
         )
     )
     dataset = f"{benchmark.info.name}@{fingerprint[:12]}"
     if store.has_dataset(dataset):
         return dataset
+    from personafit.benchmarks.forgotten import WithoutForgotten  # it is a Benchmark itself
+
+    forgotten: set[str] = set()
+    for ids in _batches(person.id for person in benchmark.people()):
+        forgotten |= store.forgotten(ids)
+    if forgotten:
+        benchmark = WithoutForgotten(benchmark, forgotten)
     info = benchmark.info.model_dump() | {"published": [row.model_dump() for row in benchmark.published()]}
-    store.begin_dataset(dataset, benchmark.info.name, info | {"notes": benchmark.notes()})
-    for people_batch in _batches(people):
-        store.add_people(dataset, people_batch)
+    info |= {"notes": benchmark.notes(), "forgotten": len(forgotten)}
+    store.begin_dataset(dataset, benchmark.info.name, info)
+    for people in _batches(benchmark.people()):
+        store.add_people(dataset, people)
     for products in _batches(benchmark.products()):
         store.add_products(products)
     for items in _batches(enumerate(benchmark.items())):

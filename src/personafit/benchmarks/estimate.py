@@ -1,15 +1,13 @@
 """`--dry-run`: what a run would ask and cost, without asking."""
 
+from importlib import import_module
 from itertools import islice
 
-from personafit.benchmarks import open_benchmark
-from personafit.benchmarks.answers import Answers, read_log
-from personafit.benchmarks.prompts import Prompts
-from personafit.benchmarks.running import RunConfig, make_plan
-from personafit.models import make_model
+from personafit.benchmarks import Benchmark, open_benchmark
+from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.running import RUNS, Plan, make_plan
 from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater
-from personafit.simulate.answering import USUAL_TOKENS
 from personafit.store import Store
 
 SAMPLE = 200  # requests looked at per rater
@@ -17,16 +15,19 @@ SAMPLE = 200  # requests looked at per rater
 
 def estimate_run(store: Store, config: RunConfig) -> str:
     """The plan in words: asks, tokens and, where prices are known, money."""
-    if config.benchmark == "answers" and config.log is None:
-        return _estimate_answers(config)
-    if config.benchmark == "answers" and config.log is not None:
-        people = {}
-        if config.data is not None:
-            people = {person.id: person for person in open_benchmark(str(config.data)).people()}
-        rows, everyone = read_log(config.log, people)
-        plan = make_plan(store, config, Answers(rows, everyone, config.seed))
-    else:
-        plan = make_plan(store, config, open_benchmark(config.benchmark, config.data))
+    if config.benchmark in RUNS:
+        words: str = import_module(RUNS[config.benchmark]).estimate(store, config)
+        return words
+    return estimate_benchmark(store, config, open_benchmark(config.benchmark, config.data))
+
+
+def estimate_benchmark(store: Store, config: RunConfig, benchmark: Benchmark) -> str:
+    """What judging the choices of a benchmark would take."""
+    return estimate_plan(make_plan(store, config, benchmark))
+
+
+def estimate_plan(plan: Plan) -> str:
+    """What carrying out a plan would take."""
     lines = [f"{plan.info.name}: {plan.asks:,} asks would be made; those already stored are not asked again."]
     for rater in plan.raters:
         count = plan.judging.count(rater)
@@ -45,21 +46,3 @@ def _line(rater: Rater, count: int, sizes: list[int]) -> str:
     if rater.price is None:
         return f"{line}; its price is unknown (add ,price=IN/OUT)."
     return f"{line}, about {(tokens * rater.price[0] + count * rater.price[1]) / 1e6:.2f} USD."
-
-
-def _estimate_answers(config: RunConfig) -> str:
-    prompts = list(Prompts(open_benchmark(str(config.data) if config.data else "starter")).items())
-    questions = min(len(prompts), config.limit or len(prompts))
-    contexts = 1 + 2 * len(config.givens or ["profile"])
-    lines = []
-    for spec in config.systems:
-        model = make_model(spec)
-        calls = questions * contexts
-        line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
-        if model.price is not None:
-            line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
-        lines.append(f"{line}.")
-    pairs = questions * 2 * len(config.givens or ["profile"]) * max(1, len(config.systems))
-    views = len(config.views) or 3
-    lines.append(f"Each judge that sees an order: {pairs * views * 2:,} asks over {pairs:,} pairs.")
-    return "\n".join(lines)

@@ -1,7 +1,8 @@
 """The benchmark folder, what everything exchanges: read it, check it whole, write it.
 
 `benchmark.toml` says what it is; `people.jsonl`, `products.jsonl`, `items.jsonl` and `gold.jsonl` hold the records, one
-a line; `conversations.jsonl`, `votes.jsonl` and `card.md` are optional.
+a line; `conversations.jsonl`, `tasks.jsonl`, `votes.jsonl` and `card.md` are optional. A folder may hold items of several
+kinds; a benchmark is made of one, and only who counts or compares reads them all.
 """
 
 import tomllib
@@ -9,10 +10,13 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import validated
+from personafit.models import one_line
 from personafit.people import Person
 from personafit.store import Item, Judgment, Product
 
@@ -22,13 +26,15 @@ REQUIRED = ("benchmark.toml", "people.jsonl", "products.jsonl", "items.jsonl", "
 class FolderBenchmark:
     """A benchmark read from its folder; the first fault met is an error that names file, line and field."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: str | None = "choice") -> None:
         for name in REQUIRED:
             if not (folder / name).is_file():
                 raise UserError(
                     f"{folder} is not a benchmark folder: {name} is missing; see docs/benchmark-folder.md."
                 )
         self.info = read_info(folder / "benchmark.toml")
+        self.kind = kind
+        """What kind of item is read; None reads all."""
         self._records = FolderRecords(folder, _refuse)
 
     def people(self) -> Iterator[Person]:
@@ -40,12 +46,13 @@ class FolderBenchmark:
         return self._records.products()
 
     def items(self) -> Iterator[Item]:
-        """The lines of items.jsonl."""
-        return self._records.items()
+        """The lines of items.jsonl that are of the kind."""
+        return (item for item in self._records.items() if self.kind in (None, item.kind))
 
     def gold(self) -> Iterator[Judgment]:
-        """The lines of gold.jsonl, the gold that counts first."""
-        return self._records.gold()
+        """The lines of gold.jsonl about such items."""
+        gold = self._records.gold()
+        return (row for row in gold if self.kind in (None, self._records.kind(row.item)))
 
     def published(self) -> list[Published]:
         """A folder carries no published figures."""
@@ -64,9 +71,13 @@ def read_info(path: Path) -> BenchmarkInfo:
     """The contents of a benchmark.toml."""
     try:
         with path.open("rb") as file:
-            return validated(BenchmarkInfo, tomllib.load(file), path, None)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not TOML: {error}.") from error
+            info = validated(BenchmarkInfo, tomllib.load(file), path, None)
+            orjson.dumps(info.model_dump())  # TOML knows numbers that JSON, and so the store, does not
+            return info
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path} is not TOML: {one_line(error)}.") from error
+    except TypeError as error:
+        raise UserError(f"{path} holds a value that cannot be stored: {one_line(error)}.") from error
 
 
 def check_folder(folder: Path) -> list[str]:
@@ -81,6 +92,7 @@ def check_folder(folder: Path) -> list[str]:
         deque(stream, maxlen=0)
     problems += records.unlabelled()
     deque(records.conversations(), maxlen=0)
+    deque(records.tasks(), maxlen=0)
     deque(records.votes(), maxlen=0)
     return problems
 

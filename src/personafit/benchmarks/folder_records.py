@@ -4,6 +4,7 @@ Ids of products are names within the folder. In the store a product goes by the 
 may use the same names, and an edited answer is another answer that nobody has judged yet.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -12,12 +13,17 @@ from pydantic import BaseModel
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
-from personafit.people import Conversation, Person
+from personafit.benchmarks.names import Names
+from personafit.people import Conversation, Person, Task
 from personafit.store import TIE, Item, Judgment, Product
 
 M = TypeVar("M", bound=BaseModel)
 
 FEWEST, MOST = 2, 8  # answers in a choice
+ANSWERS = {
+    "relevance": ("yes", "no"),
+    "preference": ("1", "2", "3", "4", "5"),
+}  # labels of other kinds of item
 
 
 class FolderRecords:
@@ -26,28 +32,29 @@ class FolderRecords:
     def __init__(self, folder: Path, complain: Callable[[str], None]) -> None:
         self._folder = folder
         self._complain = complain
-        self._people: set[str] | None = None
-        self._products: dict[str, str] | None = None
-        self._items: dict[str, int] | None = None
-        self._labelled: set[str] = set()
+        self._people: Names | None = None
+        self._products: Names | None = None
+        """Each with the hash it goes by in the store."""
+        self._items: Names | None = None
+        """Each with its kind and how many products it has."""
+        self._labelled = Names()
 
     def people(self) -> Iterator[Person]:
         """Everyone, each id once."""
-        path, seen = self._folder / "people.jsonl", set[str]()
+        path, seen = self._folder / "people.jsonl", Names()
         for number, person in self._lines(path, Person):
-            if self._is_new(person.id, seen, path, number):
-                seen.add(person.id)
+            if self._is_new(person.id, "", seen, path, number):
                 yield person
         self._people = seen
 
     def products(self) -> Iterator[Product]:
         """The answers, under their content hash."""
-        path, seen = self._folder / "products.jsonl", dict[str, str]()
+        path, seen = self._folder / "products.jsonl", Names()
         for number, product in self._lines(path, Product):
-            if not self._is_new(product.id, seen, path, number):
+            content = product.model_copy(update={"id": ""})
+            content.model_post_init(None)
+            if not self._is_new(product.id, content.id, seen, path, number):
                 continue
-            content = Product.model_validate(product.model_dump(exclude={"id"}))
-            seen[product.id] = content.id
             if product.kind == "answer" and not product.text.strip():
                 self._complain(f"{located(path, number, 'text')} is empty.")
                 continue
@@ -57,38 +64,89 @@ class FolderRecords:
     def items(self) -> Iterator[Item]:
         """The items; their products exist, their person is known."""
         if self._people is None:
-            list(self.people())
+            deque(self.people(), maxlen=0)
         if self._products is None:
-            list(self.products())
-        path, counts = self._folder / "items.jsonl", dict[str, int]()
+            deque(self.products(), maxlen=0)
+        path, seen = self._folder / "items.jsonl", Names()
         for number, item in self._lines(path, Item):
-            fresh = self._is_new(item.id, counts, path, number)
-            counts[item.id] = len(item.products)
-            if fresh and self._fits(item, path, number):
-                products = [self._product_id(product) for product in item.products]
+            fresh = self._is_new(item.id, f"{len(item.products)} {item.kind}", seen, path, number)
+            products = [self._product(product) for product in item.products]
+            if fresh and self._fits(item, products, path, number):
                 # The hash is made anew: one that was written beside a text since edited would be wrong.
-                yield Item.model_validate({**item.model_dump(), "products": products, "hash": ""})
-        self._items = counts
+                content = item.model_copy(update={"products": products, "hash": ""})
+                content.model_post_init(None)
+                yield content
+        self._items = seen
 
     def gold(self) -> Iterator[Judgment]:
-        """The labels; each names an item and one of its products."""
+        """The labels; each names an item and, for a choice, one of its products."""
         if self._items is None:
-            list(self.items())
-        counts = self._items or {}
-        path, seen = self._folder / "gold.jsonl", set[str]()
+            deque(self.items(), maxlen=0)
+        path, seen = self._folder / "gold.jsonl", Names()
         for number, gold in self._lines(path, Judgment):
             self._labelled.add(gold.item)
-            key = f"{gold.item} by {gold.rater}"
-            if gold.item not in counts:
+            known = self._item(gold.item)
+            if known is None:
                 self._complain(f"{located(path, number, 'item')}: '{gold.item}' is not in items.jsonl.")
-            elif gold.label != TIE and gold.label not in {str(index) for index in range(counts[gold.item])}:
+                continue
+            target = self._target(gold, path, number)
+            key = " ".join(
+                filter(None, [gold.item, f"({gold.target})" if gold.target else "", "by", gold.rater])
+            )
+            if self._labels(gold, *known, path, number) and self._is_new(key, "", seen, path, number, "item"):
+                yield gold.model_copy(update={"target": target}) if gold.target else gold
+
+    def kind(self, item: str) -> str | None:
+        """What kind an item is of, once the items were read."""
+        found = self._item(item)
+        return found[0] if found else None
+
+    def _product(self, name: str) -> str | None:
+        return None if self._products is None else self._products.get(name)
+
+    def _item(self, item: str) -> tuple[str, int] | None:
+        """An item's kind, and how many products it has."""
+        found = self._items.get(item) if self._items is not None else None
+        if found is None:
+            return None
+        products, _, kind = found.partition(" ")
+        return kind, int(products)
+
+    def _target(self, gold: Judgment, path: Path, number: int) -> str:
+        """A target that names a product of the folder goes by its content hash, like the product itself."""
+        return (gold.target and self._product(gold.target)) or gold.target
+
+    def _labels(self, gold: Judgment, kind: str, products: int, path: Path, number: int) -> bool:
+        if kind == "choice":
+            allowed = (*(str(index) for index in range(products)), TIE)
+            what = f"is no index into the item's products; use 0 to {products - 1}"
+        elif kind in ANSWERS:
+            allowed = ANSWERS[kind]
+            what = f"is no answer about a {kind} item; use {', '.join(allowed)}"
+        else:
+            return True
+        if gold.label not in allowed:
+            self._complain(f"{located(path, number, 'label')}: '{gold.label}' {what}.")
+        return gold.label in allowed
+
+    def tasks(self) -> Iterator[Task]:
+        """The dialogue tasks, if there are any; their people and the preferences they name are known."""
+        path = self._folder / "tasks.jsonl"
+        if not path.is_file():
+            return
+        facets = {person.id: person.facets for person in self.people()}
+        seen = Names()
+        for number, task in self._lines(path, Task):
+            key = f"{task.person}/{task.id}"
+            missing = [name for name in task.preferences if name not in facets.get(task.person, {})]
+            if task.person not in facets:
+                self._complain(f"{located(path, number, 'person')}: '{task.person}' is not in people.jsonl.")
+            elif missing:
                 self._complain(
-                    f"{located(path, number, 'label')}: '{gold.label}' is no index into the item's products; "
-                    f"use 0 to {counts[gold.item] - 1}."
+                    f"{located(path, number, 'preferences')}: {task.person} has no facet '{missing[0]}'."
                 )
-            elif self._is_new(key, seen, path, number, "item"):
-                seen.add(key)
-                yield gold
+            elif self._is_new(key, "", seen, path, number):
+                yield task
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations, if there are any; their people are known."""
@@ -110,24 +168,32 @@ class FolderRecords:
             return
         for number, vote in self._lines(path, Judgment):
             if vote.item in (self._items or ()):
-                yield vote
+                yield vote.model_copy(update={"target": self._target(vote, path, number)})
             else:
                 self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
 
     def unlabelled(self) -> list[str]:
         """A sentence for each item without gold, once all has been read."""
-        missing = sorted(set(self._items or ()) - self._labelled)
+        missing = [item for item in self._items or () if item not in self._labelled]
         return [f"{self._folder / 'gold.jsonl'}: item '{item}' has no gold." for item in missing]
 
-    def _fits(self, item: Item, path: Path, number: int) -> bool:
+    def _fits(self, item: Item, products: list[str | None], path: Path, number: int) -> bool:
         faults = []
         if item.person not in (self._people or ()):
             faults.append(f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
         faults += [
             f"{located(path, number, 'products')}: '{product}' is not in products.jsonl."
-            for product in item.products
-            if product not in (self._products or ())
+            for product, found in zip(item.products, products, strict=True)
+            if found is None
         ]
+        if item.kind == "relevance" and len(item.products) != 1:
+            faults.append(
+                f"{located(path, number, 'products')}: a relevance item has one product, the attribute."
+            )
+        if item.kind == "preference" and len(item.products) < 3:
+            faults.append(
+                f"{located(path, number, 'products')}: a preference item has two answers, then the attributes."
+            )
         if item.kind == "choice" and not FEWEST <= len(item.products) <= MOST:
             faults.append(
                 f"{located(path, number, 'products')}: a choice is between {FEWEST} to {MOST} products, "
@@ -137,20 +203,12 @@ class FolderRecords:
             self._complain(fault)
         return not faults
 
-    def _product_id(self, name: str) -> str:
-        return (self._products or {})[name]
-
-    def _is_new(
-        self,
-        key: str,
-        seen: set[str] | dict[str, str] | dict[str, int],
-        path: Path,
-        number: int,
-        field: str = "id",
-    ) -> bool:
-        if key in seen:
-            self._complain(f"{located(path, number, field)}: '{key}' occurs twice; ids must be unique.")
-        return key not in seen
+    def _is_new(self, key: str, value: str, seen: Names, path: Path, number: int, field: str = "id") -> bool:
+        """Whether the key is met for the first time; it is taken in with its value."""
+        if seen.add(key, value):
+            return True
+        self._complain(f"{located(path, number, field)}: '{key}' occurs twice; ids must be unique.")
+        return False
 
     def _lines(self, path: Path, model: type[M]) -> Iterator[tuple[int, M]]:
         lines = read_lines(path)

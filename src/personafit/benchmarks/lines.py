@@ -1,8 +1,9 @@
 """Reading JSON and JSONL with errors that name file, line and field; shared by all readers."""
 
+import codecs
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -11,12 +12,24 @@ from personafit._errors import UserError, located
 
 M = TypeVar("M", bound=BaseModel)
 
+LONGEST = 64 << 20  # bytes of one line or one object: longer ones are mistakes, and would fill the memory
+DEEPEST = 100  # objects and lists within each other
+BOM = codecs.BOM_UTF8
+
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line of a JSONL file with its number; blank lines are passed over."""
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            number = 0
+            while line := file.readline(LONGEST + 1):
+                number += 1
+                if len(line) > LONGEST:
+                    raise UserError(
+                        f"{located(path, number)} is longer than {LONGEST >> 20} MB; write one object to a line."
+                    )
+                if number == 1:
+                    line = line.removeprefix(BOM)
                 if line.strip():
                     yield number, parse_object(line, path, number)
     except OSError as error:
@@ -36,15 +49,42 @@ def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str
         raise UserError(f"{located(path, number)} is not JSON ({error}).") from error
     if not isinstance(value, dict):
         raise UserError(f"{located(path, number)} must be a JSON object, not {type(value).__name__}.")
-    return value
+    if data.count(b"{") + data.count(b"[") > DEEPEST and _depth(value) > DEEPEST:
+        raise UserError(f"{located(path, number)} is nested more than {DEEPEST} deep.")
+    return cast(dict[str, Any], _without_nul(value)) if b"\\u0000" in data else value
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """A file that is one JSON object."""
     try:
-        return parse_object(path.read_bytes(), path)
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise UserError(f"{path} is longer than {LONGEST >> 20} MB, too much for one JSON object.")
+        return parse_object(data.removeprefix(BOM), path)
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}).") from error
+
+
+def _depth(value: object) -> int:
+    """How deep lists and objects are nested, counted without recursion and no further than needed."""
+    depth, level = 0, [value]
+    while level and depth <= DEEPEST:
+        below = [list(entry.values()) if isinstance(entry, dict) else entry for entry in level]
+        level = [entry for entries in below if isinstance(entries, list) for entry in entries]
+        depth += 1
+    return depth
+
+
+def _without_nul(value: object) -> object:
+    """The value with U+FFFD for NUL in every text, names included: no database takes it, and ids must match."""
+    if isinstance(value, str):
+        return value.replace("\x00", "\ufffd")
+    if isinstance(value, list):
+        return [_without_nul(entry) for entry in value]
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(entry) for key, entry in value.items()}
+    return value
 
 
 def required_text(row: dict[str, Any], field: str, path: Path, number: int) -> str:

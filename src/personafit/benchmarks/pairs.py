@@ -15,6 +15,7 @@ from personafit.people import Person
 from personafit.store import Item, Judgment, Product
 
 NEEDED = ("question", "chosen", "rejected", "person")
+LONGEST_CELL = 8 << 20  # characters: a cell beyond that is a quote that was never closed
 OPTIONAL = ("id", "tier", "language")
 
 
@@ -121,7 +122,8 @@ def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     number = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            csv.field_size_limit(LONGEST_CELL)
+            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # no database takes NUL
             for name in NEEDED:
                 if name not in (reader.fieldnames or []):
                     raise UserError(

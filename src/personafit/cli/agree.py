@@ -52,6 +52,14 @@ def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, 
             raise UserError(
                 f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
             )
+        if (kind := run.config.get("kind", "choice")) in ("relevance", "preference"):
+            raise UserError(
+                f"{run.name} is a {kind} run: its raters are compared by `personafit study {run.name}`."
+            )
+        if kind == "dialogue":
+            raise UserError(
+                f"{run.name} is a dialogue run: its judges stand side by side in `personafit report {run.name}`."
+            )
         loaded = run_source(opened, run)
         return loaded, agreements(loaded), ranking_findings(load_scores(opened, run))
 

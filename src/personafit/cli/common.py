@@ -60,13 +60,21 @@ def _run_of_folder(folder: Path) -> str:
         return folder.name
 
 
-def load_run(store: Store, name: str) -> RunScores:
-    """A run opened up for reading."""
+def judged_run(store: Store, name: str) -> RunRecord:
+    """A run that has got as far as being judged."""
     run = find_run(store, name)
     if "raters" not in run.config:
         raise UserError(
             f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
         )
+    return run
+
+
+def load_run(store: Store, name: str) -> RunScores:
+    """A run of choices opened up for reading."""
+    run = judged_run(store, name)
+    if (kind := run.config.get("kind", "choice")) != "choice":
+        raise UserError(f"{run.name} is a {kind} run; this command reads runs in which raters chose answers.")
     return load_scores(store, run)
 
 

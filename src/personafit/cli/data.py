@@ -1,7 +1,8 @@
-"""`personafit data`: list, check, import and convert benchmarks; export what a run judged."""
+"""`personafit data`: list, fetch, check, import, convert and publish benchmarks; export what a run judged."""
 
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -10,15 +11,26 @@ from personafit._errors import UserError
 from personafit.benchmarks import (
     BENCHMARKS,
     Benchmark,
+    FolderBenchmark,
     ImportedPairs,
     check_folder,
     open_benchmark,
     write_folder,
 )
+from personafit.benchmarks.hostile import hostile_note
+from personafit.benchmarks.personalens import TaskBenchmark
 from personafit.cli.common import find_run, store_url
+from personafit.cli.hub import get, push
+from personafit.cli.study import forms, votes
 from personafit.store import Store, export_frame, run_answers
+from personafit.training.reward.exports import Target, write_pairs
+from personafit.training.reward.pairs import pairs_of
 
-app = typer.Typer(no_args_is_help=True, help="Benchmarks as data: list, check, import, convert.")
+app = typer.Typer(no_args_is_help=True, help="Benchmarks as data: list, get, check, import, convert, push.")
+app.command("forms")(forms)
+app.command("votes")(votes)
+app.command("get")(get)
+app.command("push")(push)
 
 DataOption = Annotated[Path | None, typer.Option(help="Folder with the data in its published layout.")]
 
@@ -53,22 +65,26 @@ def check(
         personafit data check my-benchmark/
 
         personafit data check personafeedback --data DIR
+
+        personafit data check personalens --data DIR --json
     """
     problems: list[str] = []
     counts: dict[str, int] = {}
     notes: list[str] = []
+    more: dict[str, Any] = {}
     if benchmark not in BENCHMARKS and Path(benchmark).is_dir():
         problems = check_folder(Path(benchmark))
     if not problems:
         opened = open_benchmark(benchmark, data)
-        counts = {
-            "people": sum(1 for _ in opened.people()),
-            "items": sum(1 for _ in opened.items()),
-            "gold": sum(1 for _ in opened.gold()),
-        }
+        if isinstance(opened, TaskBenchmark):
+            counts, more = _count_tasks(opened)
+        else:
+            counts, more = _count_items(opened)
         notes = opened.notes()
+        if not isinstance(opened, TaskBenchmark) and (warning := hostile_note(opened)) is not None:
+            notes = [*notes, warning]
     if json:
-        body = {"benchmark": benchmark, "problems": problems, "counts": counts, "notes": notes}
+        body = {"benchmark": benchmark, "problems": problems, "counts": counts, "notes": notes, **more}
         print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
     else:
         for line in [*problems, *notes]:
@@ -76,9 +92,44 @@ def check(
         if problems:
             print(f"{len(problems)} problems.")
         else:
-            print(", ".join(f"{count:,} {name}" for name, count in counts.items()) + ": nothing wrong.")
+            print(_counted(counts, more.get("kinds", {})))
     if problems:
         raise typer.Exit(1)
+
+
+def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
+    """People, items and gold; of a folder every kind of item counts, whichever a run would take."""
+    if isinstance(opened, FolderBenchmark):
+        opened.kind = None
+    kinds = Counter(item.kind for item in opened.items())
+    counts = {
+        "people": sum(1 for _ in opened.people()),
+        "items": kinds.total(),
+        "gold": sum(1 for _ in opened.gold()),
+    }
+    return counts, {"kinds": dict(kinds)}
+
+
+def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
+    """The counts as a line; of which kinds the items are is said where they are not all choices."""
+    parts = [f"{count:,} {name}" for name, count in counts.items()]
+    if set(kinds) - {"choice"}:
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        parts = [f"{part} ({listed})" if part.endswith(" items") else part for part in parts]
+    return f"{', '.join(parts)}: nothing wrong."
+
+
+def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]:
+    """Who has how many tasks, and what was put right, in one reading."""
+    counts = {"people": 0, "SD": 0, "MD": 0}
+    users: dict[str, dict[str, int]] = {}
+    for person, tasks in opened.users():
+        several = sum(task.kind == "MD" for task in tasks)
+        users[person.id] = {"SD": len(tasks) - several, "MD": several}
+        counts["people"] += 1
+        counts["SD"] += len(tasks) - several
+        counts["MD"] += several
+    return counts, {"users": users, "repairs": opened.repairs.rows()}
 
 
 @app.command("import")
@@ -110,15 +161,25 @@ def convert(
     ],
     data: DataOption = None,
     store: Annotated[str | None, typer.Option(help="Where the run is; default .personafit/store.db.")] = None,
+    to: Annotated[
+        Target | None, typer.Option(help="A trainer: write the benchmark's pairs as a file for it.")
+    ] = None,
 ) -> None:
-    """Turn a published layout into a benchmark folder, or a run's judgments into a table.
+    """Turn a published layout into a benchmark folder or a trainer's file, or a run's judgments into a table.
 
     **Examples**
 
         personafit data convert personafeedback --data DIR --out pf-folder
 
+        personafit data convert personafeedback --data DIR --to trl --out pairs.jsonl
+
         personafit data convert last --out judgments.parquet
     """
+    if to is not None:
+        pairs = pairs_of(open_benchmark(source, data))
+        written = write_pairs(pairs, out, to)
+        print(f"Wrote {len(pairs):,} pairs to {' and '.join(map(str, written))}.")
+        return
     if out.suffix:
         with Store(store_url(store)) as opened:
             run = find_run(opened, source)
@@ -132,7 +193,12 @@ def convert(
             raise UserError(f"{out} cannot be written ({error.strerror}).") from error
         print(f"Wrote {len(frame):,} judgments to {out}.")
         return
-    _write(out, open_benchmark(source, data))
+    benchmark = open_benchmark(source, data)
+    if isinstance(benchmark, TaskBenchmark):
+        raise UserError(
+            f"{source} has tasks and no items, so it makes no folder; `run {source} --data` reads it."
+        )
+    _write(out, benchmark)
     print(f"Wrote {out}.")
 
 

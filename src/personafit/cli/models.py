@@ -1,17 +1,23 @@
-"""`personafit models`: weights for the embedded engine, by name."""
+"""`personafit models`: weights for the embedded engine by name, and recordings of what a model said."""
 
+from pathlib import Path
 from typing import Annotated
 
+import orjson
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from personafit._errors import UserError
+from personafit.cli.common import find_run, store_url
 from personafit.models.catalog import CATALOG
 from personafit.models.embedded import find_weights
-from personafit.models.fetching import fetch
+from personafit.models.fetching import cache_folder, fetch
+from personafit.models.hub import hub_source, is_address
+from personafit.raters.recording import recording
+from personafit.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Weights for the embedded engine: list, get.")
+app = typer.Typer(no_args_is_help=True, help="Models by name: list, get; record what one said.")
 
 
 @app.command("list")
@@ -30,22 +36,70 @@ def list_models() -> None:
         print(
             f"embedded:{source.name:<20} {source.size / 1e6:>6,.0f} MB  {source.about}\n{'':30}{source.licence}\n{'':30}{here}"
         )
+    named = {source.file for source in CATALOG.values()}
+    for path in sorted(cache_folder().rglob("*.gguf")):
+        name = path.relative_to(cache_folder()).as_posix()
+        if is_address(name) and name not in named:
+            print(f"embedded:{name}\n{'':30}{path.stat().st_size / 1e6:,.0f} MB  {path}")
     print("embedded:PATH.gguf            any GGUF file that llama.cpp can load")
+    print(
+        "embedded:OWNER/REPO/FILE.gguf any GGUF file on the hub, after personafit models get OWNER/REPO/FILE.gguf"
+    )
 
 
 @app.command("get")
-def get(name: Annotated[str, typer.Argument(help="A name from `personafit models list`.")]) -> None:
+def get(
+    name: Annotated[
+        str, typer.Argument(help="A name from `personafit models list`, or OWNER/REPO/FILE.gguf on the hub.")
+    ],
+    sha256: Annotated[
+        str | None,
+        typer.Option(help="The hash a file from the hub must have; without it, the one the hub states."),
+    ] = None,
+) -> None:
     """Fetch weights, check their hash and keep them; a broken download goes on where it stopped.
 
     **Example**
 
-        personafit models get qwen2.5-coder-1.5b && personafit run starter --rater embedded:qwen2.5-coder-1.5b
+        personafit models get qwen2.5-coder-1.5b && personafit run starter --rater embedded:qwen2.5-coder-1.5b,ask=likelihood
     """
-    if name not in CATALOG:
-        raise UserError(f"There are no weights called '{name}'; there are {', '.join(CATALOG)}.")
+    if name in CATALOG:
+        source = CATALOG[name]
+        if sha256 is not None and sha256.lower() != source.sha256:
+            raise UserError(f"{name} is pinned to SHA-256 {source.sha256}; leave --sha256 away.")
+    elif is_address(name):
+        source = hub_source(name, sha256)
+    else:
+        raise UserError(
+            f"There are no weights called '{name}'; there are {', '.join(CATALOG)}, and OWNER/REPO/FILE.gguf on the hub."
+        )
     console = Console(stderr=True)
     bars = Progress(TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=console)
     with bars:
-        task = bars.add_task(name, total=CATALOG[name].size)
-        path = fetch(CATALOG[name], lambda done, total: bars.update(task, completed=done, total=total))
-    print(f"{path}\nUse it as embedded:{name}.")
+        task = bars.add_task(name, total=source.size)
+        path = fetch(source, lambda done, total: bars.update(task, completed=done, total=total))
+    print(f"{path}\nSHA-256 {source.sha256}\nUse it as embedded:{name}.")
+
+
+@app.command("record")
+def record(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, its folder, or `last`.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    store: Annotated[
+        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+    ] = None,
+) -> None:
+    """Write what the run's model said as a recording, so that `replay:FILE` repeats the run without the model.
+
+    **Example**
+
+        personafit models record last --out said.jsonl && personafit run starter --rater replay:said.jsonl
+    """
+    with Store(store_url(store)) as opened:
+        rows = recording(opened, find_run(opened, run))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror}).") from error
+    print(f"{len(rows):,} replies in {out}.")

@@ -5,9 +5,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from personafit._errors import UserError
-from personafit.cli.common import console, find_run, store_url
-from personafit.reporting import load_scores
+from personafit.cli.common import console, find_run, load_run, store_url
 from personafit.reporting.planning import plan_run, plans_table
 from personafit.store import Store
 
@@ -39,11 +37,7 @@ def power(
     """
     with Store(store_url(store)) as opened:
         found = find_run(opened, run)
-        if "raters" not in found.config:
-            raise UserError(
-                f"{found.name} only made answers so far; the same `run answers` command goes on to judge them."
-            )
-        plans = plan_run(load_scores(opened, found), people, items, difference)
+        plans = plan_run(load_run(opened, run), people, items, difference)
     if json:
         body = {"run": found.name, "plans": [plan.as_dict() for plan in plans]}
         print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())

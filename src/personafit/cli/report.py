@@ -11,17 +11,17 @@ from personafit.cli.analyse import errors_study
 from personafit.cli.common import (
     console,
     find_run,
+    judged_run,
     load_run,
     out_folder,
     print_json,
     store_url,
-    write_results,
 )
+from personafit.cli.run import write_run
 from personafit.raters.rescore import rescore as read_again
-from personafit.reporting import explain, print_run, run_results
 from personafit.reporting.compare import compare_with_base, fitted_notes
 from personafit.reporting.compare_ranking import HOW, rank_runs
-from personafit.reporting.html import write_report
+from personafit.reporting.run_report import open_report
 from personafit.store import Store
 
 StoreOption = Annotated[
@@ -53,27 +53,17 @@ def report(
         raise UserError("report --out takes one run: two would overwrite each other's files.")
     with Store(store_url(store)) as opened:
         for name in runs:
-            scores = load_run(opened, name)
             if errors is not None:
-                errors_study(opened, scores, errors, tier, out=out)
+                errors_study(opened, load_run(opened, name), errors, tier, out=out)
                 continue
-            results = run_results(scores)
-            folder = out_folder(out, scores.run.name)
+            run = judged_run(opened, name)
+            read = open_report(opened, run)
             if json:
-                print_json(scores.info["name"], results)
+                print_json(read.benchmark, read.results)
                 continue
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                write_results(folder, scores.run.name, scores.info["name"], results)
-                write_report(opened, scores, results, folder / "report.html")
-            except OSError as error:
-                raise UserError(
-                    f"{folder} cannot be written ({error.strerror}); choose another with --out."
-                ) from error
-            print_run(console(), scores, results)
-            for sentence in explain(results):
-                print(sentence)
-            print(f"Report: {folder / 'report.html'}")
+            write_run(read, run.name, out)
+            read.print(console())
+            print(f"Report: {out_folder(out, run.name) / 'report.html'}")
 
 
 def compare(

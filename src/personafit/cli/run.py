@@ -4,6 +4,7 @@ import asyncio
 import math
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +12,16 @@ import orjson
 import typer
 
 from personafit._errors import UserError
+from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.estimate import estimate_run
-from personafit.benchmarks.running import Finished, RunConfig, execute
+from personafit.benchmarks.running import execute
 from personafit.cli.common import console, hint, make_folder, out_folder, print_json, store_url, write_results
 from personafit.engine import Bars
-from personafit.reporting import (
-    Result,
-    RunScores,
-    explain,
-    load_scores,
-    print_run,
-    run_results,
-    worst_coverage,
-)
+from personafit.models import MODELS, parse_spec
+from personafit.reporting import Result
 from personafit.reporting.assertions import below, totals
-from personafit.reporting.html import write_report
 from personafit.reporting.junit import write_junit
+from personafit.reporting.run_report import RunReport, open_report
 from personafit.store import Status, Store
 
 METRICS = (
@@ -38,6 +33,24 @@ METRICS = (
     "win_rate",
     "win_rate_debiased",
 )
+# What --fail-under may name in runs that are not choices.
+OTHER_METRICS = {
+    "recentering": ("f1", "precision", "recall", "accuracy", "kappa", "average_precision"),
+    "responses": ("rating", "win_rate", "win_rate_length_controlled", "spearman"),
+    "personalens": ("completion", "personalization", "naturalness", "coherence"),
+    "injection": ("unmoved",),
+}
+
+DIALOGUES = 4  # held beside the choices of the starter set when a system is named
+
+# Options that mean something in some runs only.
+SPECIAL = {
+    "system": ("answers", "responses", "personalens"),
+    "given": ("answers", "responses", "personalens"),
+    "log": ("answers",),
+    "user": ("personalens",),
+    "tasks": ("personalens",),
+}
 
 EPILOG = """
 **Examples**
@@ -49,14 +62,31 @@ EPILOG = """
     personafit run answers --log answers.jsonl --judge openai:gpt-4.1-mini
 
     personafit run answers --system python:my_assistant:answer --judge openai:gpt-4.1-mini --limit 40
+
+    personafit run recentering --data DIR --rater openai:MODEL --rater list:openai:MODEL
+
+    personafit run responses --data starter --rater openai:MODEL --rater mention:openai:MODEL
+
+    personafit run personalens --data starter --system openai:MODEL --user openai:OTHER --judge openai:THIRD --given none --given I
+
+    personafit run injection --rater openai:gpt-4.1-mini --limit 48
 """
 
 
 def run(
     benchmark: Annotated[
-        str, typer.Argument(help="starter, personafeedback, answers, or a benchmark folder.")
+        str,
+        typer.Argument(
+            help="starter, personafeedback, answers, recentering (which attributes matter), responses (does using them help), "
+            "personalens (dialogues), injection (do judges obey the texts they judge), or a benchmark folder."
+        ),
     ],
-    data: Annotated[Path | None, typer.Option(help="Folder with the data in its published layout.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder with the data in its published layout, or starter for the small set of the kind."
+        ),
+    ] = None,
     rater: Annotated[list[str] | None, typer.Option(help="Who judges; may be repeated.")] = None,
     judge: Annotated[
         list[str] | None, typer.Option(help="The same as --rater, as one says with --system.")
@@ -64,10 +94,22 @@ def run(
     view: Annotated[
         list[str] | None, typer.Option(help="What raters see of the person; may be repeated.")
     ] = None,
-    system: Annotated[list[str] | None, typer.Option(help="System under test, for `answers`.")] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="System under test, for `answers`, `responses` and `personalens`; `starter` lets it hold a few dialogues."
+        ),
+    ] = None,
     given: Annotated[list[str] | None, typer.Option(help="What the system is told of the person.")] = None,
     log: Annotated[Path | None, typer.Option(help="JSONL log of a system's answers, for `answers`.")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Model that plays the user in dialogues; default is the embedded one.")
+    ] = None,
+    tasks: Annotated[str, typer.Option(help="Dialogue tasks: SD, MD or all.")] = "all",
     users: Annotated[str | None, typer.Option(help="So many people, or a file of their ids.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE: only items of this slice, such as half=specific.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="A stratified sample of so many items.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     samples: Annotated[
@@ -105,7 +147,10 @@ def run(
         views=view or [],
         systems=system or [],
         givens=given or [],
+        user=user,
+        tasks=tasks,
         users=users,
+        where=where or [],
         limit=limit,
         seed=seed,
         samples=samples,
@@ -113,7 +158,9 @@ def run(
         retry=frozenset(retry or []),
         command=shlex.join(["personafit", *sys.argv[1:]]),
     )
-    bars = [_parse_bar(text) for text in fail_under or []]
+    _refuse_unused(config)
+    _warn(config)
+    bars = [_parse_bar(text, OTHER_METRICS.get(benchmark, METRICS)) for text in fail_under or []]
     with Store(store_url(store)) as opened:
         if dry_run:
             plan = estimate_run(opened, config)
@@ -126,8 +173,58 @@ def run(
         with Bars() as progress:
             finished = asyncio.run(execute(opened, config, progress))
         code = report_run(opened, finished, out, json, bars, junit)
+        if benchmark == "starter" and system and not finished.summary.interrupted:
+            code = max(code, _talk(opened, config, out, json))
     if code:
         raise typer.Exit(code)
+
+
+def _talk(store: Store, config: RunConfig, out: Path | None, json: bool) -> int:
+    """Let the systems hold a few dialogues of the starter set as well; a run of its own, with a report of its own."""
+    judges = [spec for spec in config.raters if parse_spec(spec).kind in MODELS]  # rules read no dialogues
+    few = replace(
+        config,
+        benchmark="personalens",
+        data=Path("starter"),
+        limit=DIALOGUES,
+        users=None,
+        views=[],
+        raters=judges,
+    )
+    _warn(few)
+    with Bars() as progress:
+        finished = asyncio.run(execute(store, few, progress))
+    if json:  # one object was printed already: the numbers are in the folder
+        report = open_report(store, finished.run)
+        write_run(report, finished.run.name, out / "dialogues" if out else None)
+        hint(f"Dialogues: personafit report {finished.run.name}")
+        return _say_end(finished, report, [])
+    return report_run(store, finished, out / "dialogues" if out else None, json=False, bars=[])
+
+
+def _refuse_unused(config: RunConfig) -> None:
+    """An option that would do nothing is a misunderstanding: say so before anything is asked."""
+    named = {
+        "system": config.systems,
+        "given": config.givens,
+        "log": config.log,
+        "user": config.user,
+        "tasks": config.tasks != "all",
+    }
+    for option, benchmarks in SPECIAL.items():
+        if named[option] and config.benchmark not in benchmarks:
+            raise UserError(
+                f"--{option} means nothing in `run {config.benchmark}`, only in {' and '.join(benchmarks)}: leave it out."
+            )
+
+
+def _warn(config: RunConfig) -> None:
+    """Say before the work what would make its result worth little."""
+    if config.benchmark == "personalens":
+        from personafit.benchmarks.personalens.plan import weak_model_note
+
+        if (note := weak_model_note(config)) is not None:
+            hint(f"personafit: {note}")
 
 
 def report_run(
@@ -142,36 +239,33 @@ def report_run(
     if "raters" not in finished.run.config:  # stopped while the systems were still answering
         if json:
             print_json("answers", [])
-        return _say_end(finished, None, bars, [])
-    scores = load_scores(store, finished.run)
-    results = run_results(scores)
-    folder = out_folder(out, finished.run.name)
+        return _say_end(finished, None, bars)
+    report = open_report(store, finished.run)
+    write_run(report, finished.run.name, out)
+    if json:
+        print_json(report.benchmark, report.results)
+    else:
+        report.print(console())
+        print(f"Report: {out_folder(out, finished.run.name) / 'report.html'}")
+    if junit is not None:
+        write_junit(junit, report.results, bars)
+    return _say_end(finished, report, bars)
+
+
+def write_run(report: RunReport, name: str, out: Path | None) -> None:
+    """Write report.html and results.json of a run."""
+    folder = out_folder(out, name)
     make_folder(folder)
     try:
-        write_results(folder, finished.run.name, scores.info["name"], results)
-        write_report(store, scores, results, folder / "report.html")
+        write_results(folder, name, report.benchmark, report.results)
+        report.write_html(folder / "report.html")
     except OSError as error:
         raise UserError(
             f"{folder} cannot be written ({error.strerror}); choose another with --out."
         ) from error
-    if json:
-        print_json(scores.info["name"], results)
-    else:
-        print_run(console(), scores, results)
-        for sentence in explain(results):
-            print(sentence)
-        print(f"Report: {folder / 'report.html'}")
-    if junit is not None:
-        write_junit(junit, results, bars)
-    return _say_end(finished, scores, bars, results)
 
 
-def _say_end(
-    finished: Finished,
-    scores: RunScores | None,
-    bars: list[tuple[str, float]],
-    results: list[Result],
-) -> int:
+def _say_end(finished: Finished, report: RunReport | None, bars: list[tuple[str, float]]) -> int:
     summary, code = finished.summary, 0
     if summary.cost:
         hint(f"Spent {summary.cost:.4f} USD ({summary.tokens_in:,} tokens in, {summary.tokens_out:,} out).")
@@ -187,25 +281,25 @@ def _say_end(
         hint(
             f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
         )
-    worst = worst_coverage(scores) if scores is not None else None
-    if scores is not None and worst is not None and worst[1] < scores.info["coverage_bar"]:
-        bar = f"{100 * scores.info['coverage_bar']:.0f} %"
+    worst = report.worst_coverage() if report is not None else None
+    if report is not None and worst is not None and worst[1] < report.coverage_bar:
+        bar = f"{100 * report.coverage_bar:.0f} %"
         hint(f"personafit: coverage of {worst[0]} is {100 * worst[1]:.1f} %, below the bar of {bar}.")
         code = max(code, 1)
     for metric, least in bars:
-        code = max(code, _check_bar(metric, least, results))
+        code = max(code, _check_bar(metric, least, report.results if report else []))
     return code
 
 
-def _parse_bar(text: str) -> tuple[str, float]:
+def _parse_bar(text: str, metrics: tuple[str, ...]) -> tuple[str, float]:
     metric, _, value = text.partition("=")
     try:
         least = float(value)
     except ValueError:
         least = math.nan
-    if metric not in METRICS:  # found out now, not after the run is paid for
+    if metric not in metrics:  # found out now, not after the run is paid for
         raise UserError(
-            f"--fail-under {text}: there is no metric '{metric}'; there are {', '.join(METRICS)}."
+            f"--fail-under {text}: there is no metric '{metric}'; there are {', '.join(metrics)}."
         )
     if not math.isfinite(least):
         raise UserError(f"--fail-under {text}: write METRIC=X with X a fraction, such as lift=0.05.")

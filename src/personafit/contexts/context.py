@@ -4,13 +4,13 @@ What a maker was told is `given`; what a rater sees is `view`. Both are contexts
 products, so that every answer and every judgment can show what it rested on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from personafit.people import FacetValue, Person
-from personafit.store import Item, Product
+from personafit.store import Item, Product, StoredPeople
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,25 @@ class Context:
         return self.product.id
 
 
-class People(dict[str, Person]):
+class People(Mapping[str, Person]):
     """The people of a data set by id, and by language in a fixed order."""
 
     def __init__(self, people: Mapping[str, Person]) -> None:
-        super().__init__(people)
+        self._people = people
+        known = people.languages if isinstance(people, StoredPeople) else None
+        languages = known or {person: people[person].language for person in people}
         self._by_language: dict[str, list[str]] = {}
-        for person in sorted(people):
-            self._by_language.setdefault(people[person].language, []).append(person)
+        for person in sorted(languages):
+            self._by_language.setdefault(languages[person], []).append(person)
+
+    def __getitem__(self, person: str) -> Person:
+        return self._people[person]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._people)
+
+    def __len__(self) -> int:
+        return len(self._people)
 
     def of_language(self, language: str) -> list[str]:
         """Ids of everyone who is written about in that language, sorted."""
@@ -62,3 +73,11 @@ class ContextBuilder(Protocol):
 
     def build(self, person: Person, item: Item) -> Context:
         """What is told about the person when the item is at hand."""
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A builder that has enough to tell about some people only, depending on the item."""
+
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether the person can stand in for somebody else at this item."""

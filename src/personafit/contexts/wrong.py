@@ -3,9 +3,11 @@
 The other person is drawn once per person, seeded, among those of the same language, and recorded with the context.
 """
 
+from bisect import bisect_left
+
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.contexts.context import Context, ContextBuilder, People
+from personafit.contexts.context import Choosy, Context, ContextBuilder, People
 from personafit.people import Person
 from personafit.store import Item
 
@@ -21,8 +23,18 @@ class WrongContext:
 
     def build(self, person: Person, item: Item) -> Context:
         """What would be told about the other person."""
-        told = self._inner.build(self._people[self.other(person)], item)
+        told = self._inner.build(self._people[self._stand_in(person, item)], item)
         return Context(self.name, told.text, told.values, told.about, told.facets)
+
+    def _stand_in(self, person: Person, item: Item) -> str:
+        """The other person, or the next one about whom there is as much to tell where the context depends on that."""
+        other = self.other(person)
+        if not isinstance(self._inner, Choosy):
+            return other
+        pool = [id for id in self._people.of_language(person.language) if id != person.id]
+        start = pool.index(other)
+        around = [*pool[start:], *pool[:start]]
+        return next((id for id in around if self._inner.covers(self._people[id], item)), other)
 
     def other(self, person: Person) -> str:
         """Who is mistaken for this person."""
@@ -32,5 +44,5 @@ class WrongContext:
                 f"{self.name}: there is nobody but {person.id} in language '{person.language}' to be "
                 "mistaken for; name the views you want without it, as in --view profile --view none."
             )
-        place = pool.index(person.id)
+        place = bisect_left(pool, person.id)  # the pool is sorted, and may be long
         return pool[(place + 1 + draw("wrong", person.id, self._seed, among=len(pool) - 1)) % len(pool)]

@@ -1,10 +1,11 @@
 """What the engine runs: keyed jobs, in lanes.
 
 A job is a promise of one outcome under a key. A lane is a stream of jobs that go to one endpoint in a fixed order;
-lanes run side by side, so a slow endpoint never holds up a fast one.
+lanes run side by side, so a slow endpoint never holds up a fast one. A job may begin a chain: from its outcome follows
+the next job, as a turn of a dialogue follows from what was said; links of one chain may go to different endpoints.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from personafit.store import Outcome
@@ -19,6 +20,10 @@ class Job:
     """Does the work for a generation (0, or more when a final status is retried on purpose)."""
     failure: Callable[[str, int], Outcome]
     """The outcome to keep when the work failed for good: from the error's sentence and the number of attempts."""
+    then: Callable[[Outcome], "Job | None"] | None = None
+    """The next link of the chain, from this one's outcome, fresh or as stored (its ask alone); None at the end."""
+    endpoint: str | None = None
+    """Where it goes, if not to the lane's endpoint."""
 
 
 @dataclass(slots=True)
@@ -34,6 +39,10 @@ class Lane:
     """About what one ask costs in USD, before any was made; held back from the budget until its real cost is known."""
     free: bool = False
     """Whether its jobs cost nothing, so that no budget ends it."""
+    chains: int = 0
+    """How many chains may be under way at once; 0 where jobs stand alone. `total` counts chains, not their links."""
+    endpoints: Mapping[str, int] = field(default_factory=dict)
+    """Other endpoints that links of its chains go to, with the most calls each may get at once."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ class RetryPolicy:
         """Seconds to wait before the next try, or None when it is time to give up."""
         if attempt >= self.attempts or elapsed >= self.seconds:
             return None
-        if retry_after is not None:
+        if retry_after:  # "at once" is no advice to follow six times in a row
             # A server that asks for more patience than the policy has will not be waited for.
             return retry_after if elapsed + retry_after <= self.seconds else None
         ceiling = min(self.longest_pause, self.first_pause * 2.0 ** (attempt - 1))

@@ -1,25 +1,26 @@
 """Running lanes of keyed jobs: what is done is skipped, what fails is tried again, what is finished is stored.
 
 A job counts as done only when its outcome is committed. Interrupt the runner at any moment, even with kill -9, and the
-same lanes run again do exactly the missing jobs.
+same lanes run again do exactly the missing jobs. A chain goes on from its last stored link: links are stored in order.
 """
 
 import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from personafit.engine.clock import WorkClock
 from personafit.engine.garbage import rare_collections
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary
+from personafit.engine.lane_run import LaneRun, Made, Planned, finish
 from personafit.engine.limits import AdaptiveLimit
 from personafit.engine.progress import ProgressView
 from personafit.engine.retries import RetryPolicy
 from personafit.engine.signals import stop_on_signals
 from personafit.models import ModelError, Transient, Unusable
-from personafit.store import Ask, JobState, Outcome, Status, Store
+from personafit.store import Ask, Outcome, Status, Store
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
 WRITE_ROWS = 2000
@@ -49,22 +50,22 @@ class Runner:
         self._policy = policy or RetryPolicy()
         self._summary = Summary()
         self._limits: dict[str, AdaptiveLimit] = {}
-        self._outcomes: asyncio.Queue[tuple[LaneReport, Outcome] | None] = asyncio.Queue(
-            maxsize=4 * WRITE_ROWS
-        )
+        self._clock = WorkClock()
+        self._outcomes: asyncio.Queue[Made | None] = asyncio.Queue(maxsize=4 * WRITE_ROWS)
         self._in_flight = 0
         self._reserved = 0.0
 
     async def run(self, lanes: Sequence[Lane]) -> Summary:
         """Run all lanes to their end, to a stop, or to an interruption; everything finished is stored."""
         for lane in lanes:
-            limit = self._limits.setdefault(lane.endpoint, AdaptiveLimit(lane.max_concurrency))
-            limit.maximum = max(limit.maximum, lane.max_concurrency)
+            for endpoint, most in [(lane.endpoint, lane.max_concurrency), *lane.endpoints.items()]:
+                limit = self._limits.setdefault(endpoint, AdaptiveLimit(most))
+                limit.maximum = max(limit.maximum, most)
             self._progress.begin(lane.name, lane.total)
         writer = asyncio.create_task(self._write_outcomes())
         feeders = [asyncio.create_task(self._feed(lane)) for lane in lanes]
         everything = asyncio.gather(*feeders)
-        with rare_collections(), stop_on_signals(everything) as signals:
+        with rare_collections(), self._clock, stop_on_signals(everything) as signals:
             try:
                 await _first_failure_of(everything, writer)
             except asyncio.CancelledError:
@@ -83,108 +84,143 @@ class Runner:
     async def _feed(self, lane: Lane) -> None:
         report = LaneReport(lane.name, lane.total)
         self._summary.lanes.append(report)
-        run = _LaneRun(lane, report, self._limits[lane.endpoint], set(), lane.ask_cost)
+        run = LaneRun(lane, report, set(), lane.ask_cost)
         try:
             iterator = iter(lane.jobs)
             upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
             try:
-                while (planned := await upcoming)[0]:
+                while (planned := await upcoming) is not None:
                     # The next chunk is looked up while this one is worked on, so that no endpoint runs dry.
                     upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
-                    if not await self._start_all(run, *planned):
+                    if not await self._start_all(run, planned):
                         if run.over_budget:  # what is under way is paid for: let it come in
-                            await _finish(run)
+                            await finish(run)
                             report.stopped = self._budget_sentence()
                         return
             finally:
                 await asyncio.gather(upcoming, return_exceptions=True)
-            await _finish(run)
+            await finish(run)
         finally:
             for task in run.tasks:
                 task.cancel()
             await asyncio.gather(*run.tasks, return_exceptions=True)
 
-    def _plan(self, jobs: Iterator[Job]) -> tuple[list[Job], dict[str, JobState]]:
-        chunk = list(islice(jobs, PLAN_CHUNK))
-        return chunk, self._store.plan_jobs(self._run, [job.key for job in chunk]) if chunk else {}
+    def _plan(self, jobs: Iterator[Job]) -> Planned | None:
+        """The next jobs, less those that are done; a chain that was begun is followed to its first missing link."""
+        links = list(islice(jobs, PLAN_CHUNK))
+        planned = Planned([], 0) if links else None
+        while links and planned is not None:
+            states = self._store.plan_jobs(self._run, [job.key for job in links])
+            done = {key for key, state in states.items() if state.status not in self._retry}
+            asks = self._store.final_asks([job.key for job in links if job.then and job.key in done])
+            following = []
+            for job in links:
+                if job.key not in done:
+                    state = states.get(job.key)
+                    planned.missing.append((job, 0 if state is None else state.generation + 1))
+                    continue
+                link = job.then(Outcome.model_construct(ask=asks[job.key])) if job.then else None
+                if link is not None:
+                    following.append(link)
+                else:
+                    planned.reused += 1
+            links = following
+        return planned
 
-    async def _start_all(self, run: "_LaneRun", jobs: list[Job], states: dict[str, JobState]) -> bool:
+    async def _start_all(self, run: LaneRun, planned: Planned) -> bool:
         """Start the jobs of a chunk that are not done; False when the lane has come to a stop."""
-        reused = 0
-        for number, job in enumerate(jobs):
-            state = states.get(job.key)
-            if state is not None and state.status not in self._retry:
-                reused += 1
-                continue
+        run.report.reused += planned.reused
+        self._progress.advance(run.lane.name, planned.reused)
+        for number, (job, generation) in enumerate(planned.missing):
             if run.crash is not None:
                 raise run.crash
             if run.report.stopped or not await self._affordable(run):
                 break
-            await self._start(run, job, 0 if state is None else state.generation + 1)
+            await self._start(run, job, generation)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-        run.report.reused += reused
-        self._progress.advance(run.lane.name, reused)
         return run.report.stopped is None
 
-    async def _start(self, run: "_LaneRun", job: Job, generation: int) -> None:
-        await run.limit.acquire()
-        self._in_flight += 1
-        reserved = run.dearest
-        self._reserved += reserved
-        if run.lane.max_concurrency == 1:
-            await self._do(run, job, generation, reserved)
+    async def _start(self, run: LaneRun, job: Job, generation: int) -> None:
+        if run.open is not None:
+            await run.open.acquire()
+        reserved = await self._hold(run, job)
+        if run.lane.chains == 1 or (run.open is None and run.lane.max_concurrency == 1):
+            await self._follow(run, job, generation, reserved)
             return
-        task = asyncio.create_task(self._do(run, job, generation, reserved))
+        task = asyncio.create_task(self._follow(run, job, generation, reserved))
         run.tasks.add(task)
         task.add_done_callback(run.done)
 
-    async def _do(self, run: "_LaneRun", job: Job, generation: int, reserved: float) -> None:
-        started, attempt = time.monotonic(), 0
+    async def _hold(self, run: LaneRun, job: Job) -> float:
+        """Wait for a slot at the job's endpoint and hold back the money for one ask."""
+        await self._limit(run, job).acquire()
+        self._in_flight += 1
+        self._reserved += run.dearest
+        return run.dearest
+
+    async def _follow(self, run: LaneRun, job: Job, generation: int, reserved: float) -> None:
+        """Do a job and, where it is a link of a chain, whatever follows from it."""
+        try:
+            link = await self._do(run, job, generation, reserved)
+            while link is not None and not run.report.stopped and await self._affordable(run):
+                reserved = await self._hold(run, link)
+                link = await self._do(run, link, 0, reserved)
+        finally:
+            if run.open is not None:
+                run.open.release()
+
+    def _limit(self, run: LaneRun, job: Job) -> AdaptiveLimit:
+        return self._limits[job.endpoint or run.lane.endpoint]
+
+    async def _do(self, run: LaneRun, job: Job, generation: int, reserved: float) -> Job | None:
+        """Do one job, with as many tries as it needs; returns the link that follows from it, if any."""
+        started, attempt, limit = self._clock.now(), 0, self._limit(run, job)
         try:
             while True:
                 attempt += 1
                 try:
                     outcome = await job.work(generation)
                 except Transient as error:
-                    pause = self._policy.pause(attempt, time.monotonic() - started, error.retry_after)
+                    pause = self._policy.pause(attempt, self._clock.now() - started, error.retry_after)
                     if error.overloaded:
                         # A pause that is too long for one job is too long for all: nobody waits for it.
-                        run.limit.overloaded(error.retry_after if pause is not None else None)
+                        limit.overloaded(error.retry_after if pause is not None else None)
                     if pause is None:
                         await self._give_up(run, job, str(error), attempt)
-                        return
+                        return None
                     await asyncio.sleep(pause)
                 except Unusable as error:
                     run.report.stopped = run.report.stopped or str(error)
                     run.report.unusable = True
-                    return
+                    return None
                 except ModelError as error:
                     await self._give_up(run, job, str(error), attempt)
-                    return
+                    return None
                 else:
-                    run.limit.succeeded()
-                    run.failures_in_a_row = 0
+                    limit.succeeded()
+                    run.failures_in_a_row.pop(job.endpoint, None)
                     outcome.ask.attempts += attempt - 1
                     run.dearest = max(run.dearest, outcome.ask.cost)
                     self._count(outcome.ask)
-                    await self._outcomes.put((run.report, outcome))
-                    return
+                    link = job.then(outcome) if job.then else None
+                    await self._outcomes.put(Made(run, job, outcome, link is None))
+                    return link
         finally:
             self._in_flight -= 1
             self._reserved -= reserved
-            run.limit.release()
+            limit.release()
 
-    async def _give_up(self, run: "_LaneRun", job: Job, message: str, attempts: int) -> None:
+    async def _give_up(self, run: LaneRun, job: Job, message: str, attempts: int) -> None:
         run.report.failed += 1
-        run.failures_in_a_row += 1
+        in_a_row = run.failures_in_a_row[job.endpoint] = run.failures_in_a_row.get(job.endpoint, 0) + 1
         self._summary.last_failure = message
-        if run.failures_in_a_row >= self._policy.stop_after and not run.report.stopped:
+        if in_a_row >= self._policy.stop_after and not run.report.stopped:
             run.report.stopped = (
-                f"{run.failures_in_a_row} asks in a row failed, the last because {message.rstrip('.')}; "
+                f"{in_a_row} asks in a row failed, the last because {message.rstrip('.')}; "
                 "what is judged is kept and the same command goes on from there."
             )
-        await self._outcomes.put((run.report, job.failure(message, attempts)))
+        await self._outcomes.put(Made(run, job, job.failure(message, attempts), True))
 
     def _count(self, ask: Ask) -> None:
         """Add up what was spent at once, not when it is stored: the budget has to know."""
@@ -192,7 +228,7 @@ class Runner:
         self._summary.tokens_out += ask.tokens_out
         self._summary.cost += ask.cost
 
-    async def _affordable(self, run: "_LaneRun") -> bool:
+    async def _affordable(self, run: LaneRun) -> bool:
         """Whether the budget reaches for one more ask, once what is under way has shown its cost if need be.
 
         Asks under way are counted at what the dearest one cost so far, or else at what one was estimated to cost.
@@ -239,48 +275,23 @@ class Runner:
                     last = True
                     break
                 batch.append(entry)
-            await asyncio.to_thread(self._store.write, [outcome for _, outcome in batch])
+            links = [made.job.key for made in batch if made.run.lane.chains]
+            outcomes = [made.outcome for made in batch]
+            await asyncio.to_thread(self._store.write, outcomes, *((self._run, links) if links else ()))
             self._note(batch)
             if last:
                 return
 
-    def _note(self, batch: list[tuple[LaneReport, Outcome]]) -> None:
+    def _note(self, batch: list[Made]) -> None:
         counts: dict[str, int] = {}
-        for report, outcome in batch:
-            report.finished += outcome.ask.status != Status.FAILED
-            counts[report.name] = counts.get(report.name, 0) + 1
+        for made in batch:
+            if made.last:  # a chain counts once, when it has ended
+                report = made.run.report
+                report.finished += made.outcome.ask.status != Status.FAILED
+                counts[report.name] = counts.get(report.name, 0) + 1
         spent = f"{self._summary.cost:.2f} USD" if self._summary.cost else ""
         for name, count in counts.items():
             self._progress.advance(name, count, spent)
-
-
-@dataclass(slots=True, eq=False)
-class _LaneRun:
-    lane: Lane
-    report: LaneReport
-    limit: AdaptiveLimit
-    tasks: set["asyncio.Task[None]"]
-    dearest: float
-    """The most an ask of the lane has cost so far, or was estimated to cost."""
-    failures_in_a_row: int = 0
-    over_budget: bool = False
-    crash: BaseException | None = None
-    """What a job raised that no job may raise: a bug, which must end the run and not be lost with its task."""
-
-    def done(self, task: "asyncio.Task[None]") -> None:
-        """A task has ended."""
-        self.tasks.discard(task)
-        if not task.cancelled():
-            self.crash = self.crash or task.exception()
-
-
-async def _finish(run: _LaneRun) -> None:
-    """Wait for everything a lane has under way."""
-    while run.tasks:
-        await asyncio.wait(run.tasks)
-        await asyncio.sleep(0)  # done-callbacks run before the next look
-    if run.crash is not None:
-        raise run.crash
 
 
 async def _first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio.Task[None]") -> None:

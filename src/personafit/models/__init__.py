@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from personafit._errors import UserError
 from personafit.models.chat import (
+    LIKELIHOOD,
     ChatReply,
     ChatRequest,
     Message,
@@ -16,12 +17,14 @@ from personafit.models.chat import (
 )
 from personafit.models.embedded import EmbeddedModel
 from personafit.models.functions import FunctionModel, call, code_hash, load_object
+from personafit.models.local import LocalModel
 from personafit.models.openai import OpenAIModel
 from personafit.models.replay import ReplayModel
 from personafit.models.spec import Spec, parse_spec
 
 MODELS: dict[str, Callable[[Spec], Model]] = {
     "embedded": EmbeddedModel,
+    "hf": LocalModel,
     "openai": OpenAIModel,
     "python": FunctionModel,
     "replay": ReplayModel,
@@ -39,6 +42,7 @@ def make_model(spec: str | Spec) -> Model:
 
 
 __all__ = [
+    "LIKELIHOOD",
     "MODELS",
     "ChatReply",
     "ChatRequest",

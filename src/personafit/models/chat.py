@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 Message = dict[str, str]
 
+LIKELIHOOD = "likelihood"  # the mean log-probability of a weighed reply's tokens, among the scores of a reply
+
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
@@ -19,7 +21,11 @@ class ChatRequest:
     temperature: float = 0.0
     letters: tuple[str, ...] = ()
     seed: int | None = None
+    weighed: str = ""  # a reply whose likelihood is wanted, in place of one of the model's own
     key: str = ""  # names the request for replay and for callables that want to know
+    context: dict[str, str] | None = (
+        None  # what is known of the person and task, for callables that take it apart
+    )
 
 
 @dataclass(slots=True)

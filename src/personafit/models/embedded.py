@@ -14,8 +14,10 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.models.catalog import CATALOG
-from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, Unusable
-from personafit.models.fetching import fetched
+from personafit.models.chat import LIKELIHOOD, ChatReply, ChatRequest, Unanswerable, Unusable
+from personafit.models.fetching import cache_folder, fetched
+from personafit.models.hub import is_address
+from personafit.models.likelihood import LikelihoodModel
 from personafit.models.openai import letter_scores
 from personafit.models.spec import Spec
 
@@ -45,6 +47,7 @@ class EmbeddedModel:
             "cache": self._reuse_prefix,
         }
         self._server: Any = None
+        self._weigher: LikelihoodModel | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded")
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -56,8 +59,13 @@ class EmbeddedModel:
         """Free the model's memory."""
         self._worker.shutdown(wait=True, cancel_futures=True)
         self._server = None
+        if self._weigher is not None:
+            self._weigher.close()
+            self._weigher = None
 
     def _chat(self, request: ChatRequest) -> ChatReply:
+        if request.weighed:
+            return self._weigh(request)
         if self._server is None:
             self._server = self._load()
         body: dict[str, Any] = {
@@ -87,6 +95,13 @@ class EmbeddedModel:
             extra={"cached": usage.get("prompt_tokens_details", {}).get("cached_tokens", 0)},
         )
 
+    def _weigh(self, request: ChatRequest) -> ChatReply:
+        """The likelihood of a reply the model did not write."""
+        if self._weigher is None:
+            self._weigher = LikelihoodModel(self.path, self._threads)
+        scores = self._weigher.scores(request.messages, request.weighed)
+        return ChatReply("", letter_scores={LIKELIHOOD: sum(scores) / len(scores)}, tokens_in=len(scores))
+
     def _load(self) -> Any:
         try:
             import xllamacpp
@@ -110,9 +125,15 @@ def find_weights(name: str) -> Path:
     """The GGUF file of a named model or at a path."""
     if name.endswith(".gguf"):
         path = Path(name).expanduser()
-        if not path.is_file():
+        if path.is_file():
+            return path
+        if not is_address(name):
             raise UserError(f"embedded:{name}: there is no such file.")
-        return path
+        if (kept := cache_folder() / name).is_file():
+            return kept
+        raise UserError(
+            f"embedded:{name}: there is no such file; if it is on the hub, fetch it with personafit models get {name}."
+        )
     if name not in CATALOG:
         raise UserError(f"embedded:{name}: unknown; there are {', '.join(CATALOG)}, and embedded:PATH.gguf.")
     if name == DEFAULT and (installed := _installed()) is not None:

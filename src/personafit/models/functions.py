@@ -58,8 +58,22 @@ async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> A
     return await result if inspect.isawaitable(result) else result
 
 
+def takes_two(function: Any) -> bool:
+    """Whether a callable insists on a second argument."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return False
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in places and one.default is one.empty for one in parameters) == 2
+
+
 class FunctionModel:
-    """A function from a list of messages to a text (or to a ChatReply)."""
+    """A function from a list of messages to a text (or to a ChatReply).
+
+    One that takes two arguments gets the request's context as the second: in dialogues the person's and task's ids, and
+    the name and text of what the system is given.
+    """
 
     price = (0.0, 0.0)
 
@@ -73,6 +87,7 @@ class FunctionModel:
             raise UserError(
                 f"{spec.text}: {spec.name} is not callable; it must take messages and return a text."
             )
+        self._takes_context = takes_two(self._function)
         self.settings: dict[str, Any] = {
             "kind": "python",
             "object": spec.name,
@@ -82,7 +97,8 @@ class FunctionModel:
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Call the function with the messages."""
         try:
-            result = await call(self._function, [dict(message) for message in request.messages])
+            context = [dict(request.context or {})] if self._takes_context else []
+            result = await call(self._function, [dict(message) for message in request.messages], *context)
         except Exception as error:
             raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
         if isinstance(result, ChatReply):

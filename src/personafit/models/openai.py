@@ -9,6 +9,7 @@ import math
 import os
 import re
 import time
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -16,12 +17,16 @@ import aiohttp
 import orjson
 
 from personafit._errors import UserError
+from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
+from personafit.models.connections import borrow_pool, give_pool_back
 from personafit.models.spec import Spec
 
 DEFAULT_URL = "https://api.openai.com/v1"
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
 TOP_LOGPROBS = 20
+LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can write
+MOST_TOKENS = 2**31  # more is a mistake of the server's, and too much for a database's column
 LIMITS = ("max_tokens", "max_completion_tokens")
 # Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
 _THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
@@ -40,6 +45,7 @@ class OpenAIModel:
         self.name = spec.text
         self.model = spec.name
         self.url = spec.url or os.environ.get("OPENAI_BASE_URL", DEFAULT_URL).rstrip("/")
+        refuse_secrets(self.url, "OPENAI_BASE_URL")
         if spec.url == "" or not self.url.startswith(("http://", "https://")):
             raise UserError(f"{spec.text}: the address must start with http:// or https://.")
         self.endpoint = self.url
@@ -56,7 +62,7 @@ class OpenAIModel:
             "temperature": spec.options.get("temperature"),
         }
         self._key_env = spec.options.get("key_env", "OPENAI_API_KEY")
-        key = os.environ.get(self._key_env, "").strip()
+        self._key = key = key_for(self._key_env)
         self._headers = {"Content-Type": "application/json"} | (
             {"Authorization": f"Bearer {key}"} if key else {}
         )
@@ -78,10 +84,18 @@ class OpenAIModel:
             self._raise(status, message, retry_after)
         raise Unusable(f"{self.url} rejects every form of the request for model {self.model}.")
 
+    async def post(self, address: str, body: dict[str, Any], offered: str) -> Any:
+        """The reply of another address of the same server; errors are the same as for a chat."""
+        status, payload, retry_after = await self._post(body, address)
+        if status != 200:
+            self._raise(status, _error_text(payload), retry_after, offered)
+        return payload
+
     async def close(self) -> None:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+            await give_pool_back(self.url)
             self._session = None
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
@@ -102,25 +116,37 @@ class OpenAIModel:
             body.pop(name, None)
         return body
 
-    async def _post(self, body: dict[str, Any]) -> tuple[int, Any, float | None]:
+    async def _post(self, body: dict[str, Any], address: str | None = None) -> tuple[int, Any, float | None]:
         if self._session is None:
-            # The engine decides how many calls run at once; the pool must not be a second, hidden limit.
-            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300)
             self._session = aiohttp.ClientSession(
-                connector=connector, timeout=aiohttp.ClientTimeout(total=self.timeout), headers=self._headers
+                connector=borrow_pool(self.url),
+                connector_owner=False,
+                timeout=aiohttp.ClientTimeout(total=self.timeout),
+                headers=self._headers,
             )
         try:
             async with self._session.post(
-                f"{self.url}/chat/completions", data=orjson.dumps(body)
+                address or f"{self.url}/chat/completions", data=orjson.dumps(body)
             ) as response:
-                data = await response.read()
-                return response.status, _decode(data), _retry_after(response.headers.get("Retry-After"))
+                data = without(self._key, await self._whole(response))
+                return response.status, _decode(data), _retry_after(response.headers)
         except TimeoutError:
             raise Transient(f"{self.url} did not answer within {self.timeout:g} s.") from None
         except ValueError:  # InvalidURL is one, and so is a header that no server would take
             raise Unusable(f"{self.url} is not a usable address, or the key is not a usable one.") from None
         except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
-            raise Transient(f"{self.url} broke off: {one_line(error)}.") from error
+            raise Transient(f"{self.url} broke off: {masked(one_line(error))}.") from error
+
+    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
+        """All of the reply; one that never ends would otherwise fill the memory before the time is over."""
+        parts, size = [], 0
+        async for part in response.content.iter_any():
+            parts.append(part)
+            size += len(part)
+            if size > LARGEST_REPLY:
+                response.close()
+                raise Transient(f"{self.url} sent more than {LARGEST_REPLY >> 20} MB as one reply.")
+        return b"".join(parts)
 
     def _adapt(self, message: str, body: dict[str, Any]) -> bool:
         """Leave out what the message names; True if the body that was rejected had it, whoever noticed first."""
@@ -136,15 +162,17 @@ class OpenAIModel:
                 return True
         return False
 
-    def _raise(self, status: int, message: str, retry_after: float | None) -> None:
-        said = f" ({message})" if message else ""
+    def _raise(
+        self, status: int, message: str, retry_after: float | None, offered: str = "chat completions"
+    ) -> None:
+        said = f" ({masked(message)})" if message else ""
         if status in (401, 403):
             raise Unusable(
                 f"{self.url} refuses the key (HTTP {status}){said}; set {self._key_env} and run again."
             )
         if status == 404:
             raise Unusable(
-                f"{self.url} knows no model '{self.model}' or no chat completions (HTTP 404){said}; check name and URL."
+                f"{self.url} knows no model '{self.model}' or no {offered} (HTTP 404){said}; check name and URL."
             )
         if status == 429:
             raise Transient(f"{self.url} is overloaded (HTTP 429){said}.", retry_after, overloaded=True)
@@ -205,7 +233,7 @@ def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] |
                 return scores if all(map(math.isfinite, scores.values())) else None
             if token["token"].strip():
                 return None
-    except (TypeError, KeyError, IndexError, AttributeError):
+    except (TypeError, KeyError, IndexError, AttributeError, ValueError, OverflowError):
         return None
     return None
 
@@ -242,7 +270,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _count(usage: dict[str, Any], name: str) -> int:
     value = usage.get(name)
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) and value > 0 else 0
+    return int(value) if isinstance(value, int | float) and 0 < value < MOST_TOKENS else 0
 
 
 def _error_text(payload: Any) -> str:
@@ -253,15 +281,24 @@ def _error_text(payload: Any) -> str:
     return " ".join(text.split())[:200]
 
 
-def _retry_after(value: str | None) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds from the header's two forms, a number or a date; None when it is absent or neither."""
+    value = headers.get("Retry-After")
     if value is None:
         return None
     try:
         seconds = float(value)
     except ValueError:
-        try:
-            seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except (ValueError, OverflowError):
+        until, now = _date(value), _date(headers.get("Date", ""))
+        if until is None:
             return None
+        # By the server's own clock, where it tells it: ours may be wrong, or be set while we run.
+        seconds = until - (time.time() if now is None else now)
     return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _date(value: str) -> float | None:
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

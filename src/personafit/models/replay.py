@@ -14,6 +14,8 @@ from personafit._hashing import hash_text
 from personafit.models.chat import ChatReply, ChatRequest, Unanswerable
 from personafit.models.spec import Spec
 
+LONGEST = 64 << 20  # bytes of one recorded reply
+
 
 class ReplayModel:
     """A model that answers from a file."""
@@ -25,6 +27,7 @@ class ReplayModel:
         spec.allow(())
         path = Path(spec.name).expanduser()
         try:
+            _check_lines(path)
             data = path.read_bytes()
         except OSError as error:
             raise UserError(f"{spec.text}: cannot read {path} ({error.strerror}).") from error
@@ -52,6 +55,18 @@ class ReplayModel:
 
     async def close(self) -> None:
         """Nothing to release."""
+
+
+def _check_lines(path: Path) -> None:
+    """Refuse a file with an endless line before it fills the memory."""
+    with path.open("rb") as file:
+        number = 0
+        while line := file.readline(LONGEST + 1):
+            number += 1
+            if len(line) > LONGEST:
+                raise UserError(
+                    f"{located(path, number)} is longer than {LONGEST >> 20} MB; write one reply to a line."
+                )
 
 
 def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from personafit._errors import UserError
+from personafit._secrets import refuse_secrets
 
 _OPTION = re.compile(r",([a-z_]+)=([^,]*)$")
 
@@ -47,6 +48,7 @@ class Spec:
 
 def parse_spec(text: str) -> Spec:
     """Take a spec apart; a kind nobody knows is found by whoever looks it up."""
+    refuse_secrets(text)
     rest, options = text.strip(), {}
     while match := _OPTION.search(rest):
         options[match[1]] = match[2]

@@ -35,7 +35,8 @@ class Attribute(Record):
     id: str = Field(description="Unique within the person.")
     text: str = Field(min_length=1, description="The statement itself.")
     evidence: list[str] = Field(
-        default_factory=list, description="Ids of conversations or memories that support it."
+        default_factory=list,
+        description="Ids of conversations or memories that support it; 'ID#3' is turn 3 of a conversation, from 0.",
     )
 
 
@@ -54,6 +55,10 @@ class Conversation(Record):
     id: str = Field(description="Unique within the benchmark.")
     person: str = Field(description="Id of the person whose conversation it is.")
     turns: list[Turn] = Field(description="The messages in the order they were sent.")
+    attributes: list[Attribute] = Field(
+        default_factory=list,
+        description="What is known to be true of the person from this conversation, where its authors say so.",
+    )
 
 
 class Person(Record):

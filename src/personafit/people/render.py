@@ -29,10 +29,15 @@ def select_facets(facets: Mapping[str, FacetValue], fields: Iterable[str]) -> di
 
 
 def render_person(person: Person, facets: Mapping[str, FacetValue] | None = None) -> str:
-    """The person's facets as an indented outline; underscores in keys become spaces."""
+    """The person's facets, or those given, as an outline."""
+    return render_facets(person.facets if facets is None else facets)
+
+
+def render_facets(facets: Mapping[str, FacetValue]) -> str:
+    """Facets as an indented outline; underscores in keys become spaces."""
     lines: list[str] = []
     open_path: list[str] = []
-    for path, value in (person.facets if facets is None else facets).items():
+    for path, value in facets.items():
         *parents, leaf = path.split(".")
         shared = 0
         while shared < min(len(parents), len(open_path)) and parents[shared] == open_path[shared]:

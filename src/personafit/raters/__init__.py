@@ -1,30 +1,41 @@
 """Who answers: prompted models, rules, functions. A new kind is one file and one line in `RATERS` (or an entry point)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import entry_points
 
 from personafit._errors import UserError
-from personafit.items import FIT
+from personafit.items import FIT, guarded_question
 from personafit.models import Spec, make_model, parse_spec
 from personafit.raters.aspects import aspect_rater
 from personafit.raters.fitted.rater import FittedRater
 from personafit.raters.function import FunctionRater
 from personafit.raters.judging import Judging, judging_lanes, select_items
+from personafit.raters.likelihood import likelihood_rater
 from personafit.raters.llm import LLMRater, replay_key
 from personafit.raters.rater import Part, Rater, Verdict, choice_of, rater_record
+from personafit.raters.reward import reward_rater
 from personafit.raters.rule import RULES, RuleRater
 
 
 def _llm(spec: Spec) -> Rater:
-    return LLMRater(make_model(spec), FIT.fingerprint)
+    if "ask" in spec.options:
+        return likelihood_rater(spec)
+    if "guard" not in spec.options:
+        return LLMRater(make_model(spec), FIT.fingerprint)
+    question = guarded_question(spec.options["guard"])
+    rest = {name: value for name, value in spec.options.items() if name != "guard"}
+    return LLMRater(make_model(replace(spec, options=rest)), question.fingerprint, question)
 
 
 RATERS: dict[str, Callable[[Spec], Rater]] = {
     "embedded": _llm,
+    "hf": _llm,
     "openai": _llm,
     "replay": _llm,
     "rule": RuleRater,
     "fitted": FittedRater,
+    "reward": reward_rater,
     "python": FunctionRater,
     "aspects": aspect_rater,
 }

@@ -4,9 +4,7 @@ Work is ordered by person, then view, then item, so that whatever caches prompts
 the same beginning many times in a row. Nothing is held but a page of items: memory is flat as benchmarks grow.
 """
 
-import time
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -18,8 +16,9 @@ from personafit.engine import Job, Lane
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
+from personafit.raters.asking import Asked, rating_job
 from personafit.raters.rater import Rater, Verdict
-from personafit.store import TIE, Ask, Item, Judgment, Outcome, Status, Store
+from personafit.store import TIE, Item, Store
 
 SHORT_REPLY = 16  # tokens; a model that reasons first shows its real cost with the first reply
 PAGE = 500  # items of one person worked on together at most
@@ -31,7 +30,7 @@ class Judging:
 
     store: Store
     dataset: str
-    people: dict[str, Person]
+    people: Mapping[str, Person]
     views: Sequence[ContextBuilder]
     question: ChoiceQuestion
     seed: int = 0
@@ -125,88 +124,24 @@ def _jobs(judging: Judging, rater: Rater) -> Iterator[Job]:
 
 
 def _job(judging: Judging, rater: Rater, shown: Shown) -> Job:
-    question = judging.question
     order = shown.order_name if rater.order_matters else ""
-    item, context = shown.item, shown.context
-    key = hash_text(
-        item.id,
-        item.hash,
-        question.fingerprint,
-        rater.record.fingerprint,
-        context.name,
-        context.id,
-        order,
-        str(shown.sample),
+    asked = Asked(
+        item=shown.item.id,
+        content=shown.item.hash,
+        question=judging.question.name,
+        instrument=judging.question.fingerprint,
+        rater=rater.record.fingerprint,
+        view=shown.context.name,
+        context=shown.context.id,
+        order=order,
+        sample=shown.sample,
     )
 
-    def ask(verdict: Verdict, ask_id: str, generation: int, seconds: float) -> Ask:
-        return Ask.model_construct(
-            id=ask_id,
-            job=key,
-            generation=generation,
-            item=item.id,
-            question=question.name,
-            rater=rater.record.fingerprint,
-            view=context.name,
-            context=context.id,
-            order=order,
-            sample=shown.sample,
-            status=verdict.status,
-            reply=verdict.reply,
-            reasoning=verdict.reasoning,
-            detail=verdict.detail,
-            tokens_in=verdict.tokens_in,
-            tokens_out=verdict.tokens_out,
-            tokens_reasoning=verdict.tokens_reasoning,
-            cost=verdict.cost,
-            seconds=seconds,
-            attempts=verdict.calls,
-            at=time.time(),
-        )
-
-    def judgment(
-        ask_id: str,
-        verdict: Verdict,
-        target: str,
-        label: str | None,
-        value: float | None,
-        raw: dict[str, float] | list[float] | None,
-        raw_name: str,
-    ) -> Judgment:
-        return Judgment.model_construct(
-            ask=ask_id,
-            item=item.id,
-            question=question.name,
-            rater=rater.record.fingerprint,
-            target=target,
-            parse=0,
-            status=verdict.status,
-            label=label,
-            value=value,
-            extra={raw_name: raw} if raw else None,
-        )
-
-    async def work(generation: int) -> Outcome:
-        started = time.monotonic()
+    async def rate() -> Verdict:
         if len(set(shown.texts)) == 1:
-            verdict = Verdict(
+            return Verdict(
                 label=TIE, value=0.0, detail="the answers are identical: nobody was asked", calls=0
             )
-        else:
-            verdict = await rater.rate(shown, question)
-        ask_id = hash_text(key, str(generation))
-        judgments = [
-            judgment(ask_id, verdict, "", verdict.label, verdict.value, verdict.letter_scores, "letters")
-        ]
-        for part in verdict.parts:
-            judgments.append(
-                judgment(ask_id, verdict, part.target, part.label, part.value, part.scores, "scores")
-            )
-        finished = ask(verdict, ask_id, generation, time.monotonic() - started)
-        return Outcome.model_construct(ask=finished, judgments=judgments, products=[])
+        return await rater.rate(shown, judging.question)
 
-    def failure(message: str, attempts: int) -> Outcome:
-        verdict = Verdict(status=Status.FAILED, detail=message, calls=attempts)
-        return Outcome.model_construct(ask=ask(verdict, uuid.uuid4().hex, 0, 0.0), judgments=[], products=[])
-
-    return Job(key, work, failure)
+    return rating_job(asked, rate)

@@ -18,8 +18,11 @@ class LLMRater:
 
     order_matters = True
 
-    def __init__(self, model: Model, question_fingerprint: str) -> None:
+    def __init__(
+        self, model: Model, question_fingerprint: str, question: ChoiceQuestion | None = None
+    ) -> None:
         self._model = model
+        self._question = question  # asked in place of the usual one, such as the same behind another guard
         self.endpoint = model.endpoint
         self.max_concurrency = model.max_concurrency
         self.price = model.price
@@ -29,6 +32,7 @@ class LLMRater:
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Ask, and ask once more if the reply names no letter."""
+        question = self._question or question
         request = self.request(shown, question)
         reply = await self._model.chat(request)
         if self._starts_reasoning(reply):
@@ -48,6 +52,7 @@ class LLMRater:
 
     def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest:
         """The call to make."""
+        question = self._question or question
         return self._request(question.messages(shown), shown, question)
 
     async def close(self) -> None:

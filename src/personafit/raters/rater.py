@@ -11,12 +11,16 @@ from personafit.store import TIE, RaterRecord, Status
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of several answers in a verdict: which product leads on a named aspect, by how much, from which scores."""
+    """One of several answers in a verdict: about an aspect, an attribute, a turn, or another item of the same list."""
 
     target: str
-    label: str
-    value: float
-    scores: list[float]
+    label: str | None
+    value: float | None
+    scores: list[float] = field(default_factory=list)
+    item: str | None = None
+    """The item it is about, where one ask shows several; None for the item asked about."""
+    status: Status | None = None
+    """How this part ended, where that differs from the whole."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,8 @@ class Verdict:
     calls: int = 1
     parts: list[Part] = field(default_factory=list)
     """Further answers to the same ask, such as one per aspect; `label` and `value` are the answer to the question."""
+    answers_whole: bool = True
+    """False where the parts are all there is, as in a list of which each entry is an item of its own."""
 
 
 class Rater(Protocol):

@@ -5,6 +5,7 @@ Only replies that were parsed as text are read again; choices read from letter s
 
 from sqlalchemy import select
 
+from personafit._errors import UserError
 from personafit.items import QUESTIONS
 from personafit.raters.rater import choice_of
 from personafit.store import Judgment, RunRecord, Status, Store
@@ -15,6 +16,8 @@ BATCH = 2000
 
 def rescore(store: Store, run: RunRecord) -> tuple[int, int]:
     """Read every parsed reply of a run again; returns how many were read and how many now say something else."""
+    if (kind := run.config.get("kind", "choice")) != "choice":
+        raise UserError(f"{run.name} is a {kind} run; rescore reads runs in which raters chose answers.")
     query = (
         select(
             t.asks.c.id,

@@ -104,8 +104,8 @@ def run_source(store: Store, run: RunRecord) -> Source:
 
 
 def folder_source(folder: Path, store: Store | None) -> Source:
-    """The votes and gold of a benchmark folder, and every run in the store on the same items and people."""
-    benchmark = FolderBenchmark(folder)
+    """The votes and gold of a benchmark folder, and every run of choices in the store on the same items and people."""
+    benchmark = FolderBenchmark(folder, kind=None)
     items = {item.id: item for item in benchmark.items()}
     source = Source(
         benchmark.info.name,
@@ -129,7 +129,9 @@ def folder_source(folder: Path, store: Store | None) -> Source:
     if store is not None:
         people = {person.id: person.version for person in benchmark.people()}
         for run in store.runs():
-            if run.config.get("benchmark") == benchmark.info.name and "raters" in run.config:
+            # Of runs of other kinds, whose asks are about lists or several answers, the reports of their own speak.
+            choices = run.config.get("kind", "choice") == "choice" and "raters" in run.config
+            if choices and run.config.get("benchmark") == benchmark.info.name:
                 same = _same_items(store, run.dataset, items, people)
                 _add_run(source, store, run, store.dataset_info(run.dataset), same)
     if all(rater.kind == GOLD for rater in source.raters.values()):

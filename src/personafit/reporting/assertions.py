@@ -19,16 +19,21 @@ _RESULTS = TypeAdapter(list[Result])
 def totals(results: Iterable[Result], metric: str, rater: str | None = None) -> list[Result]:
     """The numbers a bar on this metric is held against; restraint has its total on the items marked for it.
 
-    Controls are left out, unless one is named or there is nobody else; control views always are.
+    Controls are left out, unless one is named or there is nobody else; so are control views.
     """
-    shown = [
+    named = [
         result
         for result in results
         if result.metric == metric
         and (not result.slice or metric == "restraint")
         and rater in (None, result.rater)
-        and not (result.view == "none" or (result.view or "").startswith("wrong:"))
     ]
+    # In runs about relevance `none` is what everybody sees, and where only controls ran there is no other view.
+    shown = [
+        result
+        for result in named
+        if not (result.control and (result.view == "none" or (result.view or "").startswith("wrong:")))
+    ] or named
     return shown if rater else [result for result in shown if result.control is None] or shown
 
 

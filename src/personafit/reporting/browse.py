@@ -10,79 +10,70 @@ from typing import Any
 
 import orjson
 import polars as pl
-from sqlalchemy import or_, select
 
 from personafit.people import Person, render_person
-from personafit.reporting.results import RunScores
+from personafit.reporting.totals import RunTotals
 from personafit.store import Store
-from personafit.store import tables as t
 
-MAX_ITEMS = 10_000
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
 MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers struggle to open the page
 MAX_FACET = 20  # a slice with more values than this is no filter
 
-NOT_FACETS = frozenset({"item", "person", "prompt", "grp", "gold", "length_difference"})
+NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
 
 
-def browser_data(store: Store, scores: RunScores, view: str) -> dict[str, Any]:
-    """All the page needs to list, filter, search and show items; verdicts are those under `view`."""
-    verdicts = _verdicts(scores, view)
-    kept = _kept(scores, verdicts)
-    rows = scores.items.filter(pl.col("item").is_in(kept)) if len(kept) < len(scores.items) else scores.items
+def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
+    """All the page needs to list, filter, search and show items; verdicts are those under the headline view."""
+    rows = _opened(totals.sample.items)
     facets = _facets(rows)
-    products = _products(store, scores, set(kept))
+    products = {row["item"]: orjson.loads(row["products"]) for row in rows.iter_rows(named=True)}
     places = {product: place for place, product in enumerate(_unique(products.values()))}
     texts = store.texts(places)
-    people = _profiles(store, scores, set(rows["person"]))
-    asks = _asks(store, scores, set(kept))
+    verdicts = _verdicts(totals)
+    asks = _asks(store, totals)
     items = []
     for row in rows.iter_rows(named=True):
-        item = row["item"]
+        position = row["position"]
         items.append(
             {
-                "id": item,
+                "id": row["item"],
                 "person": row["person"],
                 "question": row["prompt"],
-                "answers": [places[product] for product in products[item]],
+                "answers": [places[product] for product in products[row["item"]]],
                 "gold": row["gold"],
                 "facets": [row[name] for name, _ in facets],
-                "verdicts": [verdict.get(item) for verdict in verdicts],
-                "asks": asks.get(item, []),
+                "verdicts": [verdict.get(position) for verdict in verdicts],
+                "asks": asks.get(position, []),
             }
         )
     return {
-        "raters": [rater["name"] for rater in scores.raters],
-        "views": scores.views,
-        "view": scores.views.index(view),
+        "raters": [rater["name"] for rater in totals.raters],
+        "views": totals.views,
+        "view": totals.views.index(totals.headline_view),
         "facets": [{"name": name, "values": values} for name, values in facets],
         "texts": [texts.get(product, "") for product in places],
-        "people": people,
+        "people": _profiles(store, totals, set(rows["person"])),
         "items": items,
-        "total": len(scores.items),
+        "total": totals.items,
     }
 
 
-def _verdicts(scores: RunScores, view: str) -> list[dict[str, float | None]]:
-    """Per rater, item to the share of its orders that met the gold; None where nothing was answered."""
+def _opened(items: pl.DataFrame) -> pl.DataFrame:
+    """The items with each slice as a column."""
+    slices = [orjson.loads(text) for text in items["slices"]]
+    names = sorted({name for row in slices for name in row})
+    columns = [pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in names]
+    return items.drop("slices").with_columns(columns)
+
+
+def _verdicts(totals: RunTotals) -> list[dict[int, float | None]]:
+    """Per rater, an item's place to the share of its orders that met the gold; None where nothing was answered."""
+    scores = totals.sample.scores
     found = []
-    for rater in scores.raters:
-        frame = scores.scores[rater["fingerprint"], view]
-        found.append(dict(zip(frame["item"], frame["accuracy"], strict=True)))
+    for rater in totals.raters:
+        ours = scores.filter(pl.col("rater") == rater["fingerprint"])
+        found.append(dict(zip(ours["position"], ours["accuracy"], strict=True)))
     return found
-
-
-def _kept(scores: RunScores, verdicts: list[dict[str, float | None]]) -> list[str]:
-    """The items to embed: all, or first those that a rater asked for got wrong."""
-    items = scores.items["item"].to_list()
-    if len(items) <= MAX_ITEMS:
-        return items
-    asked_for = [v for v, r in zip(verdicts, scores.raters, strict=True) if not r["control"]] or verdicts
-
-    def not_wrong(item: str) -> bool:
-        return all((share := verdict.get(item)) is None or share >= 0.5 for verdict in asked_for)
-
-    return sorted(items, key=not_wrong)[:MAX_ITEMS]
 
 
 def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
@@ -92,19 +83,12 @@ def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
     return [(name, values) for name, values in facets if 2 <= len(values) <= MAX_FACET]
 
 
-def _products(store: Store, scores: RunScores, kept: set[str]) -> dict[str, list[str]]:
-    frame = store.frame(
-        select(t.items.c.id, t.items.c.products).where(t.items.c.dataset == scores.run.dataset)
-    )
-    return {item: orjson.loads(products) for item, products in frame.iter_rows() if item in kept}
-
-
 def _unique(groups: Iterable[list[str]]) -> dict[str, None]:
     return dict.fromkeys(product for group in groups for product in group)
 
 
-def _profiles(store: Store, scores: RunScores, wanted: set[str]) -> dict[str, str]:
-    people = store.people(scores.run.dataset)
+def _profiles(store: Store, totals: RunTotals, wanted: set[str]) -> dict[str, str]:
+    people = store.people(totals.run.dataset)
     return {person: _profile(people[person]) for person in sorted(wanted) if person in people}
 
 
@@ -121,43 +105,30 @@ def _profile(person: Person) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _asks(store: Store, scores: RunScores, kept: set[str]) -> dict[str, list[list[Any]]]:
+def _asks(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
     """Per item every ask: rater, view, order, sample, status, label, margin and, where there are any, its texts."""
-    if scores.answers.is_empty():
-        return {}
-    raters = {rater["fingerprint"]: place for place, rater in enumerate(scores.raters)}
-    views = {view: place for place, view in enumerate(scores.views)}
-    columns = ["item", "rater", "view", "order", "sample", "status", "label", "value", "detail"]
-    answers = scores.answers.filter(pl.col("question") == scores.run.config["question"])
-    joined = answers.join(
-        _replies(store, scores.run.id), on=["job", "ask"], how="left", maintain_order="left"
-    )
-    asks: dict[str, list[list[Any]]] = defaultdict(list)
+    raters = {rater["fingerprint"]: place for place, rater in enumerate(totals.raters)}
+    views = {view: place for place, view in enumerate(totals.views)}
+    columns = ["position", "rater", "view", "order", "sample", "status", "label", "value", "detail"]
+    answers = totals.sample.answers
+    replies = store.replies(answers["job"])
+    asks: dict[int, list[list[Any]]] = defaultdict(list)
     budget = MAX_REPLIES
-    for item, rater, view, order, sample, status, label, value, *texts in joined.select(
-        *columns, "reply", "reasoning"
+    for ask_id, position, rater, view, order, sample, status, label, value, detail in answers.select(
+        "ask", *columns
     ).iter_rows():
-        if item not in kept or rater not in raters or view not in views:
+        if rater not in raters or view not in views:
             continue
         ask = [raters[rater], views[view], order, sample, status, label, value]
+        texts = [detail, *replies.get(ask_id, (None, None))]
         if any(texts):
             short = [_cut(text) for text in texts]
             budget -= sum(len(text or "") for text in short)
             ask += short if budget > 0 else [None, "left out: the page would grow too large", None]
-        asks[item].append(ask)
+        asks[position].append(ask)
     for rows in asks.values():
         rows.sort(key=lambda row: (row[0], row[1], row[3], row[2]))
     return asks
-
-
-def _replies(store: Store, run: int) -> pl.DataFrame:
-    ask = t.asks
-    frame = store.frame(
-        select(ask.c.job, ask.c.id.label("ask"), ask.c.reply, ask.c.reasoning)
-        .select_from(t.run_jobs.join(ask, ask.c.job == t.run_jobs.c.job))
-        .where(t.run_jobs.c.run == run, or_(ask.c.reply.is_not(None), ask.c.reasoning.is_not(None)))
-    )
-    return frame.cast(dict.fromkeys(frame.columns, pl.String))
 
 
 def _cut(text: str | None) -> str | None:

@@ -2,39 +2,37 @@
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from personafit.reporting import plots, sections
+from personafit.reporting.cluster_sums import EVERY_SYSTEM
 from personafit.reporting.plots import Dot, Panel, Row
-from personafit.reporting.results import Result, RunScores
+from personafit.reporting.results import Result
 from personafit.reporting.tables import HALVES, TIERS
-from personafit.statistics import mean_by_item
-from personafit.store import TIE, Status
+from personafit.reporting.totals import RunTotals
 
-COIN = 50.0  # what a coin toss between two answers scores, in percent
+COIN = 50.0  # what a coin toss between two answers totals, in percent
 MOST_PANELS = 8
 NARROW = 4  # more panels than this leave no room for a title on one line
 CUSTOMARY = (*HALVES, *TIERS)
 
 
-def figures(scores: RunScores, results: Sequence[Result], view: str) -> list[dict[str, str]]:
+def figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[dict[str, str]]:
     """The pictures that this run can give, each with how to read it."""
-    metric = scores.info["metric"].replace("_", " ")
+    metric = totals.info["metric"].replace("_", " ")
     drawn = []
-    if found := _by_slice(scores, results, view):
+    if found := _by_slice(totals, results, view):
         caption = (
             f"How to read it: each dot is a rater's {metric} in % on that slice when shown “{view}”, the bar its 95 % "
             "interval over people; hollow squares are controls that understand nothing, the dotted line is a coin toss."
         )
         drawn.append(("slices", f"{metric.capitalize()} by slice", caption, plots.panels_figure(*found)))
-    if found_views := _by_view(scores, results, view):
+    if found_views := _by_view(totals, results, view):
         caption = (
-            "How to read it: if the filled dot is not clearly to the right of both other marks, the rater scores as "
+            "How to read it: if the filled dot is not clearly to the right of both other marks, the rater totals as "
             "well without the person or with somebody else’s profile, and its score is not personalization."
         )
         figure = plots.series_figure(*found_views, COIN, f"{metric} in %, all items here")
         drawn.append(("views", "With the person, without, and with the wrong one", caption, figure))
-    if rows := _by_position(scores, view):
+    if rows := _by_position(totals, view):
         caption = (
             "How to read it: left, how often the answer shown first was chosen (50 % is unbiased, dotted); right, how "
             "often both orders gave the same answer (100 % is best); bars are 95 % intervals over people."
@@ -48,12 +46,12 @@ def figures(scores: RunScores, results: Sequence[Result], view: str) -> list[dic
 
 
 def _by_slice(
-    scores: RunScores, results: Sequence[Result], view: str
+    totals: RunTotals, results: Sequence[Result], view: str
 ) -> tuple[list[Row], list[Panel]] | None:
     """Rows and panels of the finest slices that have numbers, in their customary order."""
-    layout = scores.info["layout"]
+    layout = totals.info["layout"]
     names = layout[0] if layout else []
-    metric = [r for r in results if r.metric == scores.info["metric"] and r.view == view]
+    metric = [r for r in results if r.metric == totals.info["metric"] and r.view == view]
     sliced = [r for r in metric if names and set(r.slice) == set(names)]
     keys = list(dict.fromkeys(tuple(r.slice[name] for name in names) for r in sliced))
     keys.sort(key=lambda key: [(0, CUSTOMARY.index(v), "") if v in CUSTOMARY else (1, 0, v) for v in key])
@@ -69,12 +67,12 @@ def _by_slice(
     return rows, [Panel(against + between.join(key), COIN) for key in keys]
 
 
-def _by_view(scores: RunScores, results: Sequence[Result], view: str) -> tuple[list[Row], list[str]] | None:
-    views = [view, *(other for other in scores.views if other != view)]
-    totals = [r for r in results if not r.slice]
+def _by_view(totals: RunTotals, results: Sequence[Result], view: str) -> tuple[list[Row], list[str]] | None:
+    views = [view, *(other for other in totals.views if other != view)]
+    whole = [r for r in results if not r.slice]
     rows = []
-    for found in _lines(totals).values():
-        dots = {r.view: _dot(r) for r in found if r.metric == scores.info["metric"]}
+    for found in _lines(whole).values():
+        dots = {r.view: _dot(r) for r in found if r.metric == totals.info["metric"]}
         lift = next((r for r in found if r.metric == "lift" and r.view == view and r.value is not None), None)
         remark = "" if lift is None else f"lift {sections.signed_points(100 * (lift.value or 0))}"
         if lift is not None and lift.low is not None and lift.high is not None:
@@ -89,29 +87,16 @@ def _by_view(scores: RunScores, results: Sequence[Result], view: str) -> tuple[l
     )
 
 
-def _by_position(scores: RunScores, view: str) -> list[Row]:
+def _by_position(totals: RunTotals, view: str) -> list[Row]:
     """Per rater asked in both orders: how often it took what was shown first, and how often the orders agreed."""
     rows = []
-    for rater in scores.raters:
-        if rater["orders"] == 1 or scores.answers.is_empty():
-            continue
-        said = scores.answers.filter(
-            (pl.col("rater") == rater["fingerprint"])
-            & (pl.col("view") == view)
-            & (pl.col("status") == Status.OK.value)
-            & (pl.col("order") != "")
+    for rater in totals.raters:
+        first, same = (
+            totals.of(rater["fingerprint"], view, name, (), EVERY_SYSTEM).estimate()
+            for name in ("first", "consistent")
         )
-        first = (
-            pl.when(pl.col("label") == TIE)
-            .then(0.5)
-            .otherwise(pl.col("label") == pl.col("order").str.head(1))
-        )
-        shares = said.group_by("item").agg(first.cast(pl.Float64).mean().alias("first"))
-        share = mean_by_item(scores.items.join(shares, on="item", how="left"), "first")
-        same = mean_by_item(scores.scores[rater["fingerprint"], view], "consistent")
-        if share.value is not None:
-            dots = [_percent_dot(e.value, e.low, e.high) for e in (share, same)]
-            rows.append(Row(rater["name"], dots))
+        if rater["orders"] > 1 and first.value is not None:
+            rows.append(Row(rater["name"], [_percent_dot(e.value, e.low, e.high) for e in (first, same)]))
     return rows
 
 

@@ -3,8 +3,8 @@
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.reporting.results import Result, RunScores, load_scores, run_results
-from personafit.store import Store
+from personafit.reporting.results import Result, load_scores, load_totals, run_results
+from personafit.store import RunRecord, Store
 
 _FIELDS = [name for name in Result.__dataclass_fields__ if name != "slice"]
 _NUMBERS = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64, "coverage": pl.Float64}
@@ -14,7 +14,7 @@ _COUNTS = {"n": pl.Int64, "people": pl.Int64}
 def judgments_frame(store_url: str, run: str) -> pl.DataFrame:
     """One row per judgment of a run, with its rater's name and its item's person, prompt, slices and gold."""
     with Store(store_url) as store:
-        scores = _open(store, run)
+        scores = load_scores(store, _open(store, run))
     names = {rater["fingerprint"]: rater["name"] for rater in scores.raters}
     frame = scores.answers if scores.parts.is_empty() else pl.concat([scores.answers, scores.parts])
     if frame.is_empty():
@@ -29,7 +29,7 @@ def judgments_frame(store_url: str, run: str) -> pl.DataFrame:
 def results_frame(store_url: str, run: str) -> pl.DataFrame:
     """One row per number of a run, as in results.json; each name of a slice is a column `slice.NAME`."""
     with Store(store_url) as store:
-        results = run_results(_open(store, run))
+        results = run_results(load_totals(store, _open(store, run)))
     slices = list(dict.fromkeys(name for result in results for name in result.slice))
     schema = {name: _NUMBERS.get(name) or _COUNTS.get(name) or pl.String for name in _FIELDS}
     rows = [
@@ -39,7 +39,7 @@ def results_frame(store_url: str, run: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema | {f"slice.{name}": pl.String for name in slices}, orient="row")
 
 
-def _open(store: Store, name: str) -> RunScores:
+def _open(store: Store, name: str) -> RunRecord:
     try:
         run = store.run(name)
     except KeyError:
@@ -47,4 +47,4 @@ def _open(store: Store, name: str) -> RunScores:
         raise UserError(f"There is no run '{name}' in {store.url}; runs there: {known}.") from None
     if "raters" not in run.config:
         raise UserError(f"{run.name} only made answers so far; nobody has judged them.")
-    return load_scores(store, run)
+    return run

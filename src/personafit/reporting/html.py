@@ -22,8 +22,9 @@ from personafit import __version__
 from personafit.reporting import sections
 from personafit.reporting.browse import browser_data
 from personafit.reporting.figures import figures
-from personafit.reporting.results import Result, RunScores, overall_coverage
+from personafit.reporting.results import Result, answered, overall_coverage
 from personafit.reporting.tables import explain
+from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
 
 # Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
@@ -33,15 +34,15 @@ INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
-def write_report(store: Store, scores: RunScores, results: list[Result], path: Path) -> None:
+def write_report(store: Store, totals: RunTotals, results: list[Result], path: Path) -> None:
     """Write the report of a run; an old one is replaced only once the new one is complete."""
-    page = render_report(store, scores, results)
+    page = render_report(store, totals, results)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(page, encoding="utf-8", newline="\n")
     os.replace(partial, path)
 
 
-def render_report(store: Store, scores: RunScores, results: Sequence[Result]) -> str:
+def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) -> str:
     """The whole page as text."""
     script = _asset("report.js")
     environment = Environment(
@@ -52,34 +53,34 @@ def render_report(store: Store, scores: RunScores, results: Sequence[Result]) ->
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    view = scores.headline_view
+    view = totals.headline_view
     return environment.get_template("report.html.j2").render(
         policy=_policy(script),
         style=Markup(_asset("report.css")),
         script=Markup(script),
         version=__version__,
-        info=scores.info,
-        run=scores.run,
-        date=sections.when(scores.run.started),
+        info=totals.info,
+        run=totals.run,
+        date=sections.when(totals.run.started),
         view=view,
-        metric=scores.info["metric"].replace("_", " "),
-        words=_words(scores.info),
-        coverage=overall_coverage(scores),
-        asked=sum(int(frame["asked"].sum()) for frame in scores.scores.values()),
-        answered=sum(int(frame["answered"].sum()) for frame in scores.scores.values()),
-        items=len(scores.items),
-        people=scores.items["person"].n_unique(),
-        headline=sections.headline(scores, results),
+        metric=totals.info["metric"].replace("_", " "),
+        words=_words(totals.info),
+        coverage=overall_coverage(totals),
+        asked=sum(totals.asked(rater) for rater in totals.raters) * len(totals.views),
+        answered=answered(totals),
+        items=totals.items,
+        people=totals.people,
+        headline=sections.headline(totals, results),
         sentences=explain(results),
-        best_control=sections.best_control(scores, results),
-        table=sections.score_table(scores, results),
-        figures=[f | {"svg": Markup(f["svg"])} for f in figures(scores, results, view)],
-        worth=sections.worth_table(scores, results),
+        best_control=sections.best_control(totals, results),
+        table=sections.score_table(totals, results),
+        figures=[f | {"svg": Markup(f["svg"])} for f in figures(totals, results, view)],
+        worth=sections.worth_table(totals, results),
         statuses=[status.value for status in Status],
-        failures=sections.failures(scores),
-        notes=sections.notes(scores),
-        instrument=sections.instrument(store, scores),
-        browser=embed(browser_data(store, scores, view) | {"words": _words(scores.info)}),
+        failures=sections.failures(totals),
+        notes=sections.notes(totals),
+        instrument=sections.instrument(store, totals),
+        browser=embed(browser_data(store, totals) | {"words": _words(totals.info)}),
     )
 
 

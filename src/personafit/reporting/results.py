@@ -1,23 +1,20 @@
 """From stored judgments to flat records: one number each, with interval, coverage and what it may be compared with."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import polars as pl
 
-from personafit.statistics import (
-    Estimate,
-    choice_scores,
-    length_controlled_rate,
-    mean_by_item,
-    paired_difference,
-    prompts_recur,
-)
+from personafit.reporting.cluster_sums import SYSTEM, System, Where
+from personafit.reporting.judged_run import JudgedRun, headline_view
+from personafit.reporting.totals import RunTotals, load_totals
+from personafit.statistics import Estimate, choice_scores, length_controlled_rate
+from personafit.statistics.moments import ClusteredSums
 from personafit.store import RunRecord, Store, gold_answers, item_rows, pair_lengths, run_answers
 
+SYSTEM_COLUMNS = SYSTEM
 CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
-SYSTEM_COLUMNS = ("system", "given")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +77,10 @@ class Result:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class RunScores:
-    """A run opened up: its benchmark's words about itself, and one row per item for every rater and view."""
+@dataclass
+class RunScores(JudgedRun):
+    """A run opened up for analyses that go by the item: one row per item for every rater and view."""
 
-    run: RunRecord
-    info: dict[str, Any]
     items: pl.DataFrame
     """Every item of the run: item, person, prompt, slices, tier, gold."""
     scores: dict[tuple[str, str], pl.DataFrame]
@@ -95,29 +90,11 @@ class RunScores:
     parts: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
 
-    @property
-    def raters(self) -> list[dict[str, Any]]:
-        """The raters of the run, those asked for first."""
-        raters: list[dict[str, Any]] = self.run.config["raters"]
-        return raters
-
-    @property
-    def headline_view(self) -> str:
-        """The view whose scores count."""
-        return headline_view(self.views, self.info)
-
-    @property
-    def views(self) -> list[str]:
-        """The views of the run."""
-        views: list[str] = self.run.config["views"]
-        return views
-
-
-def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:
-    """The benchmark's own view where it is there, or else the first that is no control."""
-    if info["view"] in views:
-        return str(info["view"])
-    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
+    def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
+        """The values that occur together under these names, in the order of the source."""
+        if not all(name in self.items.columns for name in layout):
+            return []
+        return self.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts()
 
 
 def load_scores(store: Store, run: RunRecord) -> RunScores:
@@ -171,140 +148,106 @@ def _per_item(items: pl.DataFrame, answers: pl.DataFrame, asks: int) -> pl.DataF
     return scored.with_columns(pl.col("answered").fill_null(0), pl.lit(asks).alias("asked"))
 
 
-def run_results(scores: RunScores) -> list[Result]:
+def run_results(totals: RunTotals) -> list[Result]:
     """Every number of a run."""
-    return list(_results(scores))
+    return list(_results(totals))
 
 
-def _results(scores: RunScores) -> Iterator[Result]:
-    systems = _systems(scores.items)
-    for rater in scores.raters:
-        for view in scores.views:
-            for system, given in systems:
-                keep = _keep_system(system, given)
-                frame = scores.scores[rater["fingerprint"], view].filter(keep)
-                others = {
-                    name: scores.scores[rater["fingerprint"], name].filter(keep)
-                    for name in ("none", f"wrong:{view}")
-                    if name in scores.views
-                }
-                yield from _Group(scores, rater, view, system, given, frame, others).results()
-
-
-def _systems(items: pl.DataFrame) -> list[tuple[str | None, str | None]]:
-    present = [name for name in SYSTEM_COLUMNS if name in items.columns]
-    if not present:
-        return [(None, None)]
-    rows = items.select(present).unique(maintain_order=True).to_dicts()
-    return [(row.get("system"), row.get("given")) for row in rows]
-
-
-def _keep_system(system: str | None, given: str | None) -> pl.Expr:
-    keep = pl.lit(True)
-    for name, value in zip(SYSTEM_COLUMNS, (system, given), strict=True):
-        if value is not None:
-            keep = keep & (pl.col(name) == value)
-    return keep
+def _results(totals: RunTotals) -> Iterator[Result]:
+    for rater in totals.raters:
+        for view in totals.views:
+            for system in totals.systems:
+                yield from _Group(totals, rater, view, system).results()
 
 
 @dataclass(frozen=True)
 class _Group:
     """The numbers of one rater under one view (and one system)."""
 
-    scores: RunScores
+    totals: RunTotals
     rater: dict[str, Any]
     view: str
-    system: str | None
-    given: str | None
-    frame: pl.DataFrame
-    others: dict[str, pl.DataFrame]
+    system: System
 
     def results(self) -> Iterator[Result]:
-        headline = self.scores.info["metric"]
-        for where, part in self._slices():
-            yield self._result(headline, where, part, mean_by_item(part, "accuracy"))
-            yield self._result(f"{headline}_debiased", where, part, mean_by_item(part, "debiased"))
-            yield self._result("consistency", where, part, self._consistency(part))
+        headline = self.totals.info["metric"]
+        for where in self.totals.slices(self.system):
+            yield self._result(headline, where, self._sums("accuracy", where).estimate())
+            yield self._result(f"{headline}_debiased", where, self._sums("debiased", where).estimate())
+            yield self._result("consistency", where, self._consistency(where))
             if headline == "win_rate" and where:
-                yield self._result("win_rate_length_controlled", where, part, self._length_controlled(part))
+                yield self._result("win_rate_length_controlled", where, self._length_controlled(where))
             if not self._is_control_view:
-                yield self._result("lift", where, part, self._lift(part))
+                yield self._result("lift", where, self._lift(where))
         yield self._restraint()
 
     @property
     def _is_control_view(self) -> bool:
         return self.view == "none" or self.view.startswith("wrong:")
 
-    def _slices(self) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
-        yield {}, self.frame
-        for names in self.scores.info["layout"]:
-            if not all(name in self.frame.columns for name in names):
-                continue
-            for row in self.frame.select(names).drop_nulls().unique(maintain_order=True).to_dicts():
-                keep = pl.all_horizontal(*(pl.col(name) == value for name, value in row.items()))
-                yield row, self.frame.filter(keep)
+    def _sums(self, metric: str, where: Where, view: str | None = None) -> ClusteredSums:
+        return self.totals.of(self.rater["fingerprint"], view or self.view, metric, where, self.system)
 
-    def _consistency(self, part: pl.DataFrame) -> Estimate:
-        if self.rater["orders"] == 1:
-            scored = part.filter(pl.col("answered") > 0)
-            if len(scored):
-                people = scored["person"].n_unique()
-                note = "scores each answer by itself: order cannot matter"
-                return Estimate(1.0, None, None, len(scored), people, note)
-        return mean_by_item(part, "consistent")
+    def _consistency(self, where: Where) -> Estimate:
+        scored = self._sums("accuracy", where).people
+        if self.rater["orders"] == 1 and scored.count:
+            note = "scores each answer by itself: order cannot matter"
+            return Estimate(1.0, None, None, scored.count, scored.clusters, note)
+        return self._sums("consistent", where).estimate()
 
-    def _lift(self, part: pl.DataFrame) -> Estimate:
-        if len(self.others) < 2:
-            missing = [name for name in ("none", f"wrong:{self.view}") if name not in self.others]
+    def _lift(self, where: Where) -> Estimate:
+        others = ("none", f"wrong:{self.view}")
+        if missing := [name for name in others if name not in self.totals.views]:
             return Estimate(None, None, None, 0, 0, f"lift needs --view {' and --view '.join(missing)}")
-        parts = {
-            name: frame.filter(pl.col("item").is_in(part["item"].to_list()))
-            for name, frame in self.others.items()
-        }
-        means = {name: mean_by_item(frame, "accuracy").value for name, frame in parts.items()}
-        known = {name: mean for name, mean in means.items() if mean is not None}
-        if len(known) < 2:
+        means = {name: self._sums("accuracy", where, name).people for name in others}
+        if not all(mean.count for mean in means.values()):
             return Estimate(None, None, None, 0, 0, "lift needs answers under both control views")
-        larger = max(known, key=lambda name: known[name])
-        estimate = paired_difference(part, parts[larger], "accuracy")
+        larger = max(means, key=lambda name: means[name].mean)
+        over = "over_none" if larger == "none" else "over_wrong"
+        estimate = self._sums(over, where).estimate((-1.0, 1.0))
         return _with_note(estimate, f"over {larger}, the larger of the two controls")
 
-    def _length_controlled(self, part: pl.DataFrame) -> Estimate:
-        scored = part.filter(pl.col("accuracy").is_not_null())
-        if "length_difference" not in scored.columns:
-            return Estimate(None, None, None, 0, 0, "the lengths are not known")
-        return length_controlled_rate(scored["accuracy"], scored["length_difference"], scored["person"])
+    def _length_controlled(self, where: Where) -> Estimate:
+        rows = self.totals.lengths.get(where, pl.DataFrame())
+        if rows.is_empty():
+            return length_controlled_rate([], [], [])
+        system, given = self.system
+        ours = rows.filter(rater=self.rater["fingerprint"], view=self.view).filter(
+            pl.col("system").eq_missing(system), pl.col("given").eq_missing(given)
+        )
+        return length_controlled_rate(ours["accuracy"], ours["length_difference"], ours["person"])
 
     def _restraint(self) -> Result:
-        if "expect" not in self.frame.columns:
+        if "expect" not in self.totals.names:
             nothing = Estimate(
                 None, None, None, 0, 0, "no item is marked as better answered without the person"
             )
-            return self._result("restraint", {}, self.frame, nothing)
-        part = self.frame.filter(pl.col("expect") == "generic")
-        if self.scores.info["metric"] == "win_rate":
-            part = part.filter(pl.col("against") == "generic")
-            kept = part.with_columns((pl.col("debiased") >= 0.5).cast(pl.Float64).alias("kept"))
-            estimate = mean_by_item(kept, "kept")
-            estimate = _with_note(estimate, "share of marked questions where knowing the person did no harm")
-        else:
-            estimate = mean_by_item(part, "accuracy")
-        return self._result("restraint", {"expect": "generic"}, part, estimate)
+            return self._result("restraint", (), nothing)
+        where: Where = (("expect", "generic"),)
+        if self.totals.info["metric"] == "win_rate":
+            part: Where = (*where, ("against", "generic"))
+            note = "share of marked questions where knowing the person did no harm"
+            return self._result(
+                "restraint", part, _with_note(self._sums("kept", part).estimate(), note), where
+            )
+        return self._result("restraint", where, self._sums("accuracy", where).estimate())
 
-    def _result(self, metric: str, where: dict[str, str], part: pl.DataFrame, estimate: Estimate) -> Result:
-        asked = int(part["asked"].sum())
+    def _result(self, metric: str, part: Where, estimate: Estimate, where: Where | None = None) -> Result:
+        """A result over a part of the items, under the slice's name."""
+        items = self.totals.count(part, self.system)
+        asked = items.people.count * self.rater["orders"] * self.totals.run.config["samples"]
         note = estimate.note
-        if estimate.low is not None and prompts_recur(part["person"], part["prompt"]):
+        if estimate.low is not None and items.prompts_recur:
             note = "; ".join(filter(None, [note, "interval clustered by person and prompt"]))
         return Result.of(
             estimate,
             rater=self.rater["name"],
-            system=self.system,
-            given=self.given,
+            system=self.system[0],
+            given=self.system[1],
             view=self.view,
             metric=metric,
-            slice=where,
-            coverage=int(part["answered"].sum()) / asked if asked else None,
+            slice=dict(part if where is None else where),
+            coverage=self._sums("answered", part).people.total / asked if asked else None,
             control=self._control(),
             fingerprint=self.rater["fingerprint"],
             note=note,
@@ -323,20 +266,39 @@ def _with_note(estimate: Estimate, note: str) -> Estimate:
     return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, estimate.people, joined)
 
 
-def overall_coverage(scores: RunScores) -> float | None:
+def overall_coverage(totals: RunTotals) -> float | None:
     """The share of all planned asks of the run that brought an answer."""
-    asked = sum(int(frame["asked"].sum()) for frame in scores.scores.values())
-    answered = sum(int(frame["answered"].sum()) for frame in scores.scores.values())
-    return answered / asked if asked else None
+    asked = sum(totals.asked(rater) for rater in totals.raters) * len(totals.views)
+    return answered(totals) / asked if asked else None
 
 
-def worst_coverage(scores: RunScores) -> tuple[str, float] | None:
+def answered(totals: RunTotals) -> int:
+    """How many asks of the run brought an answer."""
+    return sum(totals.answered(r["fingerprint"], view) for r in totals.raters for view in totals.views)
+
+
+def worst_coverage(totals: RunTotals) -> tuple[str, float] | None:
     """The rater asked for, and the view, with the least coverage; free controls must not hide a judge that fails."""
-    asked = [rater for rater in scores.raters if not rater["control"]] or scores.raters
+    asked_for = [rater for rater in totals.raters if not rater["control"]] or totals.raters
     found = []
-    for rater in asked:
-        for view in scores.views:
-            frame = scores.scores[rater["fingerprint"], view]
-            if planned := int(frame["asked"].sum()):
-                found.append((f"{rater['name']} ({view})", int(frame["answered"].sum()) / planned))
+    for rater in asked_for:
+        for view in totals.views:
+            if planned := totals.asked(rater):
+                share = totals.answered(rater["fingerprint"], view) / planned
+                found.append((f"{rater['name']} ({view})", share))
     return min(found, key=lambda one: one[1], default=None)
+
+
+__all__ = [
+    "CONTROL_RATERS",
+    "SYSTEM_COLUMNS",
+    "Result",
+    "RunScores",
+    "answered",
+    "headline_view",
+    "load_scores",
+    "load_totals",
+    "overall_coverage",
+    "run_results",
+    "worst_coverage",
+]

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-import polars as pl
 from sqlalchemy import select
 
-from personafit.reporting.results import Result, RunScores
+from personafit.reporting.results import Result
 from personafit.reporting.tables import columns_of, missing_halves
+from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
@@ -68,9 +68,9 @@ def line_name(result: Result) -> str:
     return f"{result.rater} on {result.system}" + (f" ({result.given})" if result.given else "")
 
 
-def headline(scores: RunScores, results: Sequence[Result]) -> list[TableRow]:
+def headline(totals: RunTotals, results: Sequence[Result]) -> list[TableRow]:
     """Score, lift and restraint of every rater under the headline view, those asked for first."""
-    view, metric = scores.headline_view, scores.info["metric"]
+    view, metric = totals.headline_view, totals.info["metric"]
     rows: dict[Line, dict[str, Result]] = {}
     for result in results:
         if result.view == view and (not result.slice or result.metric == "restraint"):
@@ -91,13 +91,13 @@ def headline(scores: RunScores, results: Sequence[Result]) -> list[TableRow]:
     return sorted(shown, key=lambda row: row.control is not None)
 
 
-def best_control(scores: RunScores, results: Sequence[Result]) -> str | None:
+def best_control(totals: RunTotals, results: Sequence[Result]) -> str | None:
     """A sentence on the rule that reads nothing and scores best: what any score has to be held against."""
-    rows = [row for row in headline(scores, results) if row.control and row.cells[0].sort is not None]
-    if not rows or scores.info["metric"] != "accuracy":
+    rows = [row for row in headline(totals, results) if row.control and row.cells[0].sort is not None]
+    if not rows or totals.info["metric"] != "accuracy":
         return None
     best = max(rows, key=lambda row: row.cells[0].sort or 0.0)
-    where = "the items here" if missing_halves(scores) else "all items"
+    where = "the items here" if missing_halves(totals) else "all items"
     interval = f" ({best.cells[0].interval})" if best.cells[0].interval else ""
     return (
         f"The best control, “{best.control}” ({best.name}), is right on {best.cells[0].text} %{interval} of {where} "
@@ -105,17 +105,17 @@ def best_control(scores: RunScores, results: Sequence[Result]) -> str | None:
     )
 
 
-def score_table(scores: RunScores, results: Sequence[Result]) -> Table:
+def score_table(totals: RunTotals, results: Sequence[Result]) -> Table:
     """The benchmark's own table, published rows below; a total over a missing half stays blank."""
-    metric = scores.info["metric"]
+    metric = totals.info["metric"]
     columns = [
         (f"against {heading}" if "against" in where else heading, metric, where)
-        for heading, where in columns_of(scores)
+        for heading, where in columns_of(totals)
     ]
     controlled = f"{metric}_length_controlled"
     if any(result.metric == controlled for result in results):
         columns += [(f"{heading}, equal length", controlled, where) for heading, _, where in columns[:-1]]
-    blank = bool(missing_halves(scores))
+    blank = bool(missing_halves(totals))
     index = {(line_of(r), r.view, r.metric, _key(r.slice)): r for r in results}
     rows = []
     for line, view in dict.fromkeys((line_of(r), r.view) for r in results if r.metric == metric):
@@ -125,16 +125,16 @@ def score_table(scores: RunScores, results: Sequence[Result]) -> Table:
             for _, name, where in columns
         ]
         rows.append(TableRow(line_name(total), str(view), cells, total.control))
-    for row in scores.info.get("published", []):
+    for row in totals.info.get("published", []):
         if row["source"].endswith(PUBLISHED_TABLE):
             cells = [_percent(row["scores"].get("/".join(where.values()))) for _, _, where in columns]
             rows.append(TableRow(row["model"], row["view"], cells, source=row["source"]))
     return Table([heading for heading, _, _ in columns], rows)
 
 
-def worth_table(scores: RunScores, results: Sequence[Result]) -> Table:
+def worth_table(totals: RunTotals, results: Sequence[Result]) -> Table:
     """What each score is worth: coverage, people, order, lift, restraint; why a number is missing is in the notes."""
-    metric = scores.info["metric"]
+    metric = totals.info["metric"]
     names = [metric, f"{metric}_debiased", "consistency", "lift", "restraint"]
     found: dict[tuple[Line, str | None], dict[str, Result]] = {}
     for result in results:
@@ -158,29 +158,27 @@ def worth_table(scores: RunScores, results: Sequence[Result]) -> Table:
     )
 
 
-def failures(scores: RunScores) -> list[dict[str, Any]]:
-    """Per rater how many asks ended how, how many are still to come, and the first sentences of what went wrong."""
+def failures(totals: RunTotals) -> list[dict[str, Any]]:
+    """Per rater how many asks ended how, how many are still to come, and the commonest sentences of what went wrong."""
     found = []
-    for rater in scores.raters:
+    for rater in totals.raters:
         fingerprint = rater["fingerprint"]
-        planned = sum(int(scores.scores[fingerprint, view]["asked"].sum()) for view in scores.views)
-        rows = scores.answers
-        rows = rows if rows.is_empty() else rows.filter(pl.col("rater") == fingerprint)
-        counts = {} if rows.is_empty() else dict(rows["status"].value_counts().iter_rows())
+        counts = [totals.statuses.get((fingerprint, status.value), 0) for status in Status]
+        errors = [(*key[1:], count) for key, count in totals.errors.items() if key[0] == fingerprint]
         found.append(
             {
                 "name": rater["name"],
-                "counts": [counts.get(status.value, 0) for status in Status],
-                "missing": planned - sum(counts.values()),
-                "errors": [] if rows.is_empty() else _errors(rows),
+                "counts": counts,
+                "missing": totals.asked(rater) * len(totals.views) - sum(counts),
+                "errors": sorted(errors, key=lambda error: -error[2])[:ERRORS_SHOWN],
             }
         )
     return found
 
 
-def instrument(store: Store, scores: RunScores) -> dict[str, Any]:
+def instrument(store: Store, totals: RunTotals) -> dict[str, Any]:
     """Everything that shaped the numbers, and the command that makes them again."""
-    config, info, run = scores.run.config, scores.info, scores.run
+    config, info, run = totals.run.config, totals.info, totals.run
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
     orders = {1: "one (each answer is scored by itself)", 2: "both"}
@@ -192,11 +190,11 @@ def instrument(store: Store, scores: RunScores) -> dict[str, Any]:
             "licence of the data": info["licence"],
             "gold": info["gold"],
             "question": config["question"],
-            "views": ", ".join(scores.views),
+            "views": ", ".join(totals.views),
             "seed": str(config["seed"]),
             "samples per ask": str(config["samples"]),
-            "items judged": f"{len(scores.items):,}",
-            "people": f"{scores.items['person'].n_unique():,}",
+            "items judged": f"{totals.items:,}",
+            "people": f"{totals.people:,}",
             "started": when(run.started),
             "finished": "not finished" if run.finished is None else when(run.finished),
         },
@@ -211,30 +209,22 @@ def instrument(store: Store, scores: RunScores) -> dict[str, Any]:
                     key: _setting(value) for key, value in settings.get(rater["fingerprint"], {}).items()
                 },
             }
-            for rater in scores.raters
+            for rater in totals.raters
         ],
         "command": config.get("command") or "(started from Python)",
         "sampled": config["selected"] is not None,
     }
 
 
-def notes(scores: RunScores) -> list[str]:
+def notes(totals: RunTotals) -> list[str]:
     """What was found odd in the data, each remark once and none that the headline has said already."""
-    said = {"", scores.info["description"].strip()}
-    return [note for note in dict.fromkeys(map(str.strip, scores.run.config["notes"])) if note not in said]
+    said = {"", totals.info["description"].strip()}
+    return [note for note in dict.fromkeys(map(str.strip, totals.run.config["notes"])) if note not in said]
 
 
 def when(seconds: float) -> str:
     """A moment for people."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _errors(rows: pl.DataFrame) -> list[tuple[str, str, int]]:
-    wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
-    if wrong.is_empty():
-        return []
-    counted = wrong.group_by("status", pl.col("detail").str.slice(0, 400), maintain_order=True).len()
-    return list(counted.sort("len", descending=True, maintain_order=True).head(ERRORS_SHOWN).iter_rows())
 
 
 def _setting(value: object) -> str:

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from personafit.reporting.results import Result, RunScores
+from personafit.reporting.judged_run import JudgedRun
+from personafit.reporting.results import Result
 
 TIERS = ("easy", "medium", "hard")
 HALVES = ("specific", "general")
@@ -18,7 +19,7 @@ WORTH_WIDE = 125
 Column = tuple[str, dict[str, str]]
 
 
-def columns_of(scores: RunScores) -> list[Column]:
+def columns_of(scores: JudgedRun) -> list[Column]:
     """Headings and slices of the benchmark's table, in their customary order; a missing half keeps its columns."""
     names = {name for layout in scores.info["layout"] for name in layout}
     if {"half", "tier"} <= names:
@@ -29,20 +30,19 @@ def columns_of(scores: RunScores) -> list[Column]:
         return [*columns, ("total", {})]
     columns = []
     for layout in scores.info["layout"]:
-        if all(name in scores.items.columns for name in layout):
-            for row in scores.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts():
-                columns.append((" ".join(row.values()), row))
+        columns += [(" ".join(row.values()), row) for row in scores.slice_rows(layout)]
     return [*columns, ("total", {})]
 
 
-def missing_halves(scores: RunScores) -> list[str]:
+def missing_halves(scores: JudgedRun) -> list[str]:
     """The halves a benchmark of two halves does not have here."""
     if not any("half" in layout for layout in scores.info["layout"]):
         return []
-    return [half for half in HALVES if half not in set(scores.items["half"])]
+    present = {row["half"] for row in scores.slice_rows(["half"])}
+    return [half for half in HALVES if half not in present]
 
 
-def print_run(console: Console, scores: RunScores, results: Sequence[Result]) -> None:
+def print_run(console: Console, scores: JudgedRun, results: Sequence[Result]) -> None:
     """The two tables and the notes of a run."""
     for columns in _fitting(columns_of(scores), missing_halves(scores), console.width):
         console.print(_score_table(scores, results, columns))
@@ -69,7 +69,7 @@ def _fitting(columns: list[Column], absent: list[str], width: int) -> list[list[
     return parts
 
 
-def _score_table(scores: RunScores, results: Sequence[Result], columns: list[Column]) -> Table:
+def _score_table(scores: JudgedRun, results: Sequence[Result], columns: list[Column]) -> Table:
     metric = scores.info["metric"]
     absent = missing_halves(scores)
     table = Table(
@@ -119,7 +119,7 @@ def worth_columns(metric: str) -> list[tuple[str, str, dict[str, str]]]:
 
 
 def _worth_table(
-    scores: RunScores, results: Sequence[Result], columns: list[tuple[str, str, dict[str, str]]], first: bool
+    scores: JudgedRun, results: Sequence[Result], columns: list[tuple[str, str, dict[str, str]]], first: bool
 ) -> Table:
     metric = scores.info["metric"]
     table = Table(title="What each score is worth, over all items here", title_justify="left")

@@ -1,5 +1,21 @@
-"""Systems at work: answering people's questions, given what a context says about them."""
+"""Systems at work: answering people's questions, and talking with simulated users until they have what they want."""
 
 from personafit.simulate.answering import Answering
+from personafit.simulate.dialogue import Simulation
+from personafit.simulate.reading import dialogues, read_dialogues, task_items
+from personafit.simulate.records import Dialogue, DialogueTurn, Role, StopReason
+from personafit.simulate.systems import make_assistant, make_user
 
-__all__ = ["Answering"]
+__all__ = [
+    "Answering",
+    "Dialogue",
+    "DialogueTurn",
+    "Role",
+    "Simulation",
+    "StopReason",
+    "dialogues",
+    "make_assistant",
+    "make_user",
+    "read_dialogues",
+    "task_items",
+]

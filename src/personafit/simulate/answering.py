@@ -5,7 +5,7 @@ Answers are made by keyed jobs like judgments are, so making them resumes, retri
 
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from personafit._hashing import content_hash, hash_text
@@ -33,7 +33,7 @@ class Answering:
 
     store: Store
     dataset: str
-    people: dict[str, Person]
+    people: Mapping[str, Person]
     system: Model
     givens: Sequence[ContextBuilder]
     selected: frozenset[str] | None = None

@@ -4,6 +4,8 @@ A tie scores ½. `accuracy` averages both orders; `debiased` takes the sign of t
 whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
 """
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
@@ -12,10 +14,11 @@ TIE = "tie"
 UNIT = (0.0, 1.0)
 
 
-def choice_scores(answers: pl.DataFrame) -> pl.DataFrame:
-    """One row per item from rows with item, person, prompt, gold, order, sample, status, label and value.
+def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.DataFrame:
+    """One row per item (or whatever `by` tells apart) from rows with gold, order, sample, status, label and value.
 
-    Adds accuracy, debiased, consistent, asked and answered; further columns (slices) are carried over.
+    Adds accuracy, debiased, consistent, first (how often the answer shown first was chosen), asked and answered; further
+    columns (person, prompt, slices) are carried over.
     """
     answered = pl.col("status") == "ok"
     right = (
@@ -25,6 +28,9 @@ def choice_scores(answers: pl.DataFrame) -> pl.DataFrame:
     )
     # The margin is that of product 0; turned so that a positive one favours the gold answer.
     toward_gold = pl.when(pl.col("gold") == "0").then(pl.col("value")).otherwise(-pl.col("value"))
+    first = (
+        pl.when(pl.col("label") == TIE).then(0.5).otherwise(pl.col("label") == pl.col("order").str.head(1))
+    ).cast(pl.Float64)
     carried = [name for name in answers.columns if name not in _CONSUMED]
     return (
         answers.with_columns(
@@ -32,10 +38,11 @@ def choice_scores(answers: pl.DataFrame) -> pl.DataFrame:
             pl.when(answered).then(toward_gold).alias("toward_gold"),
             pl.when(answered).then(pl.col("label")).alias("said"),
         )
-        .group_by("item", maintain_order=True)
+        .group_by(by, maintain_order=True)
         .agg(
-            *(pl.col(name).first() for name in carried if name != "item"),
+            *(pl.col(name).first() for name in carried if name not in by),
             pl.col("right").mean().alias("accuracy"),
+            first.filter(answered & (pl.col("order") != "")).mean().alias("first"),
             pl.col("toward_gold").sum().alias("lead"),
             pl.col("said").drop_nulls().n_unique().alias("different"),
             pl.col("order").filter(answered).n_unique().alias("orders_answered"),

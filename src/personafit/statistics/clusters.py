@@ -50,15 +50,27 @@ def cluster_mean(
         return Estimate(mean, None, None, count, people_count, "one person only: no interval can be given")
     residuals = scores - mean
     if bounds is not None and not residuals.any() and mean in bounds:
-        low, high = _exact(mean == bounds[1], people_count)
-        width = bounds[1] - bounds[0]
-        return Estimate(mean, bounds[0] + width * low, bounds[0] + width * high, count, people_count)
+        low, high = exact_interval(mean, bounds, people_count)
+        return Estimate(mean, low, high, count, people_count)
     variance, freedom = _variance(residuals, person_codes, people_count, prompts)
+    low, high = student_interval(mean, variance, freedom, bounds)
+    return Estimate(mean, low, high, count, people_count)
+
+
+def student_interval(
+    mean: float, variance: float, freedom: int, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Student's t interval around a mean, cut at the limits of the scale."""
     margin = float(stats.t.ppf(0.5 + LEVEL / 2, freedom)) * variance**0.5
     low, high = mean - margin, mean + margin
-    if bounds is not None:
-        low, high = max(low, bounds[0]), min(high, bounds[1])
-    return Estimate(mean, low, high, count, people_count)
+    return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
+
+
+def exact_interval(mean: float, bounds: tuple[float, float], people: int) -> tuple[float, float]:
+    """The interval when every value sits on a limit of the scale: the binomial one with people as trials."""
+    low, high = _exact(mean == bounds[1], people)
+    width = bounds[1] - bounds[0]
+    return bounds[0] + width * low, bounds[0] + width * high
 
 
 def clustered_p_value(values: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None) -> float | None:

@@ -1,6 +1,7 @@
 """Where everything is kept: products, items, asks and judgments, in SQLite or PostgreSQL."""
 
 from personafit.store.export import export_frame
+from personafit.store.paging import any_prompt_recurs, run_pages
 from personafit.store.reading import count_status, gold_answers, item_rows, pair_lengths, run_answers
 from personafit.store.records import (
     TIE,
@@ -12,9 +13,10 @@ from personafit.store.records import (
     RaterRecord,
     Status,
 )
-from personafit.store.store import JobState, RunRecord, Store
+from personafit.store.store import FORGOTTEN_NOTE, JobState, RunRecord, Store, StoredPeople
 
 __all__ = [
+    "FORGOTTEN_NOTE",
     "TIE",
     "Ask",
     "Item",
@@ -26,10 +28,13 @@ __all__ = [
     "RunRecord",
     "Status",
     "Store",
+    "StoredPeople",
+    "any_prompt_recurs",
     "count_status",
     "export_frame",
     "gold_answers",
     "item_rows",
     "pair_lengths",
     "run_answers",
+    "run_pages",
 ]

@@ -1,6 +1,5 @@
 """Opening the database behind a store: one SQLite file in WAL mode, or PostgreSQL by URL."""
 
-import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,13 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from personafit._errors import UserError
+from personafit._secrets import masked
 from personafit.store.schema import ensure_schema
 
 DIALECTS = ("sqlite", "postgresql")
 BUSY_SECONDS = 60  # how long a writer waits for another process's transaction
+CACHE_KIB = 8_192  # pages that each connection keeps, and what it sorts in memory before it takes to disk
+CHECKPOINT_PAGES = 8_000  # of 4 KiB: how long the write-ahead log grows before it is carried over
 
 
 def open_engine(url: str | Path) -> Engine:
@@ -48,7 +50,7 @@ def open_engine(url: str | Path) -> Engine:
 
 def printable(url: str | Path) -> str:
     """The address as it may stand in messages and logs: without its password."""
-    return re.sub(r"(://[^:@/]*):[^@/]*@", r"\1:***@", str(url))
+    return masked(str(url))
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
@@ -57,7 +59,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode=WAL")
     # FULL: a commit is on disk before it is acknowledged; batches keep the number of syncs small.
     cursor.execute("PRAGMA synchronous=FULL")
-    cursor.execute("PRAGMA cache_size=-65536")
+    cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+    # Rarer than SQLite would: keys are hashes, so a batch touches pages everywhere, and many of them again in the next.
+    cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
     cursor.close()
 
 

@@ -9,6 +9,9 @@ from personafit._errors import UserError
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
+# Spreadsheets look past white space and invisible characters, and read full-width signs as the plain ones.
+FORMULA = r"^[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠]|^[\t\r\n]"
+
 
 def export_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write the frame; the old file, if any, is replaced only once the new one is complete."""
@@ -31,7 +34,7 @@ def _inert(frame: pl.DataFrame) -> pl.DataFrame:
     for name, dtype in frame.schema.items():
         column = pl.col(name)
         if dtype == pl.String:
-            risky = column.str.contains(r"^[=+\-@\t\r]")
+            risky = column.str.contains(FORMULA)
             column = pl.when(risky).then(pl.lit("'") + column).otherwise(column).alias(name)
         columns.append(column)
     return frame.select(columns)

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,10 @@ from sqlalchemy import Engine, inspect, text
 
 from personafit._errors import UserError
 
-HEAD = "0001"  # the newest file in migrations/versions; a test holds the two together
+HEAD = "0002"  # the newest file in migrations/versions; a test holds the two together
+_ALEMBIC = (
+    threading.Lock()
+)  # it keeps what it works on in module globals: one migration at a time in a process
 _ADVISORY_LOCK = 5_736_201  # any constant: it names "migrating a personafit store" to PostgreSQL
 
 
@@ -38,7 +42,7 @@ def _migrate(engine: Engine, found: str | None) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    with engine.begin() as connection:
+    with _ALEMBIC, engine.begin() as connection:
         config.attributes["connection"] = connection
         try:
             command.upgrade(config, "head")

@@ -5,25 +5,33 @@ commit repeats that call and nothing else, and two runs on one store cannot doub
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
-from sqlalchemy import Connection, Select, Table, and_, func, or_, select, update
+from sqlalchemy import Connection, Row, Select, Table, func, or_, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from personafit._secrets import masked
 from personafit.people import Person
 from personafit.store import tables as t
 from personafit.store.connection import open_engine, printable
-from personafit.store.records import Item, Judgment, Outcome, Product, RaterRecord, Status
+from personafit.store.forgetting import Forgotten, forget_person, forgotten_among
+from personafit.store.inserting import DriverInsert
+from personafit.store.records import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status
 from personafit.store.rows import ask_row, item_row, judgment_row, product_row
 
 FRAME_ROWS = 20_000
+PEOPLE_HELD = 1_024
 CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
+
+FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit forget), and are left out: {}."
+CLOCK_STEP = 0.001  # seconds between two uses of runs on a clock that stands still or goes back
 
 FINAL = frozenset(Status) - {Status.FAILED}
 
@@ -59,6 +67,9 @@ class Store:
         self._engine = open_engine(url)
         insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[self._engine.dialect.name]
         self._add = {table: insert(table).on_conflict_do_nothing() for table in t.metadata.sorted_tables}
+        self._driver_inserts = {
+            table: DriverInsert(statement, self._engine.dialect) for table, statement in self._add.items()
+        }
 
     def close(self) -> None:
         """Release the database's connections."""
@@ -79,7 +90,7 @@ class Store:
         if rows:
             # In the order of their keys: two processes that add the same rows then wait for each other in line,
             # never in a circle, which PostgreSQL would end by killing one of them.
-            connection.execute(self._add[table], sorted(rows, key=_PRIMARY[table]))
+            self._driver_inserts[table].add(connection, sorted(rows, key=_PRIMARY[table]))
 
     # -- data sets ---------------------------------------------------------------------------------------------
 
@@ -146,12 +157,22 @@ class Store:
         with self._engine.begin() as connection:
             self._insert(connection, t.judgments, [judgment_row(judgment) for judgment in judgments])
 
-    def people(self, dataset: str) -> dict[str, Person]:
-        """All people of a data set by id."""
-        query = select(t.people.c.body).where(t.people.c.dataset == dataset).order_by(t.people.c.id)
+    def people(self, dataset: str) -> "StoredPeople":
+        """All people of a data set by id, read when they are looked at."""
+        return StoredPeople(self, dataset)
+
+    def person(self, dataset: str, person: str) -> Person | None:
+        """One person of a data set."""
+        query = select(t.people.c.body).where(t.people.c.dataset == dataset, t.people.c.id == person)
         with self._read() as connection:
-            bodies = connection.execute(query).scalars().all()
-        return {person.id: person for person in map(Person.model_validate_json, bodies)}
+            body = connection.execute(query).scalar()
+        return None if body is None else Person.model_validate_json(body)
+
+    def languages(self, dataset: str) -> dict[str, str]:
+        """Everyone's id, in order, with the language they are written about in."""
+        query = select(t.people.c.id, t.people.c.language).where(t.people.c.dataset == dataset)
+        with self._read() as connection:
+            return dict(sorted(tuple(row) for row in connection.execute(query)))
 
     def items(self, dataset: str, page: int = 1000) -> Iterator[Item]:
         """All items in the order of work, a page at a time so that memory stays flat."""
@@ -160,11 +181,8 @@ class Store:
             query = (
                 select(items)
                 .where(items.c.dataset == dataset)
-                .where(
-                    or_(
-                        items.c.person > last[0], and_(items.c.person == last[0], items.c.position > last[1])
-                    ),
-                )
+                # As one comparison of pairs, which the index answers at once however far the reading has come.
+                .where(tuple_(items.c.person, items.c.position) > tuple_(*last))
                 .order_by(items.c.person, items.c.position)
                 .limit(page)
             )
@@ -200,6 +218,17 @@ class Store:
                 found.update({row.id: row.text for row in connection.execute(query)})
         return found
 
+    def replies(self, jobs: Iterable[str]) -> dict[str, tuple[str | None, str | None]]:
+        """The raw reply and the reasoning of each ask of some jobs, by the ask's id, where there are any."""
+        ask, found = t.asks.c, {}
+        with self._read() as connection:
+            for chunk in _chunks(list(jobs)):
+                query = select(ask.id, ask.reply, ask.reasoning).where(
+                    ask.job.in_(chunk), or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
+                )
+                found.update({row.id: (row.reply, row.reasoning) for row in connection.execute(query)})
+        return found
+
     def lengths(self, ids: Iterable[str]) -> dict[str, int]:
         """How many code points each product has."""
         found: dict[str, int] = {}
@@ -211,11 +240,25 @@ class Store:
                 found.update({row[0]: row[1] for row in connection.execute(query)})
         return found
 
+    # -- forgetting ----------------------------------------------------------------------------------------------
+
+    def forget(self, person: str, dry_run: bool = False) -> Forgotten | None:
+        """Remove everything that derives from a person; None when there is nobody of that name."""
+        return forget_person(self._engine, person, dry_run)
+
+    def forgotten(self, people: Collection[str]) -> set[str]:
+        """Which of these people were forgotten and must not come back."""
+        return forgotten_among(self._engine, people)
+
     # -- runs ----------------------------------------------------------------------------------------------------
 
     def begin_run(self, name: str, dataset: str, config: dict[str, Any], planned: int) -> RunRecord:
         """Open a run, or take it up again when one of that name is there."""
         now = time.time()
+        if config.get("command"):
+            config = config | {"command": masked(config["command"])}
+        if missing := self._count_forgotten(dataset):
+            config = config | {"notes": [*config.get("notes", ()), FORGOTTEN_NOTE.format(missing)]}
         row = {
             "name": name,
             "dataset": dataset,
@@ -226,13 +269,23 @@ class Store:
             "finished": None,
         }
         with self._engine.begin() as connection:
+            # The last used run is the last, even if the machine's clock was set back since another one.
+            latest = connection.execute(select(func.max(t.runs.c.touched))).scalar()
+            touched = now if latest is None else max(now, latest + CLOCK_STEP)
             connection.execute(self._add[t.runs].values(**row))
             connection.execute(
                 update(t.runs)
                 .where(t.runs.c.name == name)
-                .values(dataset=dataset, config=row["config"], planned=planned, touched=now, finished=None)
+                .values(
+                    dataset=dataset, config=row["config"], planned=planned, touched=touched, finished=None
+                )
             )
         return self.run(name)
+
+    def _count_forgotten(self, dataset: str) -> int:
+        with self._read() as connection:
+            info = connection.execute(select(t.datasets.c.info).where(t.datasets.c.id == dataset)).scalar()
+        return int(orjson.loads(info).get("forgotten", 0)) if info else 0
 
     def finish_run(self, name: str) -> None:
         """Note that every job of the run has been tried."""
@@ -269,12 +322,27 @@ class Store:
         with self._read() as connection:
             return _states(connection, keys)
 
-    def write(self, outcomes: Sequence[Outcome]) -> None:
-        """Store finished asks with their judgments and products, all or nothing."""
+    def final_asks(self, keys: Sequence[str]) -> dict[str, Ask]:
+        """The last final ask of each of these jobs that has one."""
+        found: dict[str, Ask] = {}
+        with self._read() as connection:
+            for chunk in _chunks(keys):
+                query = select(t.asks).where(t.asks.c.job.in_(chunk), t.asks.c.status != Status.FAILED)
+                for row in connection.execute(query).mappings():
+                    if row["job"] not in found or found[row["job"]].generation < row["generation"]:
+                        found[row["job"]] = Ask.model_construct(**{**row, "status": Status(row["status"])})
+        return found
+
+    def write(self, outcomes: Sequence[Outcome], run: int | None = None, links: Sequence[str] = ()) -> None:
+        """Store finished asks with their judgments and products, all or nothing.
+
+        `links` are keys of jobs that followed from others and so could not be planned: the run is noted to need them.
+        """
         asks = [ask_row(outcome.ask) for outcome in outcomes]
         judgments = [judgment_row(j) for outcome in outcomes for j in outcome.judgments]
         products = [product_row(p) for outcome in outcomes for p in outcome.products]
         with self._engine.begin() as connection:
+            self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in links])
             self._insert(connection, t.products, products)
             self._insert(connection, t.asks, asks)
             self._insert(connection, t.judgments, judgments)
@@ -293,6 +361,34 @@ class Store:
                 for rows in result.partitions(FRAME_ROWS)
             ]
         return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=names)
+
+    def stream(self, query: Select[Any], rows: int) -> Iterator[Sequence[Row[Any]]]:
+        """The rows of a query, so many at a time; none is kept."""
+        with self._read() as connection:
+            yield from connection.execution_options(stream_results=True).execute(query).partitions(rows)
+
+
+class StoredPeople(Mapping[str, Person]):
+    """The people of a data set; only ids and languages are held, and those who were looked at last."""
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self.languages = store.languages(dataset)
+        self._read = lru_cache(PEOPLE_HELD)(lambda person: store.person(dataset, person))
+
+    def __getitem__(self, person: str) -> Person:
+        found = self._read(person) if person in self.languages else None
+        if found is None:
+            raise KeyError(person)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.languages)
+
+    def __len__(self) -> int:
+        return len(self.languages)
+
+    def __contains__(self, person: object) -> bool:
+        return person in self.languages
 
 
 def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:

@@ -145,3 +145,11 @@ judgments = Table(
     PrimaryKeyConstraint("ask", "item", "target", "parse"),
     sqlite_with_rowid=False,
 )
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("person", Text, primary_key=True),  # hash of the id of a person who was forgotten
+    Column("at", Float, nullable=False),
+    Column("counts", Text, nullable=False),  # rows removed, by table
+)

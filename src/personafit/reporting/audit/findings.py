@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from personafit.benchmarks import Benchmark
+from personafit.benchmarks.hostile import describe, profile_text
 from personafit.reporting.audit.pairs import Pairs, load_pairs
 from personafit.reporting.audit.shortcuts import (
     STRANGER,
@@ -126,6 +127,20 @@ def _structure_verdicts(audit: Audit) -> Iterator[Verdict]:
         )
     else:
         yield Verdict("leakage", "passes", "no two splits or tiers share an answer")
+    yield _hostile_verdict(audit)
+
+
+def _hostile_verdict(audit: Audit) -> Verdict:
+    frame = audit.pairs.frame
+    answers = dict(zip(frame["chosen_id"], frame["chosen"], strict=True)) | dict(
+        zip(frame["rejected_id"], frame["rejected"], strict=True)
+    )
+    note = describe(
+        answers.items(), ((person, profile_text(audit.pairs.people[person])) for person in audit.pairs.people)
+    )
+    return Verdict(
+        "hostile text", "warns" if note else "passes", note or "no text looks written to steer a judge"
+    )
 
 
 def _farthest(parts: dict[str, Estimate]) -> tuple[str, Estimate]:

@@ -1,0 +1,1 @@
+"""How fast reward models score and train on one GPU, against the way it is usually done: `python -m speed.gpu`."""

@@ -1,0 +1,160 @@
+"""What a reward model learns from human pairs, in cross-validation by person: `python -m speed.gpu.quality PAIRS MODEL --out FILE`.
+
+PAIRS is a JSON-lines file of tokenised pairs (id, person, chosen_ids, rejected_ids); what comes out is the margin of every pair by a
+model that saw nobody's pairs of that person, after each epoch, for grouped batches and, on one fold, for shuffled ones.
+"""
+
+import argparse
+import gzip
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from personafit.models.reward.scoring import Scorer
+from personafit.training.reward.trainer import PairTrainer
+
+FOLDS = 5
+BATCH = 32
+EPOCHS = 3
+
+
+def batches_of_people(
+    pairs: list[dict[str, Any]], epochs: int, seed: int, grouped: bool
+) -> list[dict[str, Any]]:
+    """The pairs of all epochs in a drawn order: person after person, or each pair by itself."""
+    random = np.random.default_rng(seed)
+    order: list[dict[str, Any]] = []
+    for _ in range(epochs):
+        if grouped:
+            people = random.permutation(sorted({pair["person"] for pair in pairs}))
+            for person in people:
+                own = [pair for pair in pairs if pair["person"] == person]
+                order += [own[index] for index in random.permutation(len(own))]
+        else:
+            order += [pairs[index] for index in random.permutation(len(pairs))]
+    return order
+
+
+def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
+    """Chosen minus rejected."""
+    sequences = [pair[side] for pair in pairs for side in ("chosen_ids", "rejected_ids")]
+    scorer.model.eval()
+    with torch.autocast("cuda", torch.bfloat16):
+        scores = scorer.scores(sequences)
+    return [float(value) for value in scores[0::2] - scores[1::2]]
+
+
+def fold(
+    base: Any, pairs: list[dict[str, Any]], held: set[str], rate: float, grouped: bool
+) -> dict[str, Any]:
+    """Train without the held-out people and score theirs after each epoch."""
+    from transformers import TrainerCallback, TrainingArguments
+
+    torch.manual_seed(0)
+    model = base()
+    scorer = Scorer(model, "tree", 16_384)
+    train = [pair for pair in pairs if pair["person"] not in held]
+    test = [pair for pair in pairs if pair["person"] in held]
+    steps = len(train) // BATCH
+    found: list[list[float]] = []
+
+    class AfterEpoch(TrainerCallback):
+        def on_step_end(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+            if state.global_step % steps == 0:
+                found.append(margins(scorer, test))
+                model.train()
+
+    settings = TrainingArguments(
+        output_dir="/tmp/quality",
+        per_device_train_batch_size=BATCH,
+        max_steps=steps * EPOCHS,
+        learning_rate=rate,
+        lr_scheduler_type="linear",
+        warmup_steps=steps // 5,
+        bf16=True,
+        logging_steps=20,
+        save_strategy="no",
+        report_to="none",
+        gradient_checkpointing=True,
+        remove_unused_columns=False,
+    )
+
+    class InOrder(PairTrainer):
+        def _get_train_sampler(self, *_: Any) -> Any:
+            return torch.utils.data.SequentialSampler(self.train_dataset)
+
+    trainer = InOrder(
+        scorer,
+        args=settings,
+        train_dataset=batches_of_people(train, EPOCHS, 0, grouped),
+        callbacks=[AfterEpoch()],
+    )
+    began = time.perf_counter()
+    trainer.train()
+    return {
+        "ids": [pair["id"] for pair in test],
+        "margins": found,
+        "seconds": time.perf_counter() - began,
+        "losses": [entry["loss"] for entry in trainer.state.log_history if "loss" in entry],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("model", type=Path, help="GGUF file or model folder.")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--rate", type=float, default=1e-5)
+    parser.add_argument("--folds", type=int, default=FOLDS)
+    parser.add_argument("--shuffled", action="store_true", help="One fold with shuffled batches besides.")
+    arguments = parser.parse_args()
+    with gzip.open(arguments.pairs, "rt") as file:
+        pairs = [json.loads(line) for line in file]
+    people = sorted({pair["person"] for pair in pairs})
+    shuffled = np.random.default_rng(0).permutation(people)
+    folds = [set(shuffled[start::FOLDS].tolist()) for start in range(FOLDS)]
+
+    loaded = _load(arguments.model)
+    state = {name: tensor.clone() for name, tensor in loaded.state_dict().items()}
+
+    def base() -> Any:
+        from transformers import AutoModelForSequenceClassification
+
+        with torch.device("cuda"):
+            model = AutoModelForSequenceClassification.from_config(loaded.config, dtype=torch.float32)
+        model.load_state_dict(state)
+        return model
+
+    result: dict[str, Any] = {"rate": arguments.rate, "grouped": []}
+    for number, held in enumerate(folds[: arguments.folds]):
+        result["grouped"].append(fold(base, pairs, held, arguments.rate, grouped=True))
+        _say(number, result["grouped"][-1])
+        arguments.out.write_text(json.dumps(result))
+        torch.cuda.empty_cache()
+    if arguments.shuffled:
+        result["shuffled"] = fold(base, pairs, folds[0], arguments.rate, grouped=False)
+        _say(-1, result["shuffled"])
+        arguments.out.write_text(json.dumps(result))
+
+
+def _say(number: int, found: dict[str, Any]) -> None:
+    right = [float(np.mean(np.array(margins) > 0)) for margins in found["margins"]]
+    print(f"fold {number}: {right} in {found['seconds']:.0f} s; losses {found['losses']}", flush=True)
+
+
+def _load(path: Path) -> Any:
+    from transformers import AutoModelForSequenceClassification
+
+    if path.suffix == ".gguf":
+        return AutoModelForSequenceClassification.from_pretrained(
+            path.parent, gguf_file=path.name, num_labels=1, dtype=torch.float32
+        ).cuda()
+    return AutoModelForSequenceClassification.from_pretrained(path, num_labels=1, dtype=torch.float32).cuda()
+
+
+if __name__ == "__main__":
+    main()

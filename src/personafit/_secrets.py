@@ -1,0 +1,59 @@
+"""Keys: where they may come from, and how they are kept out of everything that is written down.
+
+A key comes from the environment or the system's keyring, never from a command line: those end up in shell histories,
+process lists and run records. What might still carry one, such as a database's address, is masked before it is shown.
+"""
+
+import os
+import re
+
+from personafit._errors import UserError
+
+MASK = "***"
+SERVICE = "personafit"  # the name keys go by in the keyring
+LEAST = 12  # characters: a shorter "key", such as EMPTY, is no secret and may well stand in a reply
+
+_NAMES = (
+    r"(?:[a-z0-9]+[_-])*(?:api[_-]?key|key|token|secret|password|passwd|pwd|authorization|auth|sig|signature)"
+)
+_PASSWORD = re.compile(r"(://[^\s'\":@/]*):[^\s'\"]*@")
+_NAMED = re.compile(rf"(?i)(?<![a-z0-9_-])((?:--)?{_NAMES}=)[^\s,;&'\"]+")
+_LOOKS_LIKE_ONE = re.compile(r"\b(?:sk-|gsk_|hf_|ghp_|xai-|AIza)[A-Za-z0-9_-]{16,}")
+_MORE_THAN_A_PLACE = re.compile(r"://\S*[@?#]")
+
+
+def key_for(name: str) -> str:
+    """The key under this name in the environment, or else in the keyring; empty when there is none."""
+    return os.environ.get(name, "").strip() or _from_keyring(name)
+
+
+def masked(text: str) -> str:
+    """The text with passwords in addresses, values of key-like names and whatever looks like a key left out."""
+    text = _PASSWORD.sub(rf"\1:{MASK}@", text)
+    text = _NAMED.sub(rf"\1{MASK}", text)
+    return _LOOKS_LIKE_ONE.sub(MASK, text)
+
+
+def without(key: str, data: bytes) -> bytes:
+    """What a server sent, less the key, should it repeat it: whatever it sends may be stored."""
+    return data.replace(key.encode(), MASK.encode()) if len(key) >= LEAST else data
+
+
+def refuse_secrets(text: str, called: str | None = None) -> None:
+    """Complain about a spec or address that carries a key, or might; the sentence does not repeat it."""
+    if masked(text) != text or _MORE_THAN_A_PLACE.search(text):
+        before, place, _ = text.partition("://")
+        shown = called or masked(f"{before}://…" if place else text)
+        raise UserError(
+            f"{shown}: keys, passwords and queries do not belong into a spec or an address, as those are written down with "
+            "every run; put the key into OPENAI_API_KEY, into a variable you name with key_env=NAME, or into the keyring."
+        )
+
+
+def _from_keyring(name: str) -> str:
+    try:
+        import keyring
+
+        return (keyring.get_password(SERVICE, name) or "").strip()
+    except Exception:  # not installed, locked, or no desktop to ask: the same as no key
+        return ""

@@ -1,0 +1,158 @@
+"""Running a team's own answers: read them from a log or let the system make them, then judge them as pairs."""
+
+from dataclasses import replace
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash, hash_text
+from personafit.benchmarks import Benchmark, ingest, open_benchmark
+from personafit.benchmarks.answers import AnswerRow, Answers, read_log
+from personafit.benchmarks.config import Finished, RunConfig, check_budget
+from personafit.benchmarks.estimate import estimate_benchmark
+from personafit.benchmarks.prompts import Prompts
+from personafit.benchmarks.running import judge_benchmark, selection
+from personafit.contexts import People, make_context
+from personafit.engine import ProgressView, Runner, Summary
+from personafit.models import make_model
+from personafit.raters import make_rater
+from personafit.simulate import Answering
+from personafit.simulate.answering import USUAL_TOKENS
+from personafit.store import Store
+
+
+async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
+    """Get the answers, then judge them; what answering cost is part of the bill."""
+    await _check_judges(config)
+    benchmark, generation = await _answers(store, config, progress)
+    if generation is None:
+        return await judge_benchmark(store, config, progress, benchmark)
+    if generation.interrupted or any(lane.stopped for lane in generation.lanes):
+        return Finished(store.run(_generation_name(config)), generation)
+    # The questions are chosen; whatever was made of them is judged.
+    rest = None if config.budget is None else max(0.0, config.budget - generation.cost)
+    finished = await judge_benchmark(
+        store, replace(config, limit=None, users=None, budget=rest), progress, benchmark
+    )
+    finished.summary.cost += generation.cost
+    finished.summary.tokens_in += generation.tokens_in
+    finished.summary.tokens_out += generation.tokens_out
+    return finished
+
+
+async def _check_judges(config: RunConfig) -> None:
+    """A misspelt or unpriced judge is found before anything is spent on answers."""
+    judges = [make_rater(spec) for spec in config.raters]
+    try:
+        check_budget(config.budget, [(judge.record.name, judge) for judge in judges])
+    finally:
+        for judge in judges:
+            await judge.close()
+
+
+async def _answers(
+    store: Store, config: RunConfig, progress: ProgressView
+) -> tuple[Benchmark, Summary | None]:
+    if (config.log is None) == (not config.systems):
+        raise UserError("run answers needs either --log FILE with answers, or --system SPEC to make them.")
+    if config.log is not None:
+        return _logged(config), None
+    return await _make_answers(store, config, progress)
+
+
+def _logged(config: RunConfig) -> Answers:
+    """The answers of a log."""
+    assert config.log is not None
+    people = {}
+    if config.data is not None:
+        people = {person.id: person for person in open_benchmark(str(config.data)).people()}
+    rows, everyone = read_log(config.log, people)
+    return Answers(rows, everyone, config.seed)
+
+
+async def _make_answers(store: Store, config: RunConfig, progress: ProgressView) -> tuple[Benchmark, Summary]:
+    """Let every system answer every question, told of the person, of nobody, and of somebody else."""
+    prompts = Prompts(open_benchmark(str(config.data) if config.data else "starter"))
+    dataset = ingest(store, prompts)
+    people = People(store.people(dataset))
+    selected = None
+    if config.limit is not None or config.users is not None:
+        selected = selection(store, dataset, config)
+    given_names = config.givens or ["profile"]
+    contexts = list(dict.fromkeys([*given_names, "none", *(f"wrong:{name}" for name in given_names)]))
+    models = [make_model(spec) for spec in config.systems]
+    check_budget(config.budget, [(model.name, model) for model in models])
+    answerings = [
+        Answering(
+            store, dataset, people, model, [make_context(n, people, config.seed) for n in contexts], selected
+        )
+        for model in models
+    ]
+    try:
+        lanes = [answering.lane() for answering in answerings]
+        record = {"benchmark": "answers", "systems": config.systems, "stage": "answering"}
+        run = store.begin_run(_generation_name(config), dataset, record, sum(lane.total for lane in lanes))
+        runner = Runner(store, run.id, progress, config.retry, config.budget)
+        summary = await runner.run(lanes)
+    finally:
+        for model in models:
+            await model.close()
+    rows, notes = [], []
+    for answering in answerings:
+        made, missing = _answer_rows(answering, given_names)
+        rows += made
+        if missing:
+            notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
+    if not rows and not summary.interrupted and not any(lane.stopped for lane in summary.lanes):
+        raise UserError(
+            f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
+        )
+    return Answers(rows, dict(people), config.seed, notes), summary
+
+
+def _answer_rows(answering: Answering, given_names: list[str]) -> tuple[list[AnswerRow], int]:
+    rows, missing = [], 0
+    for item, texts in answering.answers():
+        for given in given_names:
+            wanted = (given, "none", f"wrong:{given}")
+            missing += sum(name not in texts for name in wanted)
+            if given not in texts:
+                continue
+            rows.append(
+                AnswerRow(
+                    id=f"{hash_text(answering.system.name)[:6]}/{given}/{item.id}",
+                    person=item.person,
+                    question=item.prompt,
+                    answer=texts[given],
+                    generic=texts.get("none"),
+                    wrong=texts.get(f"wrong:{given}"),
+                    expect="generic" if item.slices.get("expect") == "generic" else "personal",
+                    system=answering.system.name,
+                    given=given,
+                )
+            )
+    return rows, missing
+
+
+def _generation_name(config: RunConfig) -> str:
+    parts = [config.systems, config.givens, str(config.data), config.users, config.limit, config.seed]
+    return f"answering-{content_hash(parts)[:8]}"
+
+
+def estimate(store: Store, config: RunConfig) -> str:
+    """What answering and judging would take."""
+    if config.log is not None:
+        return estimate_benchmark(store, config, _logged(config))
+    prompts = list(Prompts(open_benchmark(str(config.data) if config.data else "starter")).items())
+    questions = min(len(prompts), config.limit or len(prompts))
+    contexts = 1 + 2 * len(config.givens or ["profile"])
+    lines = []
+    for spec in config.systems:
+        model = make_model(spec)
+        calls = questions * contexts
+        line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
+        if model.price is not None:
+            line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
+        lines.append(f"{line}.")
+    pairs = questions * 2 * len(config.givens or ["profile"]) * max(1, len(config.systems))
+    views = len(config.views) or 3
+    lines.append(f"Each judge that sees an order: {pairs * views * 2:,} asks over {pairs:,} pairs.")
+    return "\n".join(lines)

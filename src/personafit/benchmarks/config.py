@@ -1,0 +1,80 @@
+"""What a run was asked for and how it ended, and what all kinds of run check before they begin."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.engine import Summary
+from personafit.store import RunRecord, Status
+
+
+@dataclass
+class RunConfig:
+    """What the command line asks for."""
+
+    benchmark: str
+    data: Path | None = None
+    log: Path | None = None
+    raters: list[str] = field(default_factory=list)
+    views: list[str] = field(default_factory=list)
+    systems: list[str] = field(default_factory=list)
+    givens: list[str] = field(default_factory=list)
+    user: str | None = None
+    tasks: str = "all"
+    users: str | list[str] | None = None
+    where: list[str] = field(default_factory=list)
+    """NAME=VALUE: only items of this slice."""
+    limit: int | None = None
+    seed: int = 0
+    samples: int = 1
+    budget: float | None = None
+    retry: frozenset[Status] = frozenset()
+    command: str | None = None
+    """What was typed, for whoever wants to do it again."""
+
+
+@dataclass
+class Finished:
+    """A run after this command's work on it."""
+
+    run: RunRecord
+    summary: Summary
+
+
+class Priced(Protocol):
+    """A rater or model, as far as its price goes."""
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """USD per million tokens in and out; None when unknown."""
+
+
+def check_budget(budget: float | None, priced: Sequence[tuple[str, Priced]]) -> None:
+    """A budget can only be kept where every price is known."""
+    for name, one in priced:
+        if budget is not None and one.price is None:
+            raise UserError(
+                f"--budget needs to know what {name} costs: add its price in USD per million tokens, "
+                f"as in {name},price=0.40/1.60."
+            )
+
+
+def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> list[str]:
+    """The people that --users means: so many drawn by hash, or those a file lists."""
+    if isinstance(users, list):
+        return users
+    if users.isdecimal():
+        return sorted(present, key=lambda person: hash_text("users", person, str(seed)))[: int(users)]
+    try:
+        wanted = [
+            line.strip() for line in Path(users).read_text(encoding="utf-8").splitlines() if line.strip()
+        ]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--users {users}: neither a number nor a readable file of ids ({error}).") from error
+    unknown = [person for person in wanted if person not in set(present)]
+    if unknown:
+        raise UserError(f"--users {users}: nobody is called '{unknown[0]}' in this benchmark.")
+    return wanted

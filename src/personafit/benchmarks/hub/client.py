@@ -1,0 +1,98 @@
+"""The way to the hub: a client that knows only the token of the environment, and its errors as sentences."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from personafit._errors import UserError
+from personafit._secrets import MASK, masked
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+TOKEN = "HF_TOKEN"
+
+
+def hub_token() -> str:
+    """The token in the environment, or nothing; token files of other tools are not looked at."""
+    return os.environ.get(TOKEN, "").strip()
+
+
+def hub_client() -> "HfApi":
+    """The hub's client, at HF_ENDPOINT or the public hub."""
+    # Read by huggingface_hub when it is imported. Xet and the telemetry keep files outside the folder asked for.
+    for name in ("HF_HUB_DISABLE_XET", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "HF_HUB_DISABLE_TELEMETRY"):
+        os.environ.setdefault(name, "1")
+    try:
+        from huggingface_hub import HfApi
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+    except ImportError as error:
+        raise UserError(
+            "The hub needs the extra 'hub'; install it with: pip install 'personafit[hub]'"
+        ) from error
+    logging.getLogger("huggingface_hub").setLevel(
+        logging.ERROR
+    )  # its warnings are about retries that went well in the end
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    endpoint = os.environ.get("HF_ENDPOINT") or None
+    return HfApi(endpoint=endpoint, token=hub_token() or False, library_name="personafit")
+
+
+@contextmanager
+def hub_errors(repo: str, doing: str) -> Iterator[None]:
+    """Whatever goes wrong with the hub inside, said in one sentence that never holds the token."""
+    import httpx2
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise UserError(
+            f"{repo} is gated: ask for access on its page, then set {TOKEN} to a token of yours and try again."
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise UserError(
+            f"There is no data set {repo} on the hub, or it is private; "
+            f"{f'{TOKEN} gives no access to it' if hub_token() else f'for a private one set {TOKEN}'}."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise UserError(
+            f"{repo} has no such revision; look at its history, or leave out --revision."
+        ) from error
+    except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
+        raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
+    except errors.HfHubHTTPError as error:
+        status = error.response.status_code
+        hint = f"; {TOKEN} must hold a token that may do this" if status in (401, 403) else ""
+        raise UserError(f"{repo} cannot be {doing}: the hub answered {status}{hint}.") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise UserError(f"{repo} cannot be {doing}: the hub cannot be reached ({_short(error)}).") from error
+    except OSError as error:
+        raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
+    except (ValueError, KeyError, TypeError) as error:  # an answer that is not what a hub says
+        raise UserError(f"{repo} cannot be {doing}: {_short(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    from huggingface_hub import errors
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, errors.OfflineModeIsEnabled):
+            return "HF_HUB_OFFLINE is set, so the hub is not asked"
+        cause = cause.__cause__
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'a file'}: {error.strerror}"
+    return _short(error)
+
+
+def _short(error: Exception) -> str:
+    """The first line of what was said, without the token."""
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    if token := hub_token():
+        text = text.replace(token, MASK)
+    return masked(text)

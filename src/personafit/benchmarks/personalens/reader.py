@@ -1,0 +1,122 @@
+"""PersonaLens in its published layout (arXiv 2506.09902; CC-BY-NC-4.0): people and tasks, checked and put right.
+
+Everything is keyed by (domain, attribute) and by task id, never by order; the interest mask is applied; every repair is
+counted, and what cannot be put right is counted too and left out.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError, located
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
+from personafit.benchmarks.lines import read_object
+from personafit.benchmarks.personalens.ontology import Definition, read_definitions, read_ontology
+from personafit.benchmarks.personalens.profiles import read_person
+from personafit.benchmarks.personalens.repairs import Repairs
+from personafit.benchmarks.personalens.situations import usual_situation
+from personafit.benchmarks.personalens.tasks import TaskBenchmark
+from personafit.people import Person, Task
+
+VERSION = "2506.09902"
+FILES = ("tasks.json", "tasks_md.json")
+
+
+class PersonaLens(TaskBenchmark):
+    """The published people and their tasks."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._profiles = folder / "data" / "profile"
+        self._ontology = read_ontology(folder / "res" / "schema.json")
+        self._definitions = read_definitions(folder / "data" / "task", self._ontology)
+        if not self._profiles.is_dir():
+            raise UserError(f"{self._profiles} is missing; --data must be the folder with res/ and data/.")
+        self._folders = sorted((path for path in self._profiles.iterdir() if path.is_dir()), key=_number)
+        if not self._folders:
+            raise UserError(f"{self._profiles} holds no userN folders.")
+        self.info = BenchmarkInfo(
+            name="personalens",
+            version=VERSION,
+            title="PersonaLens: task-oriented dialogues with people's preferences",
+            description="Simulated people on real demographics; Zhao et al., Findings of ACL 2025.",
+            licence="CC-BY-NC-4.0",
+            language=["en"],
+            layout=[["tasks"], ["domain"]],
+            controls=Controls(views=[], raters=[]),
+            metrics={"closed_values": self.closed_values},
+        )
+
+    @property
+    def closed_values(self) -> dict[str, tuple[str, ...]]:
+        """Facet path to the values it can have, for those that come from a list."""
+        return {
+            f"{domain}.{name}": attribute.values
+            for domain, attributes in self._ontology.items()
+            for name, attribute in attributes.items()
+            if attribute.closed
+        }
+
+    def users(self) -> Iterator[tuple[Person, list[Task]]]:
+        """Each person with their tasks, in the order of their numbers; repairs are counted anew."""
+        self.repairs = Repairs()
+        for folder in self._folders:
+            person, interests = read_person(folder / "profile.json", self._ontology, self.repairs)
+            tasks = [
+                self._task(raw, outer, folder / name, person, interests)
+                for name in FILES
+                for outer, raw in read_object(folder / name).items()
+            ]
+            yield person, tasks
+
+    def _task(self, raw: Any, outer: str, path: Path, person: Person, interests: frozenset[str]) -> Task:
+        user = person.id
+        if not isinstance(raw, dict) or not isinstance(raw.get("task_id"), str):
+            raise UserError(f"{located(path, None, f'{outer}.task_id')} is missing.")
+        definition = self._definitions.get(raw["task_id"])
+        if definition is None:
+            raise UserError(
+                f"{located(path, None, f'{outer}.task_id')}: no task '{raw['task_id']}' is defined in data/task."
+            )
+        for domain in definition.domains:
+            if domain not in interests:
+                raise UserError(
+                    f"{located(path, None, outer)}: {raw['task_id']} touches {domain}, which is no interest of {user}."
+                )
+        situations = raw.get("situations")
+        if not isinstance(situations, dict) or not all(isinstance(v, str) for v in situations.values()):
+            raise UserError(f"{located(path, None, f'{outer}.situations')} is missing or no object of texts.")
+        if tuple(raw.get("Relevant Affinity Types") or ()) != definition.named:
+            self.repairs.note("reference changed", user)
+        return Task.model_construct(
+            id=definition.id,
+            person=user,
+            domains=list(definition.domains),
+            description=definition.description,
+            intent=definition.intent,
+            goal=definition.goal,
+            preferences=self._preferences(definition, person),
+            situation=usual_situation(situations, user, self.repairs),
+        )
+
+    def _preferences(self, definition: Definition, person: Person) -> list[str]:
+        for finding in definition.findings:
+            self.repairs.note(finding, person.id)
+        present = [path for path in definition.preferences if path in person.facets]
+        if empty := len(definition.preferences) - len(present):
+            self.repairs.note("preference empty", person.id, empty)
+        return present
+
+    def published(self) -> list[Published]:
+        """The paper's tables are read by the report."""
+        return []
+
+    def notes(self) -> list[str]:
+        """Every repair of the last reading, a sentence each."""
+        return self.repairs.sentences()
+
+
+def _number(path: Path) -> tuple[int, str]:
+    digits = re.search(r"\d+$", path.name)
+    return (int(digits[0]) if digits else -1, path.name)

@@ -1,0 +1,212 @@
+"""A relevance run from configuration to stored judgments; what it covers is decided here and written with it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash, hash_text
+from personafit.benchmarks.benchmark import BenchmarkInfo, ingest
+from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people
+from personafit.benchmarks.recentering import open_relevance
+from personafit.benchmarks.recentering.labels import CONTROLS
+from personafit.benchmarks.running import close_run
+from personafit.engine import ProgressView, Runner
+from personafit.items.relevance import RELEVANCE, VIEWS
+from personafit.models.tokens import prompt_tokens
+from personafit.people import Person
+from personafit.raters.relevance import (
+    RelevanceJudging,
+    RelevanceRater,
+    attribute_reasons,
+    make_relevance_rater,
+    relevance_lanes,
+)
+from personafit.store import Item, Store
+
+SAMPLE = 200  # requests looked at per rater for an estimate
+
+
+@dataclass
+class RelevancePlan:
+    """A relevance run that is ready to be carried out."""
+
+    judging: RelevanceJudging
+    raters: list[RelevanceRater]
+    info: BenchmarkInfo
+    record: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The run's name: the same configuration and data give the same name, so the same command resumes."""
+        left_out = ("raters", "notes", "command")
+        parts = {name: value for name, value in self.record.items() if name not in left_out}
+        raters = [rater["fingerprint"] for rater in self.record["raters"]]
+        return f"{self.info.name}-{content_hash([parts, raters])[:8]}"
+
+    async def close(self) -> None:
+        """Release all raters."""
+        for rater in self.raters:
+            await rater.close()
+
+
+async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
+    """Let every rater say which attributes matter."""
+    plan = make_plan(store, config)
+    try:
+        check_budget(config.budget, [(rater.record.name, rater) for rater in plan.raters])
+        lanes = relevance_lanes(plan.judging, plan.raters)
+        asks = sum(lane.total for lane in lanes)
+        run = store.begin_run(plan.name, plan.judging.dataset, plan.record, asks)
+        store.add_raters(rater.record for rater in plan.raters)
+        runner = Runner(store, run.id, progress, config.retry, config.budget)
+        summary = await runner.run(lanes)
+    finally:
+        await plan.close()
+    return close_run(store, run.name, summary)
+
+
+def estimate(store: Store, config: RunConfig) -> str:
+    """The plan in words: asks, tokens and, where prices are known, money."""
+    plan = make_plan(store, config)
+    counts = [plan.judging.count(rater) for rater in plan.raters]
+    lines = [
+        f"{plan.info.name}: {sum(counts):,} asks would be made; those already stored are not asked again."
+    ]
+    for rater, count in zip(plan.raters, counts, strict=True):
+        requests = [rater.request(one) for one in islice(plan.judging.listings(rater), SAMPLE)]
+        sizes = [prompt_tokens(request.messages) for request in requests if request is not None]
+        line = f"  {rater.record.name}: {count:,} {'lists' if rater.by_list else 'asks'}"
+        if not sizes:
+            lines.append(f"{line}, no model call.")
+            continue
+        tokens = count * sum(sizes) / len(sizes)
+        line += f", about {tokens:,.0f} tokens in and {count:,} or more out"
+        if rater.price is None:
+            lines.append(f"{line}; its price is unknown (add ,price=IN/OUT).")
+        else:
+            lines.append(f"{line}, about {(tokens * rater.price[0] + count * rater.price[1]) / 1e6:.2f} USD.")
+    return "\n".join(lines)
+
+
+def make_plan(store: Store, config: RunConfig) -> RelevancePlan:
+    """Decide what a run covers; the data is read into the store on the way."""
+    benchmark = open_relevance(config.data)
+    views = list(dict.fromkeys(config.views or ["none", *CONTROLS.views]))
+    for view in views:
+        if view not in VIEWS:
+            listed = "; ".join(f"{name} ({what})" for name, what in VIEWS.items())
+            raise UserError(f"--view {view}: relevance knows {listed}.")
+    dataset = ingest(store, benchmark)
+    people = store.people(dataset)
+    specs, raters, left_out = _make_raters(config.raters, people)
+    items = list(store.items(dataset))
+    selected = _selection(items, config)
+    judging = RelevanceJudging(
+        store=store,
+        dataset=dataset,
+        views=views,
+        reasons=attribute_reasons(store, (item.products[0] for item in items)),
+        seed=config.seed,
+        samples=config.samples,
+        selected=selected,
+    )
+    notes = [*benchmark.notes(), *left_out, *_note_parts(judging, raters), *_note_fitted(raters, items)]
+    record = {
+        "kind": RELEVANCE,
+        "benchmark": benchmark.info.name,
+        "dataset": dataset,
+        "question": RELEVANCE,
+        "views": views,
+        "seed": config.seed,
+        "samples": config.samples,
+        "selected": None if selected is None else sorted(selected),
+        "raters": [
+            {
+                "fingerprint": rater.record.fingerprint,
+                "name": rater.record.name,
+                "kind": rater.record.kind,
+                "by_list": rater.by_list,
+                "views": judging.views_of(rater),
+                "control": spec not in config.raters,
+            }
+            for spec, rater in zip(specs, raters, strict=True)
+        ],
+        "notes": notes,
+        "command": config.command,
+    }
+    return RelevancePlan(judging, raters, benchmark.info, record)
+
+
+def _make_raters(
+    asked: Sequence[str], people: Mapping[str, Person]
+) -> tuple[list[str], list[RelevanceRater], list[str]]:
+    """The raters asked for and the controls; a control that cannot be had is left out, and that is said."""
+    specs, raters, left_out = [], [], []
+    for spec in dict.fromkeys([*asked, *CONTROLS.raters]):
+        try:
+            rater = make_relevance_rater(spec, people)
+        except UserError as error:
+            if spec in asked:
+                raise
+            left_out.append(f"The control {spec} is left out. {error}")
+            continue
+        specs.append(spec)
+        raters.append(rater)
+    return specs, raters, left_out
+
+
+def _note_parts(judging: RelevanceJudging, raters: Sequence[RelevanceRater]) -> Iterator[str]:
+    """A model that gets a long list in parts picks the few of each part, which are more than the few of the whole."""
+    for rater in raters:
+        cut = {listing.name for listing in judging.listings(rater) if listing.part} if rater.by_list else ()
+        if cut:
+            yield (
+                f"{rater.record.name} got {len(cut)} lists in parts, because they have more than {rater.most_listed} "
+                "attributes; it picked from each part by itself."
+            )
+
+
+def _note_fitted(raters: Sequence[RelevanceRater], items: Sequence[Item]) -> Iterator[str]:
+    """A rater on the prompts it was fitted on shows memory, not skill: say so beside its score."""
+    prompts = {item.prompt for item in items}
+    for rater in raters:
+        met = sum(hash_text(prompt) in getattr(rater, "fitted_on", ()) for prompt in prompts)
+        if met:
+            yield (
+                f"{rater.record.name} was fitted on {met:,} of the {len(prompts):,} prompts here: its score on them is "
+                "no evidence."
+            )
+
+
+def _selection(items: Sequence[Item], config: RunConfig) -> frozenset[str] | None:
+    """The items that --users and --limit leave, always whole lists; None for all."""
+    if config.limit is None and config.users is None:
+        return None
+    if config.users is not None:
+        chosen = set(chosen_people(sorted({item.person for item in items}), config.users, config.seed))
+        items = [item for item in items if item.person in chosen]
+        if not items:
+            raise UserError(f"--users {config.users} leaves nobody to judge for.")
+    if config.limit is None:
+        return frozenset(item.id for item in items)
+    lists: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        lists.setdefault((item.person, item.group), []).append(item)
+    taken: list[Item] = []
+    for members in _spread(list(lists.values()), config.seed):
+        if not taken or len(taken) + len(members) <= config.limit:
+            taken += members
+    return frozenset(item.id for item in taken)
+
+
+def _spread(lists: Sequence[list[Item]], seed: int) -> list[list[Item]]:
+    """Lists in a drawn order that takes one of each prompt before it takes a second of any."""
+    drawn = sorted(lists, key=lambda members: hash_text("select", members[0].group, str(seed)))
+    turns: dict[str, int] = {}
+    keyed = []
+    for place, members in enumerate(drawn):
+        turn = turns[members[0].prompt] = turns.get(members[0].prompt, -1) + 1
+        keyed.append((turn, place, members))
+    return [members for _, _, members in sorted(keyed, key=lambda entry: entry[:2])]

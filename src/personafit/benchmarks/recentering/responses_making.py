@@ -1,0 +1,234 @@
+"""Letting systems answer told nothing, all attributes, those a matcher picks, or those people called relevant.
+
+`attributes:matched:SPEC` is matched by that relevance rater; plain `attributes:matched` by the system itself, asked for the few of
+a list. Matching and answering are keyed jobs like everything that costs: they resume, and nothing is paid for twice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash, hash_text
+from personafit.benchmarks.benchmark import ingest
+from personafit.benchmarks.config import RunConfig, check_budget, chosen_people
+from personafit.benchmarks.recentering.responses import INFO
+from personafit.benchmarks.recentering.responses_made import MadeResponses
+from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation, open_prompts
+from personafit.contexts import AttributesContext, ContextBuilder, People, make_context
+from personafit.contexts.attributes import HUMAN, MATCHED
+from personafit.engine import Lane, ProgressView, Runner, Summary
+from personafit.items.relevance import RELEVANT_GRADES, YES, Candidate, Listing
+from personafit.models import Model, make_model
+from personafit.raters.relevance import RelevanceRater, make_relevance_rater, relevance_job
+from personafit.simulate import Answering
+from personafit.store import Store
+from personafit.store import tables as t
+
+DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{HUMAN}")
+CHUNK = 500
+
+
+@dataclass
+class Made:
+    """Answers that systems made, as pairs to be judged, and what making them took."""
+
+    benchmark: MadeResponses | None
+    summary: Summary
+    run: str
+
+
+async def make_responses(store: Store, config: RunConfig, progress: ProgressView) -> Made:
+    """Match where that is asked for, then answer."""
+    prompts = open_prompts(config.data)
+    dataset = ingest(store, prompts)
+    people = People(store.people(dataset))
+    givens = wanted_givens(config.givens)
+    selected = _selected(prompts, config)
+    situations = [one for one in prompts.situations.values() if selected is None or one.id in selected]
+    models = [make_model(spec) for spec in config.systems]
+    check_budget(config.budget, [(model.name, model) for model in models])
+    record = {"benchmark": INFO.name, "systems": config.systems, "givens": givens, "stage": "answering"}
+    parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
+    planned = len(situations) * len(models) * (1 + len(givens))
+    run = store.begin_run(f"responding-{content_hash(parts)[:8]}", dataset, record, planned)
+    summary: Summary | None = None
+    notes: list[str] = []
+    answerings = []
+    unmatched: set[tuple[str, str, str]] = set()
+    try:
+        for spec, model in zip(config.systems, models, strict=True):
+            builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
+            for given in givens:
+                if given == f"attributes:{HUMAN}":
+                    builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
+                elif given.startswith(f"attributes:{MATCHED}"):
+                    matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
+                    budget = _left(config.budget, summary)
+                    chosen, took = await _match(
+                        store, run.id, matcher, people, situations, progress, config, budget
+                    )
+                    summary = _added(summary, took)
+                    if _ended(took):
+                        return Made(None, summary, run.name)
+                    notes += _note_unmatched(given, model, situations, chosen)
+                    unmatched |= {(model.name, given, one.id) for one in situations if one.id not in chosen}
+                    builders.append(AttributesContext(given, chosen))
+                else:
+                    builders.append(make_context(given, people, config.seed))
+            answerings.append(Answering(store, dataset, dict(people), model, builders, selected))
+        runner = Runner(store, run.id, progress, config.retry, _left(config.budget, summary))
+        summary = _added(summary, await runner.run([answering.lane() for answering in answerings]))
+    finally:
+        for model in models:
+            await model.close()
+    if _ended(summary):
+        return Made(None, summary, run.name)
+    answers = []
+    for answering in answerings:
+        missing = 0
+        for item, texts in answering.answers():
+            for given in givens:
+                if (answering.system.name, given, item.id) in unmatched:
+                    continue
+                if given in texts and "none" in texts:
+                    answers.append(
+                        (
+                            answering.system.name,
+                            given,
+                            prompts.situations[item.id],
+                            texts["none"],
+                            texts[given],
+                        )
+                    )
+                else:
+                    missing += 1
+        if missing:
+            notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
+    if not answers:
+        raise UserError(
+            f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
+        )
+    return Made(MadeResponses(prompts, answers, notes), summary, run.name)
+
+
+def wanted_givens(asked: Sequence[str]) -> list[str]:
+    """What the systems are told besides nothing, which they always answer too."""
+    return [given for given in dict.fromkeys(asked or DEFAULT_GIVENS) if given != "none"]
+
+
+def _selected(prompts: ResponsePrompts, config: RunConfig) -> frozenset[str] | None:
+    if config.users is None and config.limit is None:
+        return None
+    found = list(prompts.situations.values())
+    if config.users is not None:
+        chosen = set(chosen_people(sorted({one.person for one in found}), config.users, config.seed))
+        found = [one for one in found if one.person in chosen]
+    drawn = sorted(found, key=lambda one: hash_text("select", one.id, str(config.seed)))
+    return frozenset(one.id for one in drawn[: config.limit])
+
+
+async def _match(
+    store: Store,
+    run: int,
+    spec: str,
+    people: People,
+    situations: Sequence[Situation],
+    progress: ProgressView,
+    config: RunConfig,
+    budget: float | None,
+) -> tuple[dict[str, tuple[str, ...]], Summary]:
+    """The attributes a relevance rater picks for each prompt; a prompt it could not be asked about is absent."""
+    rater = make_relevance_rater(spec, people)
+    try:
+        check_budget(budget, [(rater.record.name, rater)])
+        listings = {one.id: _listings(one, rater) for one in situations}
+        jobs = [relevance_job(rater, listing) for group in listings.values() for listing in group]
+        lane = Lane(
+            name=f"{rater.record.name} matches",
+            endpoint=rater.endpoint,
+            jobs=jobs,
+            total=len(jobs),
+            max_concurrency=rater.max_concurrency,
+            free=rater.price == (0.0, 0.0),
+        )
+        store.add_raters([rater.record])
+        summary = await Runner(store, run, progress, config.retry, budget).run([lane])
+    finally:
+        await rater.close()
+    keys = [job.key for job in jobs]
+    states = store.job_states(keys)
+    said = _labels(store, [hash_text(key, str(state.generation)) for key, state in states.items()])
+    if any(label is None for label in said.values()):
+        raise UserError(
+            f"{spec} gives scores and no answers, so nothing says what it picks; match with a rater that answers, such as "
+            "list:openai:MODEL@URL or fitted:DIR."
+        )
+    chosen: dict[str, tuple[str, ...]] = {}
+    for one in situations:
+        candidates = [each for listing in listings[one.id] for each in listing.candidates]
+        if all(each.item in said for each in candidates):
+            picked = {each.attribute for each in candidates if said[each.item] in (YES, *RELEVANT_GRADES)}
+            chosen[one.id] = tuple(text for text in one.known if text in picked)
+    return chosen, summary
+
+
+def _listings(one: Situation, rater: RelevanceRater) -> list[Listing]:
+    candidates = [
+        Candidate(f"{one.id}#{number}", hash_text(one.prompt, text), text)
+        for number, text in enumerate(one.known)
+    ]
+    # Numbers in a list may attract: their order is drawn, not the file's.
+    drawn = sorted(candidates, key=lambda candidate: hash_text("list", candidate.item))
+    size = (rater.most_listed or len(drawn)) if rater.by_list else 1
+    parts = [tuple(drawn[start : start + size]) for start in range(0, len(drawn), size)]
+    return [
+        Listing(
+            one.id,
+            one.person,
+            one.prompt,
+            part,
+            part=f"{number}/{len(parts)}" if rater.by_list and len(parts) > 1 else "",
+        )
+        for number, part in enumerate(parts, 1)
+    ]
+
+
+def _labels(store: Store, asks: Sequence[str]) -> dict[str, str | None]:
+    """What was said of each candidate; those without an answer are absent, those with a score alone are None."""
+    found: dict[str, str | None] = {}
+    for start in range(0, len(asks), CHUNK):
+        query = select(t.judgments.c.item, t.judgments.c.label).where(
+            t.judgments.c.ask.in_(asks[start : start + CHUNK]), t.judgments.c.status == "ok"
+        )
+        found.update(store.frame(query).iter_rows())
+    return found
+
+
+def _note_unmatched(
+    given: str, model: Model, situations: Sequence[Situation], chosen: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    unknown = sum(one.id not in chosen for one in situations)
+    nothing = sum(one.id in chosen and not chosen[one.id] for one in situations)
+    if nothing:
+        yield f"{given}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
+    if unknown:
+        yield f"{given}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."
+
+
+def _left(budget: float | None, spent: Summary | None) -> float | None:
+    return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
+
+
+def _ended(summary: Summary) -> bool:
+    return summary.interrupted or any(lane.stopped for lane in summary.lanes)
+
+
+def _added(first: Summary | None, second: Summary) -> Summary:
+    """The later summary with what came before on the bill."""
+    if first is not None:
+        second.cost += first.cost
+        second.tokens_in += first.tokens_in
+        second.tokens_out += first.tokens_out
+    return second

@@ -1,0 +1,44 @@
+"""Commands that are imported when they are used, so that asking for help or the version costs next to nothing."""
+
+from importlib import import_module
+from typing import Any
+
+import typer.main
+from typer.core import TyperCommand, TyperGroup
+
+
+class LazyCommand(TyperCommand):
+    """A command's name and line in the list; `load` imports the command itself."""
+
+    def __init__(self, name: str, target: str, help: str) -> None:
+        super().__init__(name, help=help)
+        self.target = target
+
+    def load(self) -> Any:
+        """The command, or the group of commands, that `module:object` names."""
+        module, _, attribute = self.target.partition(":")
+        found = getattr(import_module(module), attribute)
+        holder = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        holder.callback()(lambda: None)  # keeps it a group, whatever it holds
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=self.name)
+        else:
+            holder.command(self.name)(found)
+        return typer.main.get_group(holder).commands[str(self.name)]
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands stand in `registered` and are loaded one by one."""
+
+    registered: tuple[tuple[str, str, str], ...] = ()
+    """Name, `module:object` and the line in the list of commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, target, line in self.registered:
+            self.add_command(LazyCommand(name, target, line))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the arguments name, imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, LazyCommand) else command, rest

@@ -1,0 +1,106 @@
+"""Text that tries to steer a judge: what a reader cannot see in it, and the signs by which it can be told.
+
+`cleaned` takes out what is invisible and says so in its place: a model reads hidden characters, a person does not. `signs`
+is a set of plain rules. They find clumsy attempts and are easily evaded, so they warn and never change a score.
+"""
+
+import base64
+import binascii
+import codecs
+import re
+from collections.abc import Iterator
+
+# Always hidden: control characters, zero-width marks, fillers, overrides of direction, tag characters, long runs of variation
+# selectors. Joiners count only beside scripts that never join; emoji, Arabic or Hindi need them.
+HIDDEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u115f\u1160\u180e\u200b\u2060-\u2064\u206a-\u206f\u3164\ufeff\uffa0]"
+    "|[\u202a-\u202e\u2066-\u2069]"
+    "|(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]+"
+    "|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}"
+    "|(?<=[\u0000-\u05bf\u3000-\u9fff])[\u200c\u200d]|[\u200c\u200d](?=[\u0000-\u05bf\u3000-\u9fff])"
+)
+MARK = "[{count} invisible characters left out]"
+
+HIDES = "hidden characters"
+MIXES = "mixed scripts"
+IMITATES = "imitates the prompt"
+ADDRESSES = "addresses the judge"
+ENCODES = "encoded text"
+ACTS = "active markup"
+SIGNS = (HIDES, MIXES, IMITATES, ADDRESSES, ENCODES, ACTS)
+
+_MIXED = re.compile(r"[A-Za-z][Ͱ-ϿЀ-ӿ]|[Ͱ-ϿЀ-ӿ][A-Za-z]|[⺀-⿟]|[Ａ-Ｚａ-ｚ]{4}")
+_IMITATION = re.compile(
+    r"<[\s/]*(?:person|question|answer)[^>]{0,20}>"
+    r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>"
+    r"|^\W{0,4}(?:system|assistant|系统|助手)\W{0,3}[:：]"
+    r"|[\"']?(?:choice|winner|verdict|preferred|score|选择|胜者|结论)[\"']?\s*[:：]\s*[\"']?[A-H]\b"
+    r"|^\s*(?:final\s+)?(?:answer|答案|最终答案)\s*[:：]\s*[A-H]\W*$"
+    r"|(?:correct reply is|reply with|正确答复是|请回复)\s*[A-H]\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ADDRESS = re.compile(
+    r"\b(?:choose|pick|select|prefer|favou?r|vote for|mark|rate|rank|name)\s+(?:\w+\s+){0,2}?(?:the|this|my)\s+(?:other\s+)?(?:answer|response|reply|option)\b"
+    r"|\b(?:ignore|disregard|forget|set aside)\s+(?:(?:all|any|of|the|your|my|these|those|previous|earlier|above|prior|other)\s+){0,4}(?:instructions?|rules?|criteria|guidelines|prompt)\b"
+    r"|\b(?:note|message|instruction|reminder) (?:to|for) (?:the |any )?(?:judge|evaluator|grader|rater|reviewer|assessor|model)\b"
+    r"|\b(?:the|dear) (?:judge|evaluator|grader|rater|assessor|panel)\b[^.\n]{0,60}\b(?:answer|decided|settled|must|will be)\b"
+    r"|\b(?:this|the) answer\b[^.\n]{0,60}\b(?:(?:is|was|has been|as) (?:already )?(?:the )?(?:best|correct|right|chosen|approved|verified|winner|better))\b"
+    r"|(?:选择?|挑|评选?|判定?|给|投|标记|请把)[^。\n]{0,12}(?:这个|本|此|该|以“[^”]{1,20}”开头的)(?:回答|答案|选项)"
+    r"|(?:忽略|无视|不要理会|忘掉)[^。\n]{0,16}(?:指示|指令|规则|要求|说明|标准|提示)"
+    r"|(?:评委|评审|裁判|评判者|评估者|阅卷人|评分员)[^。\n]{0,30}(?:回答|决定|定了|必须|请|注意)"
+    r"|(?:这个|本|以“[^”]{1,20}”开头的)(?:回答|答案)[^。\n]{0,16}(?:最好|最佳|正确|胜出|获批|通过|更好)",
+    re.IGNORECASE,
+)
+_ACTIVE = re.compile(
+    r"<\s*/?\s*(?:script|img|iframe|svg|object|embed|form|meta|style|link|a\s)|javascript:|\bon[a-z]{3,15}\s*=\s*[\"']?\w"
+    r"|!\[[^\]]*\]\(\s*https?:",
+    re.IGNORECASE,
+)
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9+/=])")
+_HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[\s:]?){16,}(?![0-9A-Fa-f])")
+
+
+def hidden_count(text: str) -> int:
+    """How many characters of a text no reader sees."""
+    return sum(len(found[0]) for found in HIDDEN.finditer(text))
+
+
+def cleaned(text: str) -> str:
+    """The text without invisible characters, and a visible remark in its end where there were any."""
+    count = hidden_count(text)
+    return f"{HIDDEN.sub('', text)} {MARK.format(count=count)}" if count else text
+
+
+def signs(text: str) -> tuple[str, ...]:
+    """The signs of an attempt to steer whoever judges the text, as far as rules can tell."""
+    return tuple(_signs(text))
+
+
+def _signs(text: str) -> Iterator[str]:
+    visible = HIDDEN.sub("", text)
+    if len(visible) < len(text):
+        yield HIDES
+    if _MIXED.search(visible):
+        yield MIXES
+    if _IMITATION.search(visible):
+        yield IMITATES
+    if _ADDRESS.search(visible):
+        yield ADDRESSES
+    if _hides_words(visible):
+        yield ENCODES
+    if _ACTIVE.search(visible):
+        yield ACTS
+
+
+def _hides_words(text: str) -> bool:
+    """Whether something in it decodes to words: base64 or hex of a sentence, or a sentence in rot13."""
+    for pattern, decode in ((_BASE64, base64.b64decode), (_HEX, bytes.fromhex)):
+        for found in pattern.finditer(text):
+            try:
+                words = decode(found[0].replace(":", "")).decode("utf-8")
+            except (binascii.Error, UnicodeDecodeError, ValueError):
+                continue
+            if " " in words or any(character > "\u2fff" for character in words):
+                return True
+    turned = codecs.encode(text, "rot13")
+    return bool(_ADDRESS.search(turned)) and not _ADDRESS.search(text)

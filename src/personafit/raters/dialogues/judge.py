@@ -1,0 +1,100 @@
+"""A prompted model as a judge of dialogues: one call a question, one more if the reply cannot be read, and else unparsed.
+
+Unparsed is unparsed whatever the question: no metric turns an unreadable reply into a failure or drops it from its count.
+"""
+
+from personafit.items.dialogue_questions import INSTRUMENT, REPLY_TOKENS, DialogueQuestion, ShownDialogue
+from personafit.models import ChatReply, ChatRequest, Message, Model, make_model, parse_spec
+from personafit.raters.llm import REASONED_REPLY, replay_key
+from personafit.raters.rater import Part, Verdict, rater_record
+from personafit.store import Status
+
+READING = "dialogue-1"
+
+
+class DialogueJudge:
+    """Asks a model for its marks."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.endpoint = model.endpoint
+        self.max_concurrency = model.max_concurrency
+        self.price = model.price
+        self._reasons = bool(model.settings.get("effort"))
+        settings = {**model.settings, "questions": INSTRUMENT, "reading": READING}
+        kind = "replay" if settings["kind"] == "replay" else "llm"
+        self.record = rater_record(model.name, kind, settings)
+
+    async def judge(self, shown: ShownDialogue, question: DialogueQuestion) -> Verdict:
+        """Ask, and ask once more if the reply cannot be read."""
+        verdict = Verdict(calls=0, answers_whole=not question.by_turn)
+        request = self.request(shown, question)
+        reply = await self._chat(request, verdict)
+        if self._starts_reasoning(reply):
+            # Only now do we know that this model thinks first: give it room, here and from now on.
+            self._reasons = True
+            request = self.request(shown, question)
+            reply = await self._chat(request, verdict)
+        marks = self._read(reply, shown, question)
+        if marks is None and not reply.refused and not (reply.cut and self._reasons):
+            verdict.detail = f"first reply: {reply.text[:500]}"
+            again = question.ask_again(request.messages, reply.text, shown.dialogue)
+            reply = await self._chat(self._request(again, shown, question), verdict)
+            marks = self._read(reply, shown, question)
+        verdict.reply, verdict.reasoning = reply.text, reply.reasoning
+        if marks is None:
+            verdict.status = Status.REFUSED if reply.refused else Status.UNPARSED
+        _answer(verdict, marks, shown, question)
+        return verdict
+
+    def request(self, shown: ShownDialogue, question: DialogueQuestion) -> ChatRequest:
+        """The call to make."""
+        return self._request(question.messages(shown), shown, question)
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._model.close()
+
+    def _read(self, reply: ChatReply, shown: ShownDialogue, question: DialogueQuestion) -> list[int] | None:
+        return None if reply.refused else question.parse(reply.text, shown.dialogue)
+
+    def _request(
+        self, messages: tuple[Message, ...], shown: ShownDialogue, question: DialogueQuestion
+    ) -> ChatRequest:
+        return ChatRequest(
+            messages=messages,
+            max_tokens=REASONED_REPLY if self._reasons else REPLY_TOKENS,
+            seed=None if shown.sample == 0 else shown.sample,
+            key=replay_key(shown.dialogue.id, shown.view, question.name, shown.sample),
+        )
+
+    async def _chat(self, request: ChatRequest, verdict: Verdict) -> ChatReply:
+        """One call; everything it took is added to the verdict."""
+        reply = await self._model.chat(request)
+        verdict.calls += 1
+        verdict.tokens_in += reply.tokens_in
+        verdict.tokens_out += reply.tokens_out
+        verdict.tokens_reasoning += reply.tokens_reasoning
+        verdict.cost += reply.cost
+        return reply
+
+    def _starts_reasoning(self, reply: ChatReply) -> bool:
+        thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
+        return not self._reasons and reply.cut and thought and not reply.text.strip()
+
+
+def _answer(
+    verdict: Verdict, marks: list[int] | None, shown: ShownDialogue, question: DialogueQuestion
+) -> None:
+    if question.by_turn:
+        theirs = [turn for turn in shown.dialogue.turns if turn.role == "assistant"]
+        for place, turn in enumerate(theirs):
+            label, value = (str(marks[place]), float(marks[place])) if marks else (None, None)
+            verdict.parts.append(Part(f"turn {turn.index + 1}", label, value))
+    elif marks is not None:
+        verdict.label, verdict.value = str(marks[0]), float(marks[0])
+
+
+def make_dialogue_judge(text: str) -> DialogueJudge:
+    """The judge a spec names."""
+    return DialogueJudge(make_model(parse_spec(text)))

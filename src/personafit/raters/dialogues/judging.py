@@ -1,0 +1,159 @@
+"""Turning dialogues × judges × questions into lanes of keyed jobs.
+
+A dialogue that did not run to an end of its own is put before nobody: its asks are `skipped`, with the reason, and count
+against coverage like everything that has no answer.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+from personafit.engine import Job, Lane
+from personafit.items.dialogue import Dialogue, StopReason
+from personafit.items.dialogue_questions import (
+    DIALOGUE_QUESTIONS,
+    DialogueQuestion,
+    ShownDialogue,
+    View,
+)
+from personafit.models.tokens import estimated_cost
+from personafit.people import Person, render_person, select_facets
+from personafit.raters.asking import Asked, rating_job
+from personafit.raters.dialogues.judge import DialogueJudge
+from personafit.raters.rater import Verdict
+from personafit.store import Product, Status, Store
+
+Dialogues = Callable[[], Iterable[Dialogue]]
+PAGE = 100  # dialogues whose contexts are read together
+USUAL_TOKENS = 60  # of a reply: a sentence and a mark
+
+
+@dataclass(frozen=True)
+class DialogueJudging:
+    """What is to be judged and how: everything that decides which jobs there are."""
+
+    store: Store
+    dialogues: Dialogues
+    """Gives the dialogues of the run, anew at each call."""
+    people: Mapping[str, Person]
+    views: Sequence[View] = ("given",)
+    samples: int = 1
+    questions: Sequence[DialogueQuestion] = DIALOGUE_QUESTIONS
+
+    def asks(self) -> Iterator[tuple[ShownDialogue, DialogueQuestion, str | None]]:
+        """Everything a judge is to be shown, in the order of work, with the id of what is shown as known."""
+        for dialogue, given in self._with_given():
+            person = self.people[dialogue.person]
+            preferences = render_person(person, select_facets(person.facets, dialogue.task.preferences))
+            for view in self.views:
+                known = given if view == "given" else everything(person, dialogue)
+                context = dialogue.context if view == "given" else self._kept(known, person)
+                for question in self.questions:
+                    if view != self.views[0] and "known" not in question.needs:
+                        continue  # what it shows is the same under every view
+                    for sample in range(self.samples):
+                        shown = ShownDialogue(dialogue, view, known, preferences, sample)
+                        yield shown, question, context if "known" in question.needs else None
+
+    def _with_given(self) -> Iterator[tuple[Dialogue, str]]:
+        """The dialogues with what the assistant was told, looked up a page at a time."""
+        dialogues = self._ended()
+        while page := list(islice(dialogues, PAGE)):
+            told = self.store.texts({dialogue.context for dialogue in page})
+            for dialogue in page:
+                yield dialogue, told.get(dialogue.context, "")
+
+    def _kept(self, text: str, person: Person) -> str:
+        product = Product(kind="context", text=text, maker="full", about=person.id)
+        self.store.add_products([product])
+        return product.id
+
+    def count(self) -> int:
+        """How many asks one judge gets."""
+        known = sum("known" in question.needs for question in self.questions)
+        each = (len(self.questions) + known * (len(self.views) - 1)) * self.samples
+        return each * sum(1 for _ in self._ended())
+
+    def _ended(self) -> Iterator[Dialogue]:
+        """The dialogues that will not change any more: one that failed is tried again by the same command."""
+        return (dialogue for dialogue in self.dialogues() if dialogue.stop != StopReason.FAILED)
+
+
+def dialogue_lanes(
+    store: Store,
+    dialogues: Dialogues,
+    judges: Sequence[DialogueJudge],
+    people: Mapping[str, Person],
+    views: Sequence[View] = ("given",),
+    samples: int = 1,
+) -> list[Lane]:
+    """One lane per judge, over all dialogues and questions."""
+    judging = DialogueJudging(store, dialogues, people, views, samples)
+    total = judging.count()
+    return [
+        Lane(
+            name=judge.record.name,
+            endpoint=judge.endpoint,
+            jobs=(dialogue_job(judge, *ask) for ask in judging.asks()),
+            total=total,
+            max_concurrency=judge.max_concurrency,
+            ask_cost=_ask_cost(judging, judge),
+            free=judge.price == (0.0, 0.0),
+        )
+        for judge in judges
+    ]
+
+
+def dialogue_job(
+    judge: DialogueJudge, shown: ShownDialogue, question: DialogueQuestion, context: str | None
+) -> Job:
+    """The job that puts one question about one dialogue before one judge."""
+    dialogue = shown.dialogue
+    asked = Asked(
+        item=dialogue.id,
+        content=dialogue.content,
+        question=question.name,
+        instrument=question.fingerprint,
+        rater=judge.record.fingerprint,
+        view=shown.view,
+        context=context,
+        sample=shown.sample,
+    )
+    if dialogue.stop.whole:
+        return rating_job(asked, partial(judge.judge, shown, question))
+    return rating_job(asked, partial(_skip, dialogue))
+
+
+async def _skip(dialogue: Dialogue) -> Verdict:
+    reason = dialogue.detail or "it has no end of its own"
+    return Verdict(status=Status.SKIPPED, detail=f"the dialogue ended as {dialogue.stop}: {reason}", calls=0)
+
+
+def everything(person: Person, dialogue: Dialogue) -> str:
+    """All there is to know about a person for a task: what the full view shows."""
+    wanted = [
+        path for path in person.facets if path.partition(".")[0] in ("Demographics", *dialogue.task.domains)
+    ]
+    parts = [render_person(person, {path: person.facets[path] for path in wanted})]
+    history = {
+        domain: person.summaries[domain] for domain in dialogue.task.domains if domain in person.summaries
+    }
+    if history:
+        parts.append(
+            "\n".join(["Earlier conversations:", *(f"  {name}: {text}" for name, text in history.items())])
+        )
+    if dialogue.task.situation:
+        parts.append("\n".join(["Situation:", *(f"  {k}: {v}" for k, v in dialogue.task.situation.items())]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _ask_cost(judging: DialogueJudging, judge: DialogueJudge) -> float:
+    """About what one ask costs: the first one's prompt, and a short reply."""
+    if judge.price in (None, (0.0, 0.0)):
+        return 0.0
+    first = next(judging.asks(), None)
+    return estimated_cost(judge.request(first[0], first[1]), judge.price, USUAL_TOKENS) if first else 0.0
+
+
+__all__ = ["DialogueJudging", "Dialogues", "dialogue_job", "dialogue_lanes", "everything"]

@@ -1,0 +1,121 @@
+"""`,ask=likelihood`: nothing is asked; an answer fits as far as knowing the person makes the model find it likelier.
+
+The score of an answer is the mean log-probability of its tokens as a reply to the person who says who they are, less the same as a reply
+to the bare question: what an answer gains from the person, and not how smooth it is. No letters and no order, so that
+small models which prefer whatever stands first can be heard. Told nothing about the person, every answer gains nothing: a tie.
+"""
+
+import inspect
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.contexts import Context
+from personafit.items import ChoiceQuestion, Shown
+from personafit.models import LIKELIHOOD, ChatRequest, Message, Model, Spec, Unanswerable, make_model
+from personafit.people import RENDERING
+from personafit.raters.llm import replay_key
+from personafit.raters.rater import Verdict, choice_of, rater_record
+
+UNTOLD = "none"
+KINDS = ("embedded", "replay")
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How the person is told to the model: as what they say of themselves before they ask."""
+
+    about: str = "About me:\n{person}\n\n{question}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of wording, layout and rendering."""
+        return content_hash([self.about, RENDERING, inspect.getsource(type(self))])
+
+    def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:
+        """The conversation up to the answer; the person first, so that prompt caches are hit."""
+        question = shown.item.prompt
+        text = self.about.format(person=person, question=question) if person else question
+        return ({"role": "user", "content": text},)
+
+
+TELLING = Telling()
+
+
+class LikelihoodRater:
+    """Weighs each answer by what it gains from the person."""
+
+    order_matters = False
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.endpoint = model.endpoint
+        self.max_concurrency = model.max_concurrency
+        self.price = model.price
+        settings = {**model.settings, "question": TELLING.fingerprint, "reading": "likelihood-1"}
+        kind = "replay" if settings["kind"] == "replay" else "llm"
+        self.record = rater_record(model.name, kind, settings)
+        self._person: str | None = None
+        self._untold: dict[
+            tuple[str, int], float
+        ] = {}  # of the person at work: every view needs the same ones
+
+    async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
+        """Weigh the answers with and without the person; the one that gains more is chosen."""
+        if shown.item.person != self._person:
+            self._person, self._untold = shown.item.person, {}
+        verdict = Verdict(reply="", calls=0, letter_scores={})
+        gains = [await self._gain(shown, index, verdict) for index in range(len(shown.texts))]
+        verdict.label, verdict.value = choice_of(gains)
+        return verdict
+
+    def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest:
+        """The calls to be made, put together into one: an estimate only counts what is in them."""
+        texts: tuple[Message, ...] = tuple({"role": "assistant", "content": text} for text in shown.texts)
+        return ChatRequest((*TELLING.messages(shown, shown.context.text), *texts), max_tokens=1)
+
+    async def close(self) -> None:
+        """Close the model."""
+        await self._model.close()
+
+    async def _gain(self, shown: Shown, index: int, verdict: Verdict) -> float:
+        scores = verdict.letter_scores = verdict.letter_scores or {}
+        known = (shown.item.id, index)
+        if shown.context.text:
+            told = scores[str(index)] = await self._weigh(shown, shown.context, index, verdict)
+        if known not in self._untold:
+            untold = await self._weigh(shown, Context(UNTOLD, "", (), None), index, verdict)
+            self._untold[known] = untold
+        scores[f"{index} {UNTOLD}"] = self._untold[known]
+        return told - self._untold[known] if shown.context.text else 0.0
+
+    async def _weigh(self, shown: Shown, context: Context, index: int, verdict: Verdict) -> float:
+        request = ChatRequest(
+            messages=TELLING.messages(shown, context.text),
+            max_tokens=1,
+            weighed=shown.texts[index],
+            key=replay_key(shown.item.id, context.name, str(index), 0),
+        )
+        reply = await self._model.chat(request)
+        verdict.calls += 1
+        verdict.tokens_in += reply.tokens_in
+        score = (reply.letter_scores or {}).get(LIKELIHOOD)
+        if score is None:
+            raise Unanswerable(f"{self._model.name} gives no likelihood for {request.key}.")
+        return score
+
+
+def likelihood_rater(spec: Spec) -> LikelihoodRater:
+    """The rater behind `,ask=likelihood`."""
+    if spec.options["ask"] != LIKELIHOOD:
+        raise UserError(
+            f"{spec.text}: ask={spec.options['ask']} is unknown; there is ask=likelihood, and without it answers are "
+            "compared by letter."
+        )
+    if spec.kind not in KINDS:
+        raise UserError(
+            f"{spec.text}: ask=likelihood needs a model that can weigh a text it did not write; {' and '.join(KINDS)} can."
+        )
+    rest = {name: value for name, value in spec.options.items() if name != "ask"}
+    return LikelihoodRater(make_model(replace(spec, options=rest)))

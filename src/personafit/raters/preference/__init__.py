@@ -1,0 +1,78 @@
+"""Who marks two answers against each other, attribute by attribute. A new kind is one file and one line in `PREFERENCE_RATERS`.
+
+A plain model spec is a judge; `mention:SPEC` asks a model which attributes an answer names, beside the rule that always does.
+"""
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+
+from personafit._errors import UserError
+from personafit.models import Spec, make_model, parse_spec
+from personafit.raters.preference.judging import (
+    VIEW,
+    PreferenceJudging,
+    compared,
+    preference_job,
+    preference_lanes,
+)
+from personafit.raters.preference.mention import names_attribute
+from personafit.raters.preference.prompted import PromptedMention, PromptedPreference
+from personafit.raters.preference.rater import PreferenceRater
+from personafit.raters.preference.scored import RulePreference, Scorer, ScorerPreference, python_preference
+
+
+def _judge(spec: Spec) -> PreferenceRater:
+    return PromptedPreference(make_model(spec))
+
+
+def _mention(spec: Spec) -> PreferenceRater:
+    text = spec.text.strip().partition(":")[2]
+    if not text:
+        raise UserError(f"{spec.text}: say which model is asked, as in mention:openai:MODEL@URL.")
+    return PromptedMention(make_model(parse_spec(text)))
+
+
+def _fitted(spec: Spec) -> PreferenceRater:
+    from personafit.raters.preference.head import HeadPreference
+
+    return HeadPreference(spec)
+
+
+PREFERENCE_RATERS: dict[str, Callable[[Spec], PreferenceRater]] = {
+    "embedded": _judge,
+    "openai": _judge,
+    "replay": _judge,
+    "mention": _mention,
+    "rule": RulePreference,
+    "fitted": _fitted,
+    "python": python_preference,
+}
+
+
+def make_preference_rater(text: str) -> PreferenceRater:
+    """The preference rater a spec names; further kinds come as entry points `personafit.preference_raters`."""
+    spec = parse_spec(text)
+    if spec.kind in PREFERENCE_RATERS:
+        return PREFERENCE_RATERS[spec.kind](spec)
+    for entry in entry_points(group="personafit.preference_raters", name=spec.kind):
+        factory: Callable[[Spec], PreferenceRater] = entry.load()
+        return factory(spec)
+    raise UserError(
+        f"'{text}' names no rater of preferences; kinds are {', '.join(PREFERENCE_RATERS)}, as in rule:mention or "
+        "openai:MODEL@URL."
+    )
+
+
+__all__ = [
+    "PREFERENCE_RATERS",
+    "VIEW",
+    "PreferenceJudging",
+    "PreferenceRater",
+    "Scorer",
+    "ScorerPreference",
+    "compared",
+    "make_preference_rater",
+    "names_attribute",
+    "preference_job",
+    "preference_lanes",
+]

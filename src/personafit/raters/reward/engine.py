@@ -1,0 +1,104 @@
+"""A loaded reward model that scores token lists: as trees where that gives the model's own scores, one by one otherwise.
+
+Trees need a model that takes its attention from the transformers library. Whether this one does is not asked but tried: two
+short texts are scored both ways before anything else is.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from personafit._errors import UserError
+from personafit.models import ModelError, Unanswerable, Unusable, one_line
+from personafit.models.reward.scoring import Scorer
+from personafit.raters.reward.weights import Weights
+
+TRIED = 12  # tokens of the beginning, and of each end, of the two texts that are tried
+EXACT, ROUGH = 1e-3, 0.05  # how far scores may be apart in full and in half precision
+
+Tokens = Sequence[int]
+
+
+class Engine:
+    """Scores, in rows as long as the memory allows."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._name = weights.spec.text
+        self._model = weights.load()
+        # Models of others were trained to be read at the last token that is no padding; ours at the last token.
+        self._padding = None if weights.trained else getattr(self._model.config, "pad_token_id", None)
+        self.scorer = self._trees()
+        if self.scorer is not None and self.scorer.capacity < weights.max_tokens:
+            self.scorer.resize(weights.max_tokens)
+
+    def scores(self, sequences: Sequence[Tokens]) -> list[float]:
+        """A score per sequence; where memory runs out, the scorer goes on with shorter rows and says so."""
+        texts = [self._unpadded(sequence) for sequence in sequences]
+        try:
+            if self.scorer is None:
+                return [self._alone(text) for text in texts]
+            return [float(score) for score in self.scorer.scores(texts)]
+        except (
+            UserError,
+            RuntimeError,
+            MemoryError,
+        ) as error:  # what rows could not be shortened for is the first
+            if isinstance(error, RuntimeError) and not _out_of_memory(error):
+                raise Unanswerable(f"{self._name} cannot score ({one_line(error)}).") from error
+        longest = max(map(len, texts))
+        raise Unusable(
+            f"{self._name}: a text of {longest:,} tokens does not fit the memory of this machine; "
+            "allow fewer with ,max_tokens=N."
+        )
+
+    def _trees(self) -> Scorer | None:
+        """A scorer of trees, if it gives the scores that the model itself gives."""
+        own = getattr(self._model.config, "_attn_implementation", None)
+        try:
+            tried = self._tried()
+            expected = [self._alone(text) for text in tried]
+            scorer = Scorer(self._model, "tree")
+            full = next(self._model.parameters()).dtype == torch.float32
+            allowed = EXACT if full else ROUGH
+            if np.allclose(scorer.scores(tried), expected, atol=allowed, rtol=allowed):
+                return scorer
+        except ModelError:
+            raise
+        except Exception as error:  # whatever code of others raises on what it does not expect
+            if _out_of_memory(error):
+                raise Unusable(f"{self._name} does not fit the memory of this machine.") from error
+        if own is not None:
+            self._model.set_attn_implementation(own)
+        print(
+            f"{self._name}: this model cannot share beginnings; texts are scored one by one.", file=sys.stderr
+        )
+        return None
+
+    def _tried(self) -> list[list[int]]:
+        """Two texts of drawn tokens with the same beginning."""
+        size = self._model.config.get_text_config().vocab_size
+        draws = np.random.default_rng(0).integers(0, size, (3, TRIED))
+        start, first, second = ([int(token) for token in row if token != self._padding] for row in draws)
+        return [start + first, start + second]
+
+    @torch.inference_mode()
+    def _alone(self, tokens: Tokens) -> float:
+        given = torch.tensor([list(tokens)], device=next(self._model.parameters()).device)
+        out: Any = self._model(input_ids=given, attention_mask=torch.ones_like(given))
+        numbers = (out.logits if hasattr(out, "logits") else out[0]).reshape(-1)
+        if len(numbers) != 1:
+            raise Unusable(f"{self._name} gives {len(numbers)} numbers per text; a reward model gives one.")
+        return float(numbers[0])
+
+    def _unpadded(self, tokens: Tokens) -> Tokens:
+        stop = len(tokens)
+        while stop > 1 and tokens[stop - 1] == self._padding:
+            stop -= 1
+        return tokens[:stop]
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)

@@ -1,0 +1,247 @@
+"""The figures of a run of dialogues: what contexts do, turn by turn, and over worse histories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from personafit.reporting.dialogues.effects import history_curve
+from personafit.reporting.dialogues.tables import short
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, svg
+from personafit.reporting.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_LINES = 16
+SHAPES = "osD^vXP*"
+PANELS = (
+    ("completion, %", "completion", 100.0, (0.0, 100.0)),
+    ("personalization, 1–4", "personalization", 1.0, (1.0, 4.0)),
+    ("brought in first, %", "coverage_before", 100.0, (0.0, 100.0)),
+)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a curve."""
+
+    name: str
+    points: Sequence[tuple[float, float, float | None, float | None]]
+
+
+def dialogue_figures(results: list[Result]) -> list[dict[str, str]]:
+    """The pictures a run can give, each with how to read it."""
+    drawn = []
+    if lines := _lines(results):
+        caption = (
+            "How to read it: one line per assistant, context and judge; bars are 95 % intervals over people and tasks, hollow marks are "
+            "controls. The last panel is counted, not judged; its cross is what always naming the majority's preference would reach."
+        )
+        drawn.append(("contexts", "What the context does", caption, _dots(results, lines)))
+    if turns := _turns(results):
+        caption = "How to read it: marks of single turns. Later turns exist only in longer dialogues, so a curve over turns is also one over dialogues."
+        drawn.append(
+            (
+                "turns",
+                "Personalization turn by turn",
+                caption,
+                _curves(turns, "turn of the assistant", (1.0, 4.0)),
+            )
+        )
+    for kind, series in _histories(results).items():
+        caption = "How to read it: 0 is the full history; to the right it gets worse. A flat line means the history was not used."
+        drawn.append(
+            (
+                f"history-{kind}",
+                f"What the history is worth ({kind})",
+                caption,
+                _curves(series, kind, (1.0, 4.0)),
+            )
+        )
+    return [
+        {"name": name, "title": title, "caption": caption, "svg": svg(figure, f"plot-{name}")}
+        for name, title, caption, figure in drawn
+    ]
+
+
+Line = tuple[str | None, str | None, str | None, str | None]
+
+
+def _lines(results: Sequence[Result]) -> list[Line]:
+    totals = [r for r in results if r.metric == "personalization" and not r.slice and r.value is not None]
+    first = (
+        totals[0].given if totals else None
+    )  # a canned assistant does not listen: one of its contexts is enough
+    kept = [r for r in totals if r.control != "canned assistant" or r.given == first]
+    lines = list(dict.fromkeys((r.system, r.given, r.rater, r.view) for r in kept))
+    return lines[:MOST_LINES]
+
+
+def _dots(results: Sequence[Result], lines: Sequence[Line]) -> "Figure":
+    figure, axes = _subplots(0.36 * len(lines) + 0.9, len(PANELS))
+    totals = {(r.metric, r.system, r.given, r.rater, r.view): r for r in reversed(results) if not r.slice}
+    for place, (title, metric, scale, limits) in enumerate(PANELS):
+        axis = axes[place]
+        _plain(axis)
+        axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold", parse_math=False)
+        axis.set_ylim(len(lines) - 0.4, -0.6)
+        axis.set_xlim(limits[0] - 0.04 * (limits[1] - limits[0]), limits[1] + 0.04 * (limits[1] - limits[0]))
+        axis.set_yticks([])
+        for row, (system, given, rater, view) in enumerate(lines):
+            judged = metric != "coverage_before"
+            found = totals.get(
+                (metric, system, given, rater, view) if judged else (metric, system, given, None, None)
+            )
+            if found is None and judged:  # asked once, under another view
+                found = next(
+                    (
+                        r
+                        for r in results
+                        if not r.slice
+                        and (r.metric, r.system, r.given, r.rater) == (metric, system, given, rater)
+                    ),
+                    None,
+                )
+            _dot(axis, row, found, scale)
+            guess = totals.get(("majority_coverage", system, given, None, None)) if not judged else None
+            if guess is not None and guess.value is not None:
+                axis.plot([100 * guess.value], [row], "x", color=MUTED, markersize=6)
+    several = len({line[0] for line in lines}) > 1
+    judges = len({line[2:] for line in lines}) > 1
+    names = [
+        _short(
+            " · ".join(
+                filter(
+                    None,
+                    [
+                        short(system) if several else None,
+                        str(given),
+                        f"{short(rater)} ({view})" if judges else None,
+                    ],
+                )
+            )
+        )
+        for system, given, rater, view in lines
+    ]
+    axes[0].set_yticks(range(len(lines)), names, parse_math=False)
+    return figure
+
+
+def _dot(axis: "Axes", row: int, found: Result | None, scale: float) -> None:
+    if found is None or found.value is None:
+        return
+    colour = MUTED if found.control else ACCENT
+    if found.low is not None and found.high is not None:
+        axis.plot(
+            [scale * found.low, scale * found.high],
+            [row, row],
+            color=colour,
+            linewidth=1.6,
+            solid_capstyle="butt",
+        )
+    fill = PAPER if found.control else colour
+    axis.plot(
+        [scale * found.value],
+        [row],
+        "s" if found.control else "o",
+        color=colour,
+        markerfacecolor=fill,
+        markersize=6.5,
+    )
+    text = f"{scale * found.value:.1f}" if scale == 100 else f"{found.value:.2f}"
+    axis.annotate(
+        text,
+        (scale * found.value, row),
+        (0, 6),
+        textcoords="offset points",
+        ha="center",
+        fontsize=7.5,
+        color=INK,
+    )
+
+
+def _turns(results: Sequence[Result]) -> list[Series]:
+    series: dict[str, list[tuple[float, float, float | None, float | None]]] = {}
+    for r in sorted(results, key=lambda one: one.control is not None):
+        if set(r.slice) == {"turn"} and r.value is not None and r.control != "canned assistant":
+            name = f"{short(r.system)} · {r.given} · {short(r.rater)} ({r.view})"
+            series.setdefault(name, []).append((float(r.slice["turn"]), r.value, r.low, r.high))
+    return [Series(name, points) for name, points in list(series.items())[: len(SHAPES)] if len(points) > 1]
+
+
+def _histories(results: list[Result]) -> dict[str, list[Series]]:
+    found: dict[str, dict[str, list[tuple[float, float, float | None, float | None]]]] = {}
+    for point in history_curve(results):
+        mark = point.personalization
+        if mark is not None and mark.value is not None and mark.control is None:
+            name = f"{short(point.system)} · {short(point.rater)}"
+            found.setdefault(point.kind, {}).setdefault(name, []).append(
+                (point.amount, mark.value, mark.low, mark.high)
+            )
+    return {kind: [Series(n, p) for n, p in lines.items()][: len(SHAPES)] for kind, lines in found.items()}
+
+
+def _curves(series: Sequence[Series], label: str, limits: tuple[float, float]) -> "Figure":
+    figure, (axis,) = _subplots(2.6 + 0.19 * len(series), 1)
+    _plain(axis)
+    axis.grid(axis="y", color=GRID, linewidth=0.7)
+    axis.set_ylim(limits[0] - 0.1, limits[1] + 0.1)
+    axis.tick_params(axis="y", colors=INK)
+    step = 0.012 * max(p[0] for line in series for p in line.points)
+    for place, line in enumerate(series):
+        colour = ACCENT if place == 0 else MUTED
+        across = [point[0] + place * step for point in line.points]
+        style: Any = "-" if place == 0 else (0, (3, 1 + place))
+        axis.plot(across, [p[1] for p in line.points], color=colour, linewidth=1.4, linestyle=style)
+        for x, (_, value, low, high) in zip(across, line.points, strict=True):
+            if low is not None and high is not None:
+                axis.plot([x, x], [low, high], color=colour, linewidth=1.0)
+            axis.plot(
+                [x],
+                [value],
+                SHAPES[place],
+                color=colour,
+                markerfacecolor=colour if place % 2 == 0 else PAPER,
+                markersize=6,
+            )
+        axis.plot(
+            [],
+            [],
+            SHAPES[place],
+            color=colour,
+            markerfacecolor=colour if place % 2 == 0 else PAPER,
+            label=_short(line.name, 70),
+        )
+    axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
+    legend = axis.legend(
+        loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=1, frameon=False, fontsize=8.5, labelcolor=INK
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return figure
+
+
+def _subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+
+
+def _plain(axis: "Axes") -> None:
+    axis.set_facecolor("none")
+    axis.tick_params(length=0, colors=MUTED, labelsize=9)
+    axis.tick_params(axis="y", colors=INK)
+    axis.grid(axis="x", color=GRID, linewidth=0.7)
+    axis.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(GRID)
+
+
+def _short(text: str, most: int = 44) -> str:
+    clean = "".join(char if char.isprintable() else "�" for char in text)
+    return clean if len(clean) <= most else f"{clean[: most - 1]}…"

@@ -1,0 +1,207 @@
+"""The page of a run of dialogues: one self-contained file, made like the report of a choice run and as inert as that."""
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from sqlalchemy import select
+
+from personafit import __version__
+from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, INSTRUMENT
+from personafit.raters.dialogues.counting import RULES
+from personafit.reporting.dialogues.faults import SimulatorAudit
+from personafit.reporting.dialogues.figures import dialogue_figures
+from personafit.reporting.dialogues.loading import DialogueRun
+from personafit.reporting.dialogues.more_tables import all_tables
+from personafit.reporting.dialogues.published import BENCHMARK, published_body
+from personafit.reporting.dialogues.signatures import Signature
+from personafit.reporting.dialogues.tables import Index, number
+from personafit.reporting.dialogues.viewer import viewer_data
+from personafit.reporting.dialogues.words import explain_dialogues, signature_sentence
+from personafit.reporting.html import DIRECTIONS, embed
+from personafit.reporting.results import Result
+from personafit.reporting.sections import when
+from personafit.store import Status, Store
+from personafit.store import tables as t
+
+ERRORS_SHOWN = 3
+
+
+def write_page(
+    store: Store,
+    run: DialogueRun,
+    audit: SimulatorAudit,
+    signatures: Sequence[Signature],
+    results: list[Result],
+    path: Path,
+) -> None:
+    """Write the page; an old one is replaced only once the new one is complete."""
+    page = render_page(store, run, audit, signatures, results)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def render_page(
+    store: Store,
+    run: DialogueRun,
+    audit: SimulatorAudit,
+    signatures: Sequence[Signature],
+    results: list[Result],
+) -> str:
+    """The whole page as text."""
+    script = _asset("personafit.reporting.dialogues", "dialogues.js")
+    style = _asset("personafit.reporting", "report.css") + _asset(
+        "personafit.reporting.dialogues", "dialogues.css"
+    )
+    environment = Environment(
+        loader=PackageLoader("personafit.reporting.dialogues"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    planned = int(run.planned["planned"].sum())
+    said = {signature_sentence(one, len(run.raters) > 1) for one in signatures}
+    sentences = [one for one in explain_dialogues(run, results, signatures) if one not in said]
+    return environment.get_template("dialogues.html.j2").render(
+        policy=_policy(script),
+        style=Markup(style),
+        script=Markup(script),
+        version=__version__,
+        info=run.info,
+        run=run.run,
+        date=when(run.run.started),
+        planned=planned,
+        held=len(run.units),
+        whole=int(run.units["whole"].sum()),
+        people=run.units["person"].n_unique(),
+        sentences=sentences,
+        cards=_cards(run, results),
+        figures=[figure | {"svg": Markup(figure["svg"])} for figure in dialogue_figures(results)],
+        tables=all_tables(run, results),
+        published=published_body() if run.info["name"] == BENCHMARK else None,
+        signatures=signatures,
+        statuses=[status.value for status in Status],
+        failures=_failures(run),
+        instrument=_instrument(store, run),
+        notes=list(dict.fromkeys(note.strip() for note in run.run.config.get("notes", []) if note.strip())),
+        viewer=embed(viewer_data(store, run, audit)),
+    )
+
+
+def _cards(run: DialogueRun, results: list[Result]) -> list[dict[str, Any]]:
+    """Per assistant, context and judge: completion, personalization, and what it brought in first."""
+    index = Index(results)
+    cards = []
+    for result in results:
+        if result.metric != "personalization" or result.slice or result.view != run.views[0]:
+            continue
+        if result.control == "canned assistant" and result.given != run.givens[0]:
+            continue  # it does not listen: what it is given makes no difference
+        key = (result.system, result.given)
+        completion = next(iter(index.found.get(("completion", *key, result.rater, ()), [])), None)
+        before = next(iter(index.found.get(("coverage_before", *key, None, ()), [])), None)
+        cards.append(
+            {
+                "name": f"{index.called(result.system)} given {result.given}",
+                "judge": f"{index.called(result.rater)} ({result.view})",
+                "control": result.control,
+                "completion": number(completion),
+                "personalization": number(result),
+                "before": number(before),
+                "coverage": result.coverage,
+            }
+        )
+    return sorted(cards, key=lambda card: card["control"] is not None)
+
+
+def _failures(run: DialogueRun) -> list[dict[str, Any]]:
+    """Per judge and question how asks ended, and the first sentences of what went wrong."""
+    asks = run.answers.unique("ask", maintain_order=True)
+    rows = []
+    for rater in run.raters:
+        for question in DIALOGUE_QUESTIONS:
+            part = asks.filter(
+                (pl.col("rater") == rater["fingerprint"]) & (pl.col("question") == question.name)
+            )
+            counts = dict(part["status"].value_counts().iter_rows())
+            wrong = part.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
+            errors = wrong.group_by("status", pl.col("detail").str.slice(0, 300), maintain_order=True).len()
+            rows.append(
+                {
+                    "name": rater["name"],
+                    "question": question.name,
+                    "counts": [counts.get(status.value, 0) for status in Status],
+                    "errors": list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
+                }
+            )
+    return rows
+
+
+def _instrument(store: Store, run: DialogueRun) -> dict[str, Any]:
+    config = run.run.config
+    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
+    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    roles = [
+        *(("assistant", one) for one in run.systems),
+        ("simulated user", config["user"]),
+        *(("judge", one) for one in run.raters),
+    ]
+    return {
+        "command": config.get("command") or "(started from Python)",
+        "facts": {
+            "run": run.run.name,
+            "data set": run.run.dataset,
+            "benchmark version": run.info["version"],
+            "licence of the data": run.info["licence"],
+            "given": ", ".join(run.givens),
+            "judges' view": ", ".join(run.views),
+            "seed": str(config["seed"]),
+            "samples": str(config["samples"]),
+            "rubrics": INSTRUMENT,
+            "counting rules": RULES,
+            "started": when(run.run.started),
+            "finished": "not finished" if run.run.finished is None else when(run.run.finished),
+        },
+        "roles": [
+            {
+                "role": role,
+                "name": one["name"],
+                "fingerprint": one["fingerprint"],
+                "settings": {
+                    key: value if isinstance(value, str) else orjson.dumps(value).decode()
+                    for key, value in settings.get(one["fingerprint"], {}).items()
+                },
+            }
+            for role, one in roles
+        ],
+        "questions": [{"name": question.name, "rubric": question.rubric} for question in DIALOGUE_QUESTIONS],
+    }
+
+
+def _visible(value: Any) -> Any:
+    """Names stand in sentences and commands, which must not be turned around by them."""
+    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Styles may be inline, since figures carry style attributes; nothing can be loaded by them (default-src).
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _asset(package: str, name: str) -> str:
+    return (files(package) / "templates" / name).read_text(encoding="utf-8")

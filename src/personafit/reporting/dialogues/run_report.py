@@ -1,0 +1,50 @@
+"""A run of dialogues, read back: its numbers, its tables, its page, its coverage."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from personafit.reporting.dialogues.agreement import judge_human_kappa
+from personafit.reporting.dialogues.effects import context_effects
+from personafit.reporting.dialogues.faults import audit_results, audit_simulator
+from personafit.reporting.dialogues.loading import load_dialogues
+from personafit.reporting.dialogues.results import dialogue_results, worst_coverage
+from personafit.reporting.dialogues.signatures import find_signatures
+from personafit.reporting.dialogues.terminal import print_dialogues
+from personafit.reporting.dialogues.words import explain_dialogues
+from personafit.reporting.results import Result
+from personafit.store import RunRecord, Store
+
+
+class DialogueReport:
+    """A run in which assistants talked with simulated users and judges marked what they said."""
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self._store = store
+        self._run = load_dialogues(store, run)
+        self._audit = audit_simulator(self._run)
+        self._signatures = find_signatures(self._run)
+        self.benchmark: str = self._run.info["name"]
+        self.coverage_bar: float = self._run.info["coverage_bar"]
+        self.results: list[Result] = [
+            *dialogue_results(self._run),
+            *context_effects(self._run),
+            *audit_results(self._run, self._audit),
+            *judge_human_kappa(store, self._run.marks, self._run.raters),
+        ]
+
+    def print(self, console: Console) -> None:
+        """Show the tables and what they mean."""
+        print_dialogues(console, self._run, self.results)
+        for sentence in explain_dialogues(self._run, self.results, self._signatures):
+            print(sentence)
+
+    def write_html(self, path: Path) -> None:
+        """Write the report page."""
+        from personafit.reporting.dialogues.page import write_page
+
+        write_page(self._store, self._run, self._audit, self._signatures, self.results, path)
+
+    def worst_coverage(self) -> tuple[str, float] | None:
+        """The assistant, context and judge with the least coverage."""
+        return worst_coverage(self._run)

@@ -1,0 +1,137 @@
+"""The page of a run on hostile text: one self-contained file, made like the report of a choice run and as inert as that."""
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from personafit import __version__
+from personafit.benchmarks.injection import ATTACKS
+from personafit.reporting import plots, sections
+from personafit.reporting.browse import browser_data
+from personafit.reporting.html import DIRECTIONS, embed
+from personafit.reporting.injection.words import accuracy_table, attack_table, explain_injection, lines
+from personafit.reporting.results import Result, answered, load_totals, overall_coverage
+from personafit.store import RunRecord, Status, Store
+
+MOST_PANELS = 4
+CAPTION = (
+    "How to read it: each dot is how many points more of the choices an attack moved than a neutral text of the same length in the "
+    "same place, the bar its 95 % interval over people; at the dotted line the attack does no more than any other words would."
+)
+
+
+def write_page(store: Store, run: RunRecord, results: Sequence[Result], path: Path) -> None:
+    """Write the page; an old one is replaced only once the new one is complete."""
+    page = render_page(store, run, results)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
+    """The whole page as text."""
+    templates = files("personafit.reporting") / "templates"
+    script = (templates / "report.js").read_text("utf-8")
+    environment = Environment(
+        loader=PackageLoader("personafit.reporting.injection"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    totals = load_totals(store, run)
+    figure = _figure(results)
+    words = {"gold": f"gold ({totals.info['gold']})", "right": "right", "wrong": "wrong"}
+    return environment.get_template("injection.html.j2").render(
+        policy=_policy(script),
+        style=Markup((templates / "report.css").read_text("utf-8")),
+        script=Markup(script),
+        version=__version__,
+        info=totals.info,
+        run=run,
+        date=sections.when(run.started),
+        items=totals.items,
+        coverage=overall_coverage(totals),
+        asked=sum(totals.asked(rater) for rater in totals.raters) * len(totals.views),
+        answered=answered(totals),
+        sentences=explain_injection(results),
+        figure=None if figure is None else Markup(plots.svg(figure, "plot-moved")),
+        caption=CAPTION,
+        attacks=[
+            {
+                "id": f"moved-{place}",
+                "name": line[0],
+                "view": line[1],
+                "control": line[2],
+                "table": attack_table(results, line),
+            }
+            for place, line in enumerate(lines(results))
+        ],
+        accuracy=accuracy_table(results),
+        flagged=_flagged(results),
+        statuses=[status.value for status in Status],
+        failures=sections.failures(totals),
+        notes=sections.notes(totals),
+        instrument=sections.instrument(store, totals),
+        browser=embed(browser_data(store, totals) | {"words": words}),
+    )
+
+
+def _figure(results: Sequence[Result]) -> Any:
+    """One panel per rater, one line per attack."""
+    found = [
+        r
+        for r in results
+        if r.metric == "moved_beyond_placebo" and set(r.slice) == {"attack"} and r.value is not None
+    ]
+    raters = list(dict.fromkeys((r.rater, r.view) for r in found if r.control is None))[:MOST_PANELS]
+    if not raters:
+        return None
+    dots = {
+        (r.rater, r.view, r.slice["attack"]): plots.Dot(*(_percent(n) for n in (r.value, r.low, r.high)))
+        for r in found
+    }
+    rows = [
+        plots.Row(attack, [dots.get((rater, view, attack), plots.Dot()) for rater, view in raters])
+        for attack in ATTACKS
+    ]
+    return plots.panels_figure(rows, [plots.Panel(_short(str(rater)), 0.0) for rater, _ in raters])
+
+
+def _percent(number: float | None) -> float | None:
+    return None if number is None else 100 * number
+
+
+def _short(name: str) -> str:
+    plain = "".join(character if character.isprintable() else "\ufffd" for character in name)
+    return plain if len(plain) <= 40 else f"{plain[:16]}…{plain[-22:]}"
+
+
+def _flagged(results: Sequence[Result]) -> list[tuple[str, str, int]]:
+    """What, the share warned about in percent, and of how many."""
+    found = []
+    for r in results:
+        if r.metric == "flagged" and r.value is not None:
+            found.append((r.slice.get("attack", f"all {r.slice['version']}"), f"{100 * r.value:.0f}", r.n))
+    return found
+
+
+def _visible(value: Any) -> Any:
+    """Names stand in sentences and commands, which must not be turned around by them."""
+    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

@@ -1,0 +1,37 @@
+"""A run on hostile text, read back: its numbers, its tables, its page, its coverage."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from personafit.reporting.injection.results import injection_results, worst_coverage
+from personafit.reporting.injection.scores import load_effects
+from personafit.reporting.injection.words import explain_injection, print_injection
+from personafit.store import RunRecord, Store
+
+
+class InjectionReport:
+    """A run in which texts tried to steer the raters."""
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self._store = store
+        self._effects = load_effects(store, run)
+        self.benchmark: str = self._effects.scores.info["name"]
+        self.coverage_bar: float = self._effects.scores.info["coverage_bar"]
+        self.results = injection_results(self._effects)
+
+    def print(self, console: Console) -> None:
+        """Show the tables and what they mean."""
+        print_injection(console, self._effects.scores.info["title"], self.results)
+        for sentence in explain_injection(self.results):
+            print(sentence)
+
+    def write_html(self, path: Path) -> None:
+        """Write the report page."""
+        from personafit.reporting.injection.page import write_page
+
+        write_page(self._store, self._effects.scores.run, self.results, path)
+
+    def worst_coverage(self) -> tuple[str, float] | None:
+        """The rater and view with the least coverage."""
+        return worst_coverage(self._effects)

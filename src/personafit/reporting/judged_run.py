@@ -1,0 +1,44 @@
+"""What is known of a run in which raters chose, however its answers are read: its record and its benchmark's words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from personafit.store import RunRecord
+
+
+@dataclass
+class JudgedRun:
+    """A run, its raters and its views."""
+
+    run: RunRecord
+    info: dict[str, Any]
+    """What the benchmark says of itself."""
+
+    @property
+    def raters(self) -> list[dict[str, Any]]:
+        """The raters of the run, those asked for first."""
+        raters: list[dict[str, Any]] = self.run.config["raters"]
+        return raters
+
+    @property
+    def headline_view(self) -> str:
+        """The view whose scores count."""
+        return headline_view(self.views, self.info)
+
+    @property
+    def views(self) -> list[str]:
+        """The views of the run."""
+        views: list[str] = self.run.config["views"]
+        return views
+
+    def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
+        """The values that occur together under these names, in the order of the source."""
+        raise NotImplementedError
+
+
+def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:
+    """The benchmark's own view where it is there, or else the first that is no control."""
+    if info["view"] in views:
+        return str(info["view"])
+    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])

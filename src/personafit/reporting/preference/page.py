@@ -1,0 +1,240 @@
+"""The page of a preference run: one self-contained file, as inert as the report of a choice run."""
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from sqlalchemy import select
+
+from personafit import __version__
+from personafit.items.preference import GENERIC, PERSONAL, PREFER
+from personafit.reporting.html import DIRECTIONS
+from personafit.reporting.plots import svg
+from personafit.reporting.preference.figure import CAPTION, preference_figure
+from personafit.reporting.preference.published import PUBLISHED
+from personafit.reporting.preference.scores import VOTES, PreferenceScores
+from personafit.reporting.preference.tables import (
+    COLUMNS,
+    all_notes,
+    generator_columns,
+    generator_rows,
+    number_text,
+    rater_rows,
+)
+from personafit.reporting.preference.words import explain_preferences
+from personafit.reporting.results import Result
+from personafit.reporting.sections import Cell, Table, TableRow, when
+from personafit.store import Status, Store
+from personafit.store import tables as t
+
+MOST_ITEMS = 300  # pairs shown in full; their texts make up nearly all of the page
+ERRORS_SHOWN = 3
+
+
+def write_page(store: Store, scores: PreferenceScores, results: Sequence[Result], path: Path) -> None:
+    """Write the page; an old one is replaced only once the new one is complete."""
+    page = render_page(store, scores, results)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def render_page(store: Store, scores: PreferenceScores, results: Sequence[Result]) -> str:
+    """The whole page as text."""
+    script = (files("personafit.reporting.preference") / "templates" / "preference.js").read_text("utf-8")
+    style = (files("personafit.reporting") / "templates" / "report.css").read_text("utf-8")
+    environment = Environment(
+        loader=PackageLoader("personafit.reporting.preference"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figure = preference_figure(scores, results)
+    own = [line for line in scores.lines if line.control != VOTES]
+    asked = sum(int(line.frame["asked"].sum()) for line in own)
+    answered = sum(int(line.frame["answered"].sum()) for line in own)
+    pairs = scores.units["item"].n_unique()
+    return environment.get_template("preference.html.j2").render(
+        policy=_policy(script),
+        style=Markup(style),
+        script=Markup(script),
+        version=__version__,
+        info=scores.info,
+        run=scores.run,
+        date=when(scores.run.started),
+        pairs=pairs,
+        marks=len(scores.units),
+        people=scores.units["person"].n_unique(),
+        prompts=scores.units["prompt"].n_unique(),
+        people_are=scores.people_are,
+        asked=asked,
+        answered=answered,
+        coverage=answered / asked if asked else None,
+        sentences=explain_preferences(scores, results),
+        figure=None if figure is None else Markup(svg(figure, "plot-preference")),
+        figure_caption=CAPTION,
+        raters=_rater_table(scores, results),
+        generators=_generator_table(scores, results),
+        differences=_differences(results),
+        task=PREFER.task,
+        statuses=[status.value for status in Status],
+        failures=_failures(scores),
+        notes=all_notes(scores),
+        instruments=_instruments(store, scores),
+        items=_items(store, scores),
+        line_names=[line.name for line in scores.lines],
+        left_out=max(0, pairs - MOST_ITEMS),
+    )
+
+
+def _visible(value: Any) -> Any:
+    """Names stand in sentences and commands, which must not be turned around by them."""
+    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _rater_table(scores: PreferenceScores, results: Sequence[Result]) -> Table:
+    remarks: dict[str, int] = {}
+    rows = []
+    for name, control, found in rater_rows(scores, results):
+        coverage = None if control == PUBLISHED else found["rating"].coverage
+        cells = [Cell("" if coverage is None else f"{100 * coverage:.1f}", sort=coverage)]
+        for metric, _, percent in COLUMNS:
+            result = found.get(metric)
+            why = result.note if result is not None and result.value is None and result.note else None
+            own = [] if why is None else [remarks.setdefault(why.split("; ")[0], len(remarks) + 1)]
+            cells.append(_cell(result, percent, own))
+        source = found["rating"].note if control == PUBLISHED else None
+        rows.append(TableRow(name, "", cells, None if control == PUBLISHED else control, source))
+    headings = ["coverage, %", *(_heading(heading, percent) for _, heading, percent in COLUMNS)]
+    return Table(headings, rows, list(remarks))
+
+
+def _heading(heading: str, percent: bool) -> str:
+    plain = heading.replace("\n", " ")
+    return f"{plain}, %" if percent and "%" not in plain else plain
+
+
+def _generator_table(scores: PreferenceScores, results: Sequence[Result]) -> Table:
+    columns = generator_columns(scores)
+    rows = []
+    for name, control, found in generator_rows(results):
+        cells = [_cell(found.get(key), key[0].startswith("mention")) for key in columns]
+        source = next((r.note for r in found.values()), None) if control == PUBLISHED else None
+        rows.append(TableRow(name, "", cells, source=source))
+    return Table([heading.replace("\n", " ") for heading in columns.values()], rows)
+
+
+def _differences(results: Sequence[Result]) -> list[tuple[str, str, str, str, Cell]]:
+    """Rater, system, what it was given, what else, and the difference."""
+    return [
+        (str(r.rater), r.system or "", r.given or "", r.slice["against"], _cell(r, False))
+        for r in results
+        if r.metric == "rating_difference" and r.value is not None
+    ]
+
+
+def _failures(scores: PreferenceScores) -> list[dict[str, Any]]:
+    found = []
+    for rater in scores.run.config["raters"]:
+        rows = scores.answers.filter(pl.col("rater") == rater["fingerprint"])
+        counts = dict(rows["status"].value_counts().iter_rows())
+        wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
+        errors = wrong.group_by("status", pl.col("detail").str.slice(0, 400), maintain_order=True).len()
+        found.append(
+            {
+                "name": rater["name"],
+                "counts": [counts.get(status.value, 0) for status in Status],
+                "errors": list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
+            }
+        )
+    return found
+
+
+def _instruments(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
+    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
+    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    return [
+        {
+            "name": rater["name"],
+            "kind": rater["kind"],
+            "role": "control" if rater["control"] else "asked for",
+            "orders": "both" if rater["orders"] == 2 else "one: it looks at each answer by itself",
+            "fingerprint": rater["fingerprint"],
+            "settings": {
+                key: value if isinstance(value, str) else orjson.dumps(value).decode()
+                for key, value in settings.get(rater["fingerprint"], {}).items()
+            },
+        }
+        for rater in scores.run.config["raters"]
+    ]
+
+
+def _items(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
+    """The pairs with their texts and everybody's marks, from the beginning of the data."""
+    wanted = scores.units["item"].unique(maintain_order=True).head(MOST_ITEMS).to_list()
+    kept = set(wanted)
+    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in kept}
+    texts = store.texts({product for item in items.values() for product in item.products[: PERSONAL + 1]})
+    marks = [
+        {
+            (item, target): rating
+            for item, target, rating in line.frame.select("item", "target", "rating").iter_rows()
+        }
+        for line in scores.lines
+    ]
+    shown = []
+    units = scores.units.filter(pl.col("item").is_in(wanted))
+    for (name,), rows in units.group_by("item", maintain_order=True):
+        item = items[str(name)]
+        shown.append(
+            {
+                "id": item.id,
+                "person": item.person,
+                "prompt": item.prompt,
+                "who": " · ".join(filter(None, [item.slices.get("generator"), item.slices.get("given")])),
+                "generic": texts[item.products[GENERIC]],
+                "personal": texts[item.products[PERSONAL]],
+                "attributes": [
+                    {
+                        "text": row["attribute"],
+                        "names": row["names"],
+                        "human": None if row["human"] is None else f"{row['human']:.1f}",
+                        "marks": [_mark(one.get((row["item"], row["target"]))) for one in marks],
+                    }
+                    for row in rows.iter_rows(named=True)
+                ],
+            }
+        )
+    return shown
+
+
+def _mark(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _cell(result: Result | None, percent: bool, notes: Sequence[int] = ()) -> Cell:
+    if result is None or result.value is None:
+        return Cell(notes=notes)
+    interval = ""
+    if result.low is not None and result.high is not None:
+        ends = (number_text(end, result.metric, percent) for end in (result.low, result.high))
+        interval = " to ".join(ends)
+    return Cell(number_text(result.value, result.metric, percent), interval, result.value, notes)

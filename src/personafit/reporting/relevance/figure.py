@@ -1,0 +1,155 @@
+"""The figure of a relevance run: where each rater stands between precision and recall, and how much more it picks than people.
+
+Raters are numbered, since their names would cover each other; controls are hollow, published figures are crosses.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from personafit.reporting.plots import ACCENT, GRID, INK, LONGEST_NAME, MUTED, PAPER, WIDTH
+from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
+from personafit.reporting.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+CAPTION = (
+    "How to read it: left, each number is a rater; up is precise, right is complete, and along a thin curve F1 is the same. "
+    "Hollow marks are controls, diamonds are published votes, crosses are published figures from other test sets. Right, how "
+    "many times as many attributes a rater picks as people do; at the dashed line it picks as many. Bars are 95 % intervals."
+)
+
+
+def relevance_figure(scores: RelevanceScores, results: Sequence[Result]) -> "Figure | None":
+    """Precision against recall, and over-selection; None if no rater has both."""
+    index = {(r.rater, r.view, r.metric): r for r in results if not r.slice and r.control != "published"}
+    points = []
+    for line in scores.lines:
+        found = [index[line.name, line.view, metric] for metric in ("recall", "precision", "over_selection")]
+        if all(one.value is not None for one in found):
+            name = line.name if line.view == "none" else f"{line.name}, {line.view}"
+            points.append((name, line.control, found))
+    if not points:
+        return None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(
+        figsize=(WIDTH, max(3.6, 1.1 + 0.34 * len(points))), layout="constrained", facecolor="none"
+    )
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
+    _curves(left)
+    for row in scores.info.get("published", []):
+        if {"precision", "recall"} <= set(row["scores"]):
+            left.plot([row["scores"]["recall"]], [row["scores"]["precision"]], "x", color=MUTED, markersize=5)
+    for number, (_, control, (recall, precision, _over)) in enumerate(points, 1):
+        _cross(left, recall, precision, control)
+        at = (100 * (recall.value or 0), 100 * (precision.value or 0))
+        left.annotate(
+            str(number), at, (6, 5), textcoords="offset points", fontsize=9, color=INK, fontweight="bold"
+        )
+    _title(left, "Precision and recall, %", "recall")
+    left.set_ylabel("precision", color=MUTED, fontsize=9)
+    _over_selection(right, points)
+    return figure
+
+
+def _curves(axis: "Axes") -> None:
+    axis.set_xlim(-4, 118)
+    axis.set_ylim(0, 104)
+    axis.set_xticks([0, 20, 40, 60, 80, 100])
+    recall = np.linspace(1, 100, 200)
+    for f1 in (20, 30, 40, 50, 60, 70, 80, 90):
+        with np.errstate(divide="ignore"):
+            precision = np.where(2 * recall > f1, f1 * recall / (2 * recall - f1), np.nan)
+        precision[precision > 100] = np.nan
+        axis.plot(recall, precision, color=GRID, linewidth=0.8, zorder=1)
+        axis.annotate(
+            f"F1 {f1}",
+            (100, f1 * 100 / (200 - f1)),
+            (2, 0),
+            textcoords="offset points",
+            fontsize=6.5,
+            color=MUTED,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def _mark(control: str | None) -> tuple[str, str, str]:
+    if control == PUBLISHED:
+        return "D", MUTED, MUTED
+    return ("s", MUTED, PAPER) if control else ("o", ACCENT, ACCENT)
+
+
+def _cross(axis: "Axes", recall: Result, precision: Result, control: str | None) -> None:
+    shape, colour, fill = _mark(control)
+    x, y = 100 * (recall.value or 0), 100 * (precision.value or 0)
+    if recall.low is not None and recall.high is not None:
+        axis.plot([100 * recall.low, 100 * recall.high], [y, y], color=colour, linewidth=1.2, zorder=2)
+    if precision.low is not None and precision.high is not None:
+        axis.plot([x, x], [100 * precision.low, 100 * precision.high], color=colour, linewidth=1.2, zorder=2)
+    axis.plot(
+        [x], [y], shape, markersize=6.5, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
+    )
+
+
+def _over_selection(axis: "Axes", points: Sequence[tuple[str, str | None, list[Result]]]) -> None:
+    for place, (_, control, (_, _, over)) in enumerate(points):
+        shape, colour, fill = _mark(control)
+        if over.low is not None and over.high is not None:
+            axis.plot([over.low, over.high], [place, place], color=colour, linewidth=1.6, zorder=2)
+        axis.plot(
+            [over.value or 0],
+            [place],
+            shape,
+            markersize=6.5,
+            color=colour,
+            markerfacecolor=fill,
+            markeredgewidth=1.3,
+            zorder=3,
+        )
+        axis.annotate(
+            f"{over.value:.1f}",
+            (over.value or 0, place),
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7.5,
+            color=INK,
+        )
+    axis.set_ylim(len(points) - 0.4, -0.6)
+    axis.set_xlim(left=0)
+    axis.set_yticks(
+        range(len(points)),
+        [f"{number}  {_short(name)}" for number, (name, _, _) in enumerate(points, 1)],
+        parse_math=False,
+        fontsize=8.5,
+        color=INK,
+    )
+    axis.axvline(1, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    _title(axis, "Picks, times as many as people", "over-selection")
+
+
+def _title(axis: "Axes", title: str, label: str) -> None:
+    axis.set_facecolor("none")
+    axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold")
+    axis.set_xlabel(label, color=MUTED, fontsize=9)
+    axis.tick_params(length=0, labelsize=8.5, colors=MUTED)
+    axis.tick_params(axis="y", labelcolor=INK)
+    axis.grid(color=GRID, linewidth=0.5, alpha=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(GRID)
+
+
+def _short(name: str) -> str:
+    """Names come from outside: no line breaks or direction marks, and the middle of long ones left out."""
+    plain = "".join(character if character.isprintable() else "\ufffd" for character in name)
+    half = LONGEST_NAME // 2
+    return plain if len(plain) <= LONGEST_NAME else f"{plain[:half]}…{plain[-half:]}"

@@ -1,0 +1,240 @@
+"""The page of a relevance run: one self-contained file, made like the report of a choice run and as inert as that."""
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from sqlalchemy import select
+
+from personafit import __version__
+from personafit.benchmarks.recentering.labels import published_remarks
+from personafit.items.relevance import GRADES, VIEWS
+from personafit.reporting.html import DIRECTIONS, embed
+from personafit.reporting.plots import svg
+from personafit.reporting.relevance.browse import browser_data
+from personafit.reporting.relevance.figure import CAPTION, relevance_figure
+from personafit.reporting.relevance.results import COMPARED, line_coverage
+from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
+from personafit.reporting.relevance.tables import COLUMNS, all_notes, shown_number
+from personafit.reporting.relevance.words import explain_relevance
+from personafit.reporting.results import Result
+from personafit.reporting.sections import Cell, Table, TableRow, when
+from personafit.store import Status, Store
+from personafit.store import tables as t
+
+ERRORS_SHOWN = 3
+
+
+def write_page(store: Store, scores: RelevanceScores, results: Sequence[Result], path: Path) -> None:
+    """Write the page; an old one is replaced only once the new one is complete."""
+    page = render_page(store, scores, results)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]) -> str:
+    """The whole page as text."""
+    script = (files("personafit.reporting.relevance") / "templates" / "relevance.js").read_text("utf-8")
+    style = (files("personafit.reporting") / "templates" / "report.css").read_text("utf-8")
+    environment = Environment(
+        loader=PackageLoader("personafit.reporting.relevance"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figure = relevance_figure(scores, results)
+    own = [line for line in scores.lines if line.control != PUBLISHED]
+    asked = sum(int(line.frame["asked"].sum()) for line in own)
+    answered = sum(int(line.frame["answered"].sum()) for line in own)
+    return environment.get_template("relevance.html.j2").render(
+        policy=_policy(script),
+        style=Markup(style),
+        script=Markup(script),
+        version=__version__,
+        info=scores.info,
+        run=scores.run,
+        date=when(scores.run.started),
+        pairs=len(scores.items),
+        relevant=int(scores.items["relevant"].sum() or 0),
+        people=scores.items["person"].n_unique(),
+        prompts=scores.items["prompt"].n_unique(),
+        asked=asked,
+        answered=answered,
+        coverage=answered / asked if asked else None,
+        sentences=explain_relevance(results),
+        remarks=published_remarks() if scores.info.get("published") else [],
+        figure=None if figure is None else Markup(svg(figure, "plot-relevance")),
+        figure_caption=CAPTION,
+        table=_score_table(scores, results),
+        sliced=_sliced(scores, results),
+        grades=_grades(results),
+        differences=_differences(results),
+        compared=[metric.replace("_", " ") for metric in COMPARED],
+        statuses=[status.value for status in Status],
+        failures=_failures(scores),
+        views={view: VIEWS[view] for view in scores.run.config["views"]},
+        notes=all_notes(scores, results),
+        raters=_raters(store, scores),
+        browser=embed(browser_data(store, scores)),
+    )
+
+
+def _visible(value: Any) -> Any:
+    """Names stand in sentences and commands, which must not be turned around by them."""
+    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _score_table(scores: RelevanceScores, results: Sequence[Result]) -> Table:
+    index = {(r.rater, r.view, r.metric): r for r in results if not r.slice and r.control != "published"}
+    remarks: dict[str, int] = {}
+    rows = []
+    for line in scores.lines:
+        coverage = line_coverage(line.frame)
+        cells = [Cell("" if coverage is None else f"{100 * coverage:.1f}", sort=coverage)]
+        for name in COLUMNS:
+            result = index[line.name, line.view, name]
+            why = result.note if result.value is None and result.note else None
+            own = [] if why is None else [remarks.setdefault(why.split("; ")[0], len(remarks) + 1)]
+            cells.append(_cell(result, own))
+        rows.append(TableRow(line.name, line.view, cells, line.control))
+    for row in scores.info.get("published", []):
+        cells = [Cell()] + [_quoted(row["scores"].get(name), name) for name in COLUMNS]
+        rows.append(TableRow(row["model"], row["view"], cells, source=row["source"]))
+    headings = ["coverage", *(name.replace("_", " ") for name in COLUMNS)]
+    return Table(headings, rows, list(remarks))
+
+
+def _sliced(scores: RelevanceScores, results: Sequence[Result]) -> list[dict[str, Any]]:
+    """F1 by hedging, by the length of the list, and by prompt."""
+    titles = {
+        "hedged": "By hedged and plain attributes (may, might, likely)",
+        "list": "By the number of attributes in the list",
+        "language": "By language",
+        "prompt": "By prompt",
+    }
+    found = []
+    for name, title in titles.items():
+        sliced = [r for r in results if set(r.slice) == {name} and r.metric == "f1"]
+        values = list(dict.fromkeys(r.slice[name] for r in sliced))
+        if not values:
+            continue
+        index = {(r.rater, r.view, r.slice[name]): r for r in sliced}
+        rows = [
+            TableRow(
+                line.name,
+                line.view,
+                [_cell(index[line.name, line.view, value]) for value in values],
+                line.control,
+            )
+            for line in scores.lines
+        ]
+        found.append({"name": name, "title": title, "table": Table(values, rows), "open": name != "prompt"})
+    return found
+
+
+def _grades(results: Sequence[Result]) -> Table | None:
+    shares = [r for r in results if r.metric in ("grade_share", "relevant_share")]
+    if not shares:
+        return None
+    index = {(r.rater, r.view, r.metric, r.slice["grade"]): r for r in shares}
+    rows = [
+        TableRow(
+            str(rater),
+            str(view),
+            [
+                _cell(index[rater, view, metric, grade])
+                for grade in GRADES
+                for metric in ("grade_share", "relevant_share")
+            ],
+        )
+        for rater, view in dict.fromkeys((r.rater, r.view) for r in shares)
+    ]
+    return Table([f"{grade}: {what}" for grade in GRADES for what in ("given", "relevant")], rows)
+
+
+def _differences(results: Sequence[Result]) -> list[tuple[str, str, list[Cell]]]:
+    """Rater, against whom, and the difference by each metric compared."""
+    found: dict[tuple[str, str], dict[str, Cell]] = {}
+    for r in results:
+        if "against" in r.slice:
+            metric = r.metric.removesuffix("_difference")
+            found.setdefault((str(r.rater), r.slice["against"]), {})[metric] = _cell(r, signed=metric)
+    return [
+        (rater, against, [cells[metric] for metric in COMPARED]) for (rater, against), cells in found.items()
+    ]
+
+
+def _failures(scores: RelevanceScores) -> list[dict[str, Any]]:
+    found = []
+    for rater in scores.run.config["raters"]:
+        rows = scores.answers.filter(pl.col("rater") == rater["fingerprint"])
+        counts = dict(rows["status"].value_counts().iter_rows())
+        planned = len(scores.items) * len(rater["views"]) * int(scores.run.config["samples"])
+        wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
+        errors = wrong.group_by("status", pl.col("detail").str.slice(0, 400), maintain_order=True).len()
+        found.append(
+            {
+                "name": rater["name"],
+                "counts": [counts.get(status.value, 0) for status in Status],
+                "missing": planned - sum(counts.values()),
+                "errors": list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
+            }
+        )
+    return found
+
+
+def _raters(store: Store, scores: RelevanceScores) -> list[dict[str, Any]]:
+    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
+    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    return [
+        {
+            "name": rater["name"],
+            "kind": rater["kind"],
+            "role": "control" if rater["control"] else "asked for",
+            "shown": "a whole list at a time" if rater["by_list"] else "one attribute at a time",
+            "fingerprint": rater["fingerprint"],
+            "settings": {
+                key: value if isinstance(value, str) else orjson.dumps(value).decode()
+                for key, value in settings.get(rater["fingerprint"], {}).items()
+            },
+        }
+        for rater in scores.run.config["raters"]
+    ]
+
+
+def _cell(result: Result, notes: Sequence[int] = (), signed: str = "") -> Cell:
+    if result.value is None:
+        return Cell(notes=notes)
+    metric = signed or result.metric
+
+    def write(value: float) -> str:
+        text = shown_number(value, metric)
+        return (f"+{text}" if value > 0 else text).replace("-", "−") if signed else text
+
+    interval = ""
+    if result.low is not None and result.high is not None:
+        interval = f"{write(result.low)}{' to ' if signed else '–'}{write(result.high)}"
+    return Cell(write(result.value), interval, result.value, notes)
+
+
+def _quoted(percent: float | None, metric: str) -> Cell:
+    return Cell() if percent is None else Cell(shown_number(percent / 100, metric), sort=percent / 100)

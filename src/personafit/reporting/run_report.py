@@ -1,0 +1,79 @@
+"""What every kind of run can be asked for once it has run: its numbers, its tables, its page, its coverage.
+
+Choices are the usual kind. Another kind (relevance, dialogues) is a class like `ChoiceReport` and a line in `REPORTS`;
+the run's record says which kind it is.
+"""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Console
+
+from personafit.reporting.html import write_report
+from personafit.reporting.results import Result, load_totals, run_results, worst_coverage
+from personafit.reporting.tables import explain, print_run
+from personafit.store import RunRecord, Store
+
+
+class RunReport(Protocol):
+    """A finished or half-finished run, read back."""
+
+    benchmark: str
+    """The benchmark's name, as in results."""
+    coverage_bar: float
+    """A run whose worst coverage is below this fails."""
+    results: list[Result]
+    """Every number of the run."""
+
+    def print(self, console: Console) -> None:
+        """Show the tables and say in sentences what they mean."""
+
+    def write_html(self, path: Path) -> None:
+        """Write the report as one self-contained page."""
+
+    def worst_coverage(self) -> tuple[str, float] | None:
+        """Who was asked for and answered least, and the share answered."""
+
+
+class ChoiceReport:
+    """A run in which raters chose between answers."""
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self._store = store
+        self._totals = load_totals(store, run)
+        self.benchmark: str = self._totals.info["name"]
+        self.coverage_bar: float = self._totals.info["coverage_bar"]
+        self.results = run_results(self._totals)
+
+    def print(self, console: Console) -> None:
+        """Show the score table and what it means."""
+        print_run(console, self._totals, self.results)
+        for sentence in explain(self.results):
+            print(sentence)
+
+    def write_html(self, path: Path) -> None:
+        """Write the report page."""
+        write_report(self._store, self._totals, self.results, path)
+
+    def worst_coverage(self) -> tuple[str, float] | None:
+        """The rater and view with the least coverage."""
+        return worst_coverage(self._totals)
+
+
+REPORTS = {
+    "relevance": "personafit.reporting.relevance.run_report:RelevanceReport",
+    "preference": "personafit.reporting.preference.run_report:PreferenceReport",
+    "dialogue": "personafit.reporting.dialogues.run_report:DialogueReport",
+    "injection": "personafit.reporting.injection.run_report:InjectionReport",
+}
+
+
+def open_report(store: Store, run: RunRecord) -> RunReport:
+    """The report of a run, by the kind its record names."""
+    kind = run.config.get("kind", "choice")
+    if kind == "choice":
+        return ChoiceReport(store, run)
+    module, _, name = REPORTS[kind].partition(":")
+    report: RunReport = getattr(import_module(module), name)(store, run)
+    return report

@@ -1,0 +1,237 @@
+"""How well yes-or-no answers find what people call relevant: precision, recall, F1, kappa, over-selection, ranking.
+
+Every figure but the ranking is a smooth function of four counts. Its interval is the clustered one of its linearisation
+(the infinitesimal jackknife): each pair gets a pseudo-value whose mean is the figure and whose spread is the figure's, and
+`cluster_mean` does the rest, by person and prompt. Two raters are compared by the pseudo-values of the pairs that both
+answered. Nothing is random here, so nothing needs a seed.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
+
+Floats = NDArray[np.float64]
+Metric = Literal["precision", "recall", "f1", "accuracy", "kappa", "yes_rate", "over_selection"]
+
+METRICS: tuple[Metric, ...] = (
+    "f1",
+    "precision",
+    "recall",
+    "accuracy",
+    "kappa",
+    "yes_rate",
+    "over_selection",
+)
+UNDEFINED: dict[Metric, str] = {
+    "precision": "undefined: it never says yes",
+    "recall": "undefined: nothing is relevant",
+    "f1": "undefined: nothing is relevant and it never says yes",
+    "accuracy": "undefined: no pair has an answer and a label",
+    "kappa": "undefined: every answer and label is the same, so chance alone would agree as well",
+    "yes_rate": "undefined: no pair has an answer and a label",
+    "over_selection": "undefined: nothing is relevant",
+}
+# Of ratios: what each of the four counts (true and false yes, false and true no) adds above and below the line.
+_RATIOS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "precision": ((1, 0, 0, 0), (1, 1, 0, 0)),
+    "recall": ((1, 0, 0, 0), (1, 0, 1, 0)),
+    "f1": ((2, 0, 0, 0), (2, 1, 1, 0)),
+    "accuracy": ((1, 0, 0, 1), (1, 1, 1, 1)),
+    "yes_rate": ((1, 1, 0, 0), (1, 1, 1, 1)),
+    "over_selection": ((1, 1, 0, 0), (1, 0, 1, 0)),
+}
+_BOUNDS: dict[Metric, tuple[float, float]] = {"kappa": (-1.0, 1.0), "over_selection": (0.0, np.inf)}
+# With fewer people Student's t still holds, but the linearisation of a ratio no longer does.
+FEWEST_PEOPLE = 6
+
+
+def detection(
+    said: ArrayLike, relevant: ArrayLike, metric: Metric, people: ArrayLike, prompts: ArrayLike
+) -> Estimate:
+    """A figure of yes-or-no answers against labels, with its clustered interval."""
+    values = pseudo_values(said, relevant, metric)
+    count, who = len(values), len(np.unique(np.asarray(people)))
+    if count == 0 or np.isnan(values).any():
+        return Estimate(None, None, None, count, who, UNDEFINED[metric])
+    if who < FEWEST_PEOPLE:
+        note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {who}"
+        return Estimate(float(values.mean()), None, None, count, who, note)
+    if not (values - values[0]).any():
+        return _constant(float(values[0]), metric, _counted(said, relevant, metric), people)
+    return cluster_mean(values, people, _second_way(people, prompts), _BOUNDS.get(metric, (0.0, 1.0)))
+
+
+def _constant(value: float, metric: Metric, counted: NDArray[np.bool_], people: ArrayLike) -> Estimate:
+    """A figure no pair deviates from: the exact interval by those people whose pairs count, or none where it is a matter
+    of course."""
+    who = len(np.unique(np.asarray(people)))
+    if value not in (0.0, 1.0) or metric in ("kappa", "yes_rate", "over_selection"):
+        note = "no interval: it gives the same answer to every pair"
+        return Estimate(value, None, None, len(counted), who, note)
+    exact = cluster_mean(np.full(int(counted.sum()), value), np.asarray(people)[counted], None, (0.0, 1.0))
+    return Estimate(value, exact.low, exact.high, len(counted), who, exact.note)
+
+
+def _counted(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> NDArray[np.bool_]:
+    """The pairs that count below the line of a ratio."""
+    cells = _cells(said, relevant)
+    if metric == "kappa":
+        return np.ones(len(cells), dtype=bool)
+    counted: NDArray[np.bool_] = cells @ np.array(_RATIOS[metric][1]) > 0
+    return counted
+
+
+def detection_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    relevant: ArrayLike,
+    metric: Metric,
+    people: ArrayLike,
+    prompts: ArrayLike,
+) -> Estimate:
+    """The first rater's figure minus the second's on the same pairs, with its clustered interval."""
+    values = pseudo_values(first, relevant, metric) - pseudo_values(second, relevant, metric)
+    count, who = len(values), len(np.unique(np.asarray(people)))
+    if count == 0 or np.isnan(values).any():
+        return Estimate(None, None, None, count, who, "undefined: one of the two figures is")
+    if who < FEWEST_PEOPLE:
+        note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {who}"
+        return Estimate(float(values.mean()), None, None, count, who, note)
+    return cluster_mean(values, people, _second_way(people, prompts))
+
+
+def pseudo_values(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> Floats:
+    """One number per pair: their mean is the figure, and their deviations are what each pair does to it; nan if undefined."""
+    cells = _cells(said, relevant)
+    totals = cells.sum(0)
+    if metric == "kappa":
+        value, gradient = _kappa(totals)
+    else:
+        above, below = (np.array(weights, dtype=np.float64) for weights in _RATIOS[metric])
+        line = float(totals @ below)
+        value = float(totals @ above) / line if line else np.nan
+        gradient = (above - value * below) / line if line else np.full(4, np.nan)
+    # A figure that does not change when all counts are doubled has deviations that add up to nothing.
+    return value + len(cells) * (cells @ gradient)
+
+
+def _cells(said: ArrayLike, relevant: ArrayLike) -> Floats:
+    yes, truth = np.asarray(said, dtype=bool), np.asarray(relevant, dtype=bool)
+    return np.column_stack([yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth]).astype(np.float64)
+
+
+def standing(scores: ArrayLike, lists: ArrayLike) -> Floats:
+    """Where each score stands in its own list: near 1 for the highest, near 0 for the lowest, the middle for equal ones.
+
+    Cosines and BM25 are higher for some prompts than for others, so only their order within a list means anything.
+    """
+    values, places = np.asarray(scores, dtype=np.float64), np.empty(len(np.asarray(scores)))
+    for members in _members(np.asarray(lists)):
+        places[members] = (rankdata(values[members]) - 0.5) / len(members)
+    return places
+
+
+def crossfit_threshold(
+    scores: ArrayLike, relevant: ArrayLike, prompts: ArrayLike
+) -> tuple[NDArray[np.float64], str | None]:
+    """Where yes begins for each pair: the threshold with the best F1 on all other prompts; nan where there are none.
+
+    A score right on the threshold is a yes; of equally good thresholds the highest is taken.
+    """
+    values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    names, codes = np.unique(np.asarray(prompts), return_inverse=True)
+    thresholds = np.full(len(values), np.nan)
+    if len(names) < 2:
+        return thresholds, "it gives scores, and how many to pick can only be learnt from other prompts"
+    for code in range(len(names)):
+        here = codes == code
+        thresholds[here] = best_threshold(values[~here], truth[~here])
+    return thresholds, None
+
+
+def best_threshold(scores: Floats, relevant: NDArray[np.bool_]) -> float:
+    """The score from which on saying yes gives the best F1; nan if nothing is relevant."""
+    if not relevant.any():
+        return float("nan")
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    hits, taken = np.cumsum(relevant[order]), np.arange(1, len(scores) + 1)
+    f1 = 2 * hits / (taken + relevant.sum())
+    ends = np.append(ranked[:-1] != ranked[1:], True)  # equal scores are taken together or not at all
+    return float(ranked[ends][np.argmax(f1[ends])])
+
+
+def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float | None:
+    """Precision at each relevant pair down the ranking, averaged; equal scores count together. None if none is relevant."""
+    values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    if not truth.any():
+        return None
+    order = np.argsort(-values, kind="stable")
+    ranked, hits = values[order], np.cumsum(truth[order])
+    ends = np.flatnonzero(np.append(ranked[:-1] != ranked[1:], True))
+    gained = np.diff(hits[ends], prepend=0)
+    return float((gained * hits[ends] / (ends + 1)).sum() / truth.sum())
+
+
+def r_precision(scores: ArrayLike, relevant: ArrayLike) -> float | None:
+    """The share of relevant pairs among the top so many, as there are relevant ones; equal scores are drawn by lot."""
+    values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    wanted = int(truth.sum())
+    if not wanted:
+        return None
+    border = np.sort(values)[-wanted]
+    above, level = values > border, values == border
+    drawn = (wanted - above.sum()) / level.sum()
+    return float((truth[above].sum() + drawn * truth[level].sum()) / wanted)
+
+
+RANKINGS = {"average_precision": average_precision, "r_precision": r_precision}
+
+
+def mean_ranking(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    lists: ArrayLike,
+    people: ArrayLike,
+    prompts: ArrayLike,
+    figure: Literal["average_precision", "r_precision"],
+) -> Estimate:
+    """A figure of the ranking of each list that has something relevant, averaged over lists, clustered by person and prompt."""
+    values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
+    owners, questions = np.asarray(people), np.asarray(prompts)
+    rows: list[tuple[float, Any, Any]] = []
+    for members in _members(np.asarray(lists)):
+        found = RANKINGS[figure](values[members], truth[members])
+        if found is not None:
+            rows.append((found, owners[members[0]], questions[members[0]]))
+    if not rows:
+        return Estimate(None, None, None, 0, 0, "undefined: nothing is relevant")
+    figures, who, asked = (np.array(column) for column in zip(*rows, strict=True))
+    return cluster_mean(figures, who, _second_way(who, asked), (0.0, 1.0))
+
+
+def _members(labels: NDArray[Any]) -> Sequence[NDArray[np.intp]]:
+    _, codes = np.unique(labels, return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
+def _second_way(people: ArrayLike, prompts: ArrayLike) -> ArrayLike | None:
+    return prompts if prompts_recur(people, prompts) else None
+
+
+def _kappa(totals: Floats) -> tuple[float, Floats]:
+    """Cohen's kappa of a two-by-two table, and how it changes with each of the four counts."""
+    a, b, c, d = totals
+    above, below = 2 * (a * d - b * c), (a + b) * (b + d) + (a + c) * (c + d)
+    if below == 0:
+        return float("nan"), np.full(4, np.nan)
+    value = above / below
+    above_by = 2 * np.array([d, -c, -b, a])
+    below_by = np.array([b + 2 * d + c, a + 2 * b + d, a + 2 * c + d, 2 * a + b + c])
+    return float(value), (above_by - value * below_by) / below

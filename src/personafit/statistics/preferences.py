@@ -1,0 +1,77 @@
+"""Figures about marks on a scale from one answer to another: scales by rank, and how much higher a group is marked.
+
+A difference of two group means is a mean of one number per mark (its value and what the mark does to it), so that the clustered
+interval of a mean serves it too.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
+
+Floats = NDArray[np.float64]
+
+FEWEST_PEOPLE = 3
+
+
+def scale_by_rank(differences: ArrayLike, low: float = 1.0, high: float = 5.0) -> Floats:
+    """Differences of scores on a scale: none is its middle, the largest either way an end, the others by the rank of their size.
+
+    Monotone: a larger difference never gets a lower mark, and the sign is kept. Nothing that is not a number gets a mark.
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    marks = np.full(values.shape, np.nan)
+    known = np.isfinite(values)
+    middle, half = (low + high) / 2, (high - low) / 2
+    sizes = np.abs(values[known])
+    moved = sizes > 0
+    share = np.zeros(len(sizes))
+    if moved.any():
+        share[moved] = rankdata(sizes[moved], "max") / moved.sum()
+    marks[known] = middle + half * np.sign(values[known]) * share
+    return marks
+
+
+def group_difference(values: ArrayLike, inside: ArrayLike, people: ArrayLike, prompts: ArrayLike) -> Estimate:
+    """The mean of the marks inside a group minus the mean of the others, with its clustered interval."""
+    return _estimate(_difference_values(values, inside), inside, people, prompts)
+
+
+def group_difference_gap(
+    first: ArrayLike, second: ArrayLike, inside: ArrayLike, people: ArrayLike, prompts: ArrayLike
+) -> Estimate:
+    """How much larger that difference is for one rater than for another on the same units."""
+    gap = _difference_values(first, inside) - _difference_values(second, inside)
+    return _estimate(gap, inside, people, prompts)
+
+
+def clustered(
+    values: ArrayLike, people: ArrayLike, prompts: ArrayLike, bounds: tuple[float, float] | None = None
+) -> Estimate:
+    """The mean, two-way clustered where prompts recur across people."""
+    return cluster_mean(values, people, prompts if prompts_recur(people, prompts) else None, bounds)
+
+
+def _difference_values(values: ArrayLike, inside: ArrayLike) -> Floats:
+    marks, group = np.asarray(values, dtype=np.float64), np.asarray(inside, dtype=bool)
+    if not group.any() or group.all():
+        return np.full(len(marks), np.nan)
+    means = [marks[group].mean(), marks[~group].mean()]
+    moves = np.where(group, (marks - means[0]) / group.sum(), -(marks - means[1]) / (~group).sum())
+    return np.asarray(means[0] - means[1] + len(marks) * moves)
+
+
+def _estimate(numbers: Floats, inside: ArrayLike, people: ArrayLike, prompts: ArrayLike) -> Estimate:
+    n, group = len(numbers), np.asarray(inside, dtype=bool)
+    who = np.asarray(people)
+    met = len(np.unique(who))
+    if n == 0 or np.isnan(numbers).any():
+        what = "is in" if n and group.all() else "is outside"
+        return Estimate(
+            None, None, None, n, met, f"undefined: every unit {what} the group" if n else "nothing to compare"
+        )
+    if min(len(np.unique(who[group])), len(np.unique(who[~group]))) < FEWEST_PEOPLE:
+        note = f"no interval: one of the two groups is about fewer than {FEWEST_PEOPLE} people"
+        return Estimate(float(numbers.mean()), None, None, n, met, note)
+    return clustered(numbers, people, prompts)

@@ -1,0 +1,98 @@
+"""What `train matcher` writes: the matcher's two files, the figures as JSON, and a card for people."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import orjson
+
+from personafit.raters.matcher import Matcher
+from personafit.statistics import Estimate
+from personafit.training.matcher_quality import BY_BOTH, BY_PROMPT, METRICS, Figure
+
+_ROWS = {
+    None: "matcher",
+    "attribute-alone": "attribute alone",
+    "tf-idf": "words counted (tf-idf)",
+    "embedding": "cosine of embeddings",
+    "always-yes": "always yes",
+}
+
+
+def write_matcher(folder: Path, matcher: Matcher, figures: Sequence[Figure], source: str) -> None:
+    """Write matcher.json, matcher.npz, quality.json and card.md."""
+    matcher.save(folder)
+    body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
+    (folder / "quality.json").write_bytes(body + b"\n")
+    (folder / "card.md").write_text(card(matcher, figures, source), encoding="utf-8")
+
+
+def card(matcher: Matcher, figures: Sequence[Figure], source: str) -> str:
+    """What the matcher is, how it was fitted and what it is worth."""
+    facts = matcher.card
+    found = {
+        (figure.split, figure.control, figure.metric): figure.estimate
+        for figure in figures
+        if figure.repeat is None
+    }
+    lines = [
+        "# A fitted matcher",
+        "",
+        f"Fitted on {facts['pairs']:,} pairs of a prompt and an attribute from {source}, {facts['relevant']:,} of them "
+        f"labelled relevant: {facts['prompts']:,} prompts, {facts['people']:,} people. It sees the prompt and "
+        "the attribute, each attribute by itself.",
+        "",
+        f"It says yes from a probability of {matcher.threshold:.3f} on; a score right on it is a yes. Fingerprint "
+        f"`{matcher.fingerprint}`.",
+        "",
+        "Cross-validated; the threshold of each fold comes from its training prompts alone. 95 % intervals are clustered by "
+        "person and prompt.",
+    ]
+    for split, title in ((BY_PROMPT, "Prompts left out"), (BY_BOTH, "Prompts and people left out")):
+        if (split, None, "f1") in found:
+            lines += ["", f"## {title}", "", *_table(found, split), "", *_remarks(figures, found, split)]
+    lines += [
+        "",
+        "The attribute alone is the control to beat: some attributes matter for nearly every prompt. Attributes of a person "
+        "recur with other prompts, so only the second table is about people not met before.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(found: dict[tuple[str, str | None, str], Estimate], split: str) -> list[str]:
+    names = [metric.replace("_", " ") for metric in METRICS]
+    lines = [
+        f"| | {' | '.join(names)} | mean F1 of prompts | average precision |",
+        "|---" * (len(METRICS) + 3) + "|",
+    ]
+    for control, name in _ROWS.items():
+        if (split, control, "f1") in found:
+            metrics = (*METRICS, "f1_mean_of_prompts", "average_precision")
+            cells = [_show(found[split, control, metric]) for metric in metrics]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def _remarks(
+    figures: Sequence[Figure], found: dict[tuple[str, str | None, str], Estimate], split: str
+) -> list[str]:
+    gain = found[split, None, "f1_gain_over_attribute_alone"]
+    lines = [f"F1 gained over the attribute alone, paired: {_show(gain, '+.3f')}."]
+    spread = [
+        figure.estimate.value
+        for figure in figures
+        if figure.split == split and figure.control is None and figure.repeat is not None
+    ]
+    if spread:
+        values = ", ".join(f"{value or 0:.3f}" for value in spread)
+        lines.append(f"F1 with the prompts dealt into folds anew: {values}.")
+    return lines
+
+
+def _show(estimate: Estimate, form: str = ".3f") -> str:
+    if estimate.value is None:
+        return "–"
+    text = format(estimate.value, form)
+    if estimate.low is None or estimate.high is None:
+        return text
+    return f"{text} ({format(estimate.low, form)} to {format(estimate.high, form)})"

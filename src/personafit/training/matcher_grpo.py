@@ -1,0 +1,282 @@
+"""Train a language model to say which attributes matter, by group-relative policy optimisation (GRPO) with TRL.
+
+The model is asked the same yes-or-no question that raters are asked, several times each; a reply earns what its agreement
+with people's majority is worth. Prompts are held out whole, and what the model is worth is measured on them, as
+`--rater hf:DIR` would, beside the base it started from.
+
+The reward. Few attributes matter, so a model that always says no agrees with people most of the time. A label therefore weighs
+`w` = half of all pairs over the pairs with that label: a right reply earns +w, a wrong one −w, and one that cannot be read
+−2w. Over the training pairs a constant answer then earns 0, whichever it is, and the majority itself 1. Rewards are
+compared within the replies to one question and not divided by their spread, which would take the weights out again.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from personafit import __version__
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.items.relevance import NO, PAIR, YES, Candidate, Listing
+from personafit.models import ChatReply, one_line, parse_spec
+from personafit.models.weights import source_of
+from personafit.raters.matcher.pairs import Rows
+from personafit.raters.relevance import make_relevance_rater
+from personafit.statistics import Estimate
+from personafit.training.grpo_settings import GrpoSettings, check
+from personafit.training.matcher_grpo_card import card, measure
+from personafit.training.matcher_quality import Figure
+from personafit.training.relevance_data import JudgedPairs
+from personafit.training.reward.preparing import claim
+from personafit.training.reward.result import write_facts
+from personafit.training.reward.saving import last_checkpoint
+
+HELD_OUT = 0.2  # of the prompts
+UNREADABLE = -2.0
+CHECKPOINTS, QUALITY = "checkpoints", "quality.json"
+SAVES, RANK = 10, 16
+
+
+@dataclass(frozen=True)
+class GrpoMatcher:
+    """A finished run: where it is, how it is named as a rater, and what is known of it."""
+
+    folder: Path
+    rater: str
+    fingerprint: str
+    """Of the rater."""
+    card: str
+    figures: list[Figure]
+
+
+class AgreementReward:
+    """What a reply earns, in the shape TRL calls: one number for each completion of a batch."""
+
+    __name__ = "agreement"  # TRL logs it by this
+
+    def __init__(self, relevant: NDArray[np.bool_]) -> None:
+        self.weights = {
+            yes: len(relevant) / (2 * max(1, int((relevant == yes).sum()))) for yes in (True, False)
+        }
+
+    def __call__(
+        self, completions: Sequence[Sequence[dict[str, str]]], relevant: Sequence[bool], **_: Any
+    ) -> list[float]:
+        """Rewards of replies to questions whose majority label is `relevant`."""
+        return [
+            self.of(said[-1]["content"], label) for said, label in zip(completions, relevant, strict=True)
+        ]
+
+    def of(self, reply: str, relevant: bool) -> float:
+        """The reward of one reply."""
+        read = PAIR.read(ChatReply(text=reply), _listing("", "", ""))
+        if read is None:
+            return UNREADABLE * self.weights[relevant]
+        right = read.answers[0][0] == (YES if relevant else NO)
+        return self.weights[relevant] if right else -self.weights[relevant]
+
+
+def split_prompts(judged: JudgedPairs, seed: int) -> tuple[Rows, Rows]:
+    """The rows to train on and those of the prompts held out."""
+    prompts = sorted(set(judged.prompts))
+    count = max(1, round(HELD_OUT * len(prompts)))
+    drawn = np.random.default_rng(seed).permutation(len(prompts))[:count]
+    held = {prompts[int(place)] for place in drawn}
+    out = np.array([prompt in held for prompt in judged.prompts])
+    return np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def train_grpo(
+    judged: JudgedPairs, source: str, settings: GrpoSettings, out: Path, say: Callable[[str], None]
+) -> GrpoMatcher:
+    """Train, or go on with, a model and write it with its card; once that is done the same call only reads it."""
+    check(settings)
+    train, test = split_prompts(judged, settings.seed)
+    labels = judged.relevant[train]
+    if labels.all() or not labels.any():
+        raise UserError(
+            f"{source}: without the prompts held out only one label is left; give more prompts or another --seed."
+        )
+    asked = {**asdict(settings), "pairs": content_hash([judged.texts, judged.relevant.tolist()])}
+    done = claim(out, asked)
+    if done is not None:
+        named = done.facts["rater"], done.facts["fingerprint"]
+        return GrpoMatcher(out, *named, done.card, _read_figures(out / QUALITY))
+    model, tokenizer = _load(settings.base)
+    thinks = "enable_thinking" in str(tokenizer.chat_template)
+    trainer = _trainer(model, tokenizer, judged, train, settings, out, thinks, say)
+    _run(trainer, settings, out, say)
+    option = ",think=no" if thinks else ""
+    facts: dict[str, Any] = {
+        "kind": "relevance",
+        "personafit": __version__,
+        "rater": f"hf:{out}{option}",
+        "question": PAIR.fingerprint,
+        "source": source,
+        "settings": {**asdict(settings), "rate": settings.learning_rate},
+        "weights": {label: AgreementReward(labels).weights[label == YES] for label in (YES, NO)},
+        "pairs": len(train),
+        "prompts": len({judged.prompts[row] for row in train}),
+        "rewards": [[one["step"], one["reward"]] for one in trainer.state.log_history if "reward" in one],
+    }
+    if not trainer.accelerator.is_main_process:
+        return GrpoMatcher(out, facts["rater"], "", "", [])
+    try:
+        _save(trainer, tokenizer, settings, out)
+        del trainer, model  # its memory is needed to measure
+        prompts = len({judged.prompts[row] for row in test})
+        say(f"Measuring on {len(test):,} pairs of {prompts:,} held-out prompt{'s' * (prompts > 1)} ...")
+        figures = measure(judged, test, facts["rater"], f"hf:{settings.base}{option}")
+        facts["fingerprint"] = make_relevance_rater(facts["rater"], {}).record.fingerprint
+        body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
+        (out / QUALITY).write_bytes(body + b"\n")
+        text = card(facts, figures)
+        write_facts(out, facts, text)
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror or one_line(error)}).") from error
+    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    return GrpoMatcher(out, facts["rater"], facts["fingerprint"], text, figures)
+
+
+def _run(trainer: Any, settings: GrpoSettings, out: Path, say: Callable[[str], None]) -> None:
+    import torch
+
+    before = last_checkpoint(out / CHECKPOINTS)
+    if before is not None:
+        say(f"Going on from {before}.")
+    try:
+        trainer.train(resume_from_checkpoint=None if before is None else str(before))
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            "The device ran out of memory; try --lora, fewer --generations or a smaller --base, with another --out."
+        ) from error
+    if trainer.state.global_step < settings.steps:
+        raise UserError(
+            f"Interrupted after step {trainer.state.global_step}; the same command goes on from there.",
+            code=130,
+        )
+
+
+def _load(base: str) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    source = source_of(parse_spec(f"hf:{base}"))
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise UserError(
+            f"--base {base}: it cannot be loaded as a language model ({one_line(error)})."
+        ) from error
+    if not tokenizer.chat_template:
+        raise UserError(f"--base {base}: its tokenizer has no chat template, so it cannot be asked anything.")
+    return model, tokenizer
+
+
+def _trainer(
+    model: Any,
+    tokenizer: Any,
+    judged: JudgedPairs,
+    train: Rows,
+    settings: GrpoSettings,
+    out: Path,
+    thinks: bool,
+    say: Callable[[str], None],
+) -> Any:
+    import torch
+    from datasets import Dataset
+    from peft import LoraConfig, TaskType
+    from transformers import PrinterCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    from personafit.training.reward.callbacks import StopOnSignal
+
+    half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    arguments = GRPOConfig(
+        output_dir=str(out / CHECKPOINTS),
+        max_steps=settings.steps,
+        # One question's replies at a time on each device; a step is all questions of its batch.
+        per_device_train_batch_size=settings.generations,
+        gradient_accumulation_steps=settings.batch_here,
+        num_generations=settings.generations,
+        max_completion_length=PAIR.reply_tokens(_listing("", "", "")),
+        chat_template_kwargs={"enable_thinking": False} if thinks else None,
+        scale_rewards="none",
+        learning_rate=settings.learning_rate,
+        bf16=half,
+        gradient_checkpointing=torch.cuda.is_available(),
+        seed=settings.seed,
+        logging_steps=max(1, settings.steps // 100),
+        save_steps=max(1, settings.steps // SAVES),
+        save_total_limit=1,
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    adapter = LoraConfig(
+        task_type=TaskType.CAUSAL_LM,
+        r=RANK,
+        lora_alpha=2 * RANK,
+        target_modules="all-linear",
+        lora_dropout=0.0,
+    )
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=[AgreementReward(judged.relevant[train])],
+        args=arguments,
+        train_dataset=Dataset.from_list([_question(judged, int(row)) for row in train]),
+        processing_class=tokenizer,
+        peft_config=adapter if settings.lora else None,
+        callbacks=[_progress(say), StopOnSignal()],
+    )
+    trainer.remove_callback(PrinterCallback)  # our own lines are for people
+    return trainer
+
+
+def _question(judged: JudgedPairs, row: int) -> dict[str, Any]:
+    messages = PAIR.messages(_listing(judged.people[row], *judged.texts[row]))
+    return {"prompt": [dict(message) for message in messages], "relevant": bool(judged.relevant[row])}
+
+
+def _listing(person: str, prompt: str, attribute: str) -> Listing:
+    return Listing("", person, prompt, (Candidate("", "", attribute),))
+
+
+def _progress(say: Callable[[str], None]) -> Any:
+    from transformers import TrainerCallback
+
+    class Progress(TrainerCallback):  # type: ignore[misc]
+        """Says the mean reward now and then: 0 is a constant answer, 1 the majority itself."""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if state.is_world_process_zero and "reward" in (logs or {}):
+                say(f"Step {state.global_step:,} of {state.max_steps:,}: reward {logs['reward']:.2f}.")
+
+    return Progress()
+
+
+def _save(trainer: Any, tokenizer: Any, settings: GrpoSettings, out: Path) -> None:
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    if settings.lora:
+        model = model.merge_and_unload()
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+def _read_figures(path: Path) -> list[Figure]:
+    try:
+        rows = json.loads(path.read_bytes())
+        return [Figure(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} cannot be read ({one_line(error)}); choose another --out.") from error

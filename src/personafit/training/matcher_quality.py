@@ -1,0 +1,200 @@
+"""What a matcher is worth on prompts it has not seen, beside what explains its score more cheaply.
+
+Prompts are dealt into folds several times over. In each fold everything learnt from labels, the threshold included, comes
+from the other prompts; only the scale on which closeness is measured, which knows no labels, is that of all pairs. A second split leaves out people as well: attributes of a person recur with other prompts, so a matcher that is
+split by prompt alone has met most attributes before.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from personafit.raters.matcher.kernel import ATTRIBUTE_ALONE
+from personafit.raters.matcher.pairs import Floats, Rows, embed_pairs
+from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics.clusters import prompts_recur
+from personafit.statistics.detection import (
+    Metric,
+    average_precision,
+    best_threshold,
+    detection,
+    pseudo_values,
+)
+from personafit.training.matcher import SolvedPairs, rows_by, solve_pairs
+from personafit.training.matcher_controls import WordCounts, cosines
+from personafit.training.pairwise import deal_folds
+from personafit.training.relevance_data import JudgedPairs
+
+FOLDS = 10
+REPEATS = 3
+DISJOINT = (5, 4)  # folds of prompts and of people where both are left out
+METRICS: tuple[Metric, ...] = ("f1", "precision", "recall", "accuracy", "kappa", "yes_rate")
+BY_PROMPT, BY_BOTH = "by prompt", "by prompt and person"
+
+Split = list[tuple[Rows, Rows]]  # the rows trained on and the rows tested on, fold by fold
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number about the matcher, or about the control it is named for."""
+
+    metric: str
+    split: str
+    estimate: Estimate
+    control: str | None = None
+    repeat: int | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Scores and yes-or-no answers to every pair, by fits that saw neither the pair's prompt nor its label."""
+
+    scores: Floats
+    said: NDArray[np.bool_]
+
+
+def matcher_quality(
+    judged: JudgedPairs,
+    solved: SolvedPairs,
+    *,
+    folds: int = FOLDS,
+    repeats: int = REPEATS,
+    seed: int = 0,
+    note: Callable[[str], None] = lambda _: None,
+) -> list[Figure]:
+    """Cross-validate the matcher of solved pairs, and its controls."""
+    splits = [prompt_split(judged, folds, seed + repeat) for repeat in range(repeats)]
+    rows = len(judged)
+    note(f"Cross-validating by prompt: {folds} folds, {repeats} times over ...")
+    by_prompt = [answer_left_out(solved, split) for split in splits]
+    figures = _figures(judged, by_prompt, BY_PROMPT)
+    note("The same on the attribute alone ...")
+    alone = solve_pairs(judged, solved.pairs, ATTRIBUTE_ALONE)
+    by_prompt_alone = [answer_left_out(alone, split) for split in splits]
+    figures += _figures(judged, by_prompt_alone, BY_PROMPT, "attribute-alone")
+    figures.append(_gain(judged, by_prompt, by_prompt_alone, BY_PROMPT))
+    note("The same on counted words ...")
+    words = embed_pairs(WordCounts([*set(judged.prompts), *set(judged.attributes)]), judged.texts)
+    by_words = [answer_left_out(solve_pairs(judged, words, solved.settings), splits[0])]
+    figures += _figures(judged, by_words, BY_PROMPT, "tf-idf")
+    figures += _figures(judged, [_by_cosine(solved, splits[0])], BY_PROMPT, "embedding")
+    always = Answers(np.zeros(rows), np.ones(rows, dtype=bool))
+    figures += _figures(judged, [always], BY_PROMPT, "always-yes")
+    if len(set(judged.people)) >= 2:
+        note("Cross-validating by prompt and person at once ...")
+        both_split = disjoint_split(judged, *DISJOINT, seed)
+        both, both_alone = ([answer_left_out(one, both_split)] for one in (solved, alone))
+        figures += _figures(judged, both, BY_BOTH)
+        figures += _figures(judged, both_alone, BY_BOTH, "attribute-alone")
+        figures.append(_gain(judged, both, both_alone, BY_BOTH))
+    return figures
+
+
+def prompt_split(judged: JudgedPairs, folds: int, seed: int) -> Split:
+    """Folds by prompt."""
+    fold_of = deal_folds(judged.prompts, folds, seed)
+    return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in np.unique(fold_of)]
+
+
+def disjoint_split(judged: JudgedPairs, prompt_folds: int, person_folds: int, seed: int) -> Split:
+    """Folds in which neither the prompt nor the person of a tested pair was trained on; every pair is tested once."""
+    prompts = deal_folds(judged.prompts, prompt_folds, seed)
+    people = deal_folds(judged.people, person_folds, seed + 1)
+    split = []
+    for prompt_fold in np.unique(prompts):
+        for person_fold in np.unique(people):
+            train = np.flatnonzero((prompts != prompt_fold) & (people != person_fold))
+            test = np.flatnonzero((prompts == prompt_fold) & (people == person_fold))
+            if len(test):
+                split.append((train, test))
+    return split
+
+
+def answer_left_out(solved: SolvedPairs, split: Split) -> Answers:
+    """Answer the tested pairs of every fold by the fit without them, from that fit's own threshold on."""
+    count = len(solved.relevant)
+    scores, said = np.full(count, -np.inf), np.zeros(count, dtype=bool)
+    for train, test in split:
+        out = np.setdiff1d(np.arange(count), train)
+        if not solved.relevant[train].any():
+            continue  # nothing to learn from: nothing is called relevant
+        fold = solved.without(out)
+        scores[test] = fold.scores[np.searchsorted(out, test)]
+        said[test] = scores[test] >= fold.threshold
+    return Answers(scores, said)
+
+
+def _by_cosine(solved: SolvedPairs, split: Split) -> Answers:
+    scores, relevant = cosines(solved.pairs), solved.relevant
+    said = np.zeros(len(relevant), dtype=bool)
+    for train, test in split:
+        if relevant[train].any():
+            said[test] = scores[test] >= best_threshold(scores[train], relevant[train])
+    return Answers(scores, said)
+
+
+def _figures(
+    judged: JudgedPairs, answers: Sequence[Answers], split: str, control: str | None = None
+) -> list[Figure]:
+    """The mean over repeats with its interval; for the matcher also each repeat's F1, which shows the spread."""
+    figures = [Figure(metric, split, _over_repeats(judged, answers, metric), control) for metric in METRICS]
+    figures.append(Figure("f1_mean_of_prompts", split, _mean_of_prompts(judged, answers), control))
+    ranking = [average_precision(one.scores, judged.relevant) or 0.0 for one in answers]
+    people = len(set(judged.people))
+    average = Estimate(
+        float(np.mean(ranking)), None, None, len(judged), people, "pooled over prompts; no interval"
+    )
+    figures.append(Figure("average_precision", split, average, control))
+    if len(answers) > 1:
+        for repeat, one in enumerate(answers):
+            estimate = detection(one.said, judged.relevant, "f1", judged.people, judged.prompts)
+            figures.append(Figure("f1", split, estimate, control, repeat))
+    return figures
+
+
+def _over_repeats(judged: JudgedPairs, answers: Sequence[Answers], metric: Metric) -> Estimate:
+    if len(answers) == 1:
+        return detection(answers[0].said, judged.relevant, metric, judged.people, judged.prompts)
+    values = np.mean([pseudo_values(one.said, judged.relevant, metric) for one in answers], axis=0)
+    return _clustered(judged, values, (-1.0, 1.0) if metric == "kappa" else (0.0, 1.0))
+
+
+def _gain(judged: JudgedPairs, first: Sequence[Answers], second: Sequence[Answers], split: str) -> Figure:
+    """How much F1 the prompt adds to the attribute alone, paired by pair."""
+    values = [
+        pseudo_values(one.said, judged.relevant, "f1") - pseudo_values(other.said, judged.relevant, "f1")
+        for one, other in zip(first, second, strict=True)
+    ]
+    return Figure("f1_gain_over_attribute_alone", split, _clustered(judged, np.mean(values, axis=0), None))
+
+
+def _clustered(judged: JudgedPairs, values: Floats, bounds: tuple[float, float] | None) -> Estimate:
+    if np.isnan(values).any():
+        return Estimate(
+            None, None, None, len(judged), len(set(judged.people)), "undefined: it never says yes"
+        )
+    second = judged.prompts if prompts_recur(judged.people, judged.prompts) else None
+    return cluster_mean(values, judged.people, second, bounds)
+
+
+def _mean_of_prompts(judged: JudgedPairs, answers: Sequence[Answers]) -> Estimate:
+    """F1 of each prompt that has something relevant, averaged; the interval is over prompts."""
+    names, values = [], []
+    for rows in rows_by(judged.prompts):
+        truth = judged.relevant[rows]
+        if truth.any():
+            names.append(judged.prompts[rows[0]])
+            values.append(
+                np.mean(
+                    [
+                        2 * (one.said[rows] & truth).sum() / (one.said[rows].sum() + truth.sum())
+                        for one in answers
+                    ]
+                )
+            )
+    mean = cluster_mean(values, names, None, (0.0, 1.0))
+    return Estimate(
+        mean.value, mean.low, mean.high, len(judged), len(set(judged.people)), "interval over prompts"
+    )

@@ -1,0 +1,1 @@
+"""Training persona-conditioned reward models: what a person's pairs share is computed once."""

@@ -1,0 +1,52 @@
+"""The standard trainer's settings for a run: full precision held, half precision computed where the device has it."""
+
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError
+from personafit.training.reward.settings import Settings
+
+EVALUATIONS = 5
+CHECKPOINTS = 10
+LOGS = 100
+WARM_UP = 0.03  # of the steps
+
+
+def training_arguments(settings: Settings, folder: Path, pairs: int, evaluate: bool) -> Any:
+    """The settings for so many pairs in all; checkpoints go to the folder."""
+    import torch
+    from transformers import TrainingArguments
+
+    steps = max(1, -(-pairs // settings.batch))
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        learning_rate=settings.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=round(WARM_UP * steps),
+        num_train_epochs=1,  # the data holds all epochs one after the other
+        bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        gradient_checkpointing=True,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        seed=settings.seed,
+        logging_nan_inf_filter=False,
+        logging_steps=max(1, steps // LOGS),
+        save_strategy="steps",
+        save_steps=max(1, steps // CHECKPOINTS),
+        save_total_limit=2,
+        eval_strategy="steps" if evaluate else "no",
+        eval_steps=max(1, steps // EVALUATIONS),
+        remove_unused_columns=False,
+        report_to=settings.report_to,
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        ddp_find_unused_parameters=False,
+    )
+    processes = arguments.world_size
+    if settings.batch % processes:
+        raise UserError(
+            f"--batch {settings.batch} cannot be dealt out evenly to {processes} processes; choose a multiple."
+        )
+    arguments.per_device_train_batch_size = settings.batch // processes
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # one process uses one device; several are for launchers
+    return arguments

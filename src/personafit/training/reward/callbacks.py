@@ -1,0 +1,122 @@
+"""What watches a training run: curves as a table and a picture, lines for people, and an interrupt that lets a step end."""
+
+import csv
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from transformers import TrainerCallback
+
+EVALUATED = "eval_"
+ACCURACY = f"{EVALUATED}accuracy"
+
+
+def tier_of(name: str) -> str:
+    """Which pairs a logged accuracy is of."""
+    return name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "held out"
+
+
+class Curves(TrainerCallback):
+    """Writes curves.csv at every entry of the log and curves.png at every evaluation.
+
+    Both are made of the trainer's own log, which goes back with it to a checkpoint.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Write the table."""
+        if state.is_world_process_zero:
+            write_table(self._folder / "curves.csv", state.log_history)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Draw the picture."""
+        if state.is_world_process_zero:
+            draw(self._folder / "curves.png", state.log_history)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Both, the last time."""
+        self.on_log(args, state, control)
+        self.on_evaluate(args, state, control)
+
+
+def write_table(path: Path, history: list[dict[str, float]]) -> None:
+    """One line per step that was logged; what was not logged there is empty."""
+    rows: dict[float, dict[str, float]] = {}
+    for entry in history:
+        if "loss" in entry or any(name.startswith(EVALUATED) for name in entry):
+            rows.setdefault(entry["step"], {}).update(entry)
+    names = sorted({name for row in rows.values() for name in row} - {"step", "epoch"})
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["step", *names], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows[step] for step in sorted(rows))
+
+
+def draw(path: Path, history: list[dict[str, float]]) -> None:
+    """Loss above, accuracy on the people held out below."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
+    losses = [(entry["step"], entry["loss"]) for entry in history if "loss" in entry]
+    if losses:
+        above.plot(*zip(*losses, strict=True), color="0.4")
+    above.set_ylabel("loss")
+    for name in sorted({name for entry in history for name in entry if name.startswith(ACCURACY)}):
+        points = [(entry["step"], 100 * entry[name]) for entry in history if name in entry]
+        below.plot(*zip(*points, strict=True), marker=".", label=tier_of(name))
+    below.set_ylabel("held-out accuracy, %")
+    below.set_xlabel("step")
+    if below.get_legend_handles_labels()[0]:
+        below.legend(fontsize="small")
+    figure.savefig(path, dpi=120)
+
+
+class Progress(TrainerCallback):
+    """Says how far training is, at every evaluation or, without any, as often as the loss is logged."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Say the loss, and accuracy where it was just measured."""
+        evaluated = {name: value for name, value in (logs or {}).items() if name.startswith(ACCURACY)}
+        if not evaluated and (args.eval_strategy != "no" or "loss" not in (logs or {})):
+            return
+        loss = next((entry["loss"] for entry in reversed(state.log_history) if "loss" in entry), None)
+        parts = [] if loss is None else [f"loss {loss:.3f}"]
+        parts += [f"{tier_of(name)} {100 * value:.1f} %" for name, value in evaluated.items()]
+        self._say(f"Step {state.global_step:,} of {state.max_steps:,}: {', '.join(parts)}.")
+
+
+class StopOnSignal(TrainerCallback):
+    """On an interrupt the step under way ends, a checkpoint is written, and training stops; a second one ends at once."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Listen, but only where one process decides for itself."""
+        if args.world_size == 1:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._stop)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Write a checkpoint and stop, if that was asked for."""
+        if self.stopped and state.global_step < state.max_steps:
+            control.should_save = control.should_training_stop = True
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Listen no longer."""
+        if args.world_size == 1:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.stopped = True

@@ -1,0 +1,72 @@
+"""Before a run trains: its pairs, who is held out, and whether its folder is free, its own, or finished."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError
+from personafit.training.reward.order import held_out, limited, sampled
+from personafit.training.reward.pairs import Pair, read_helpsteer, read_pairs, without_ties
+from personafit.training.reward.result import FACTS, Trained
+from personafit.training.reward.settings import RECIPES, Settings
+
+STARTED = "started.json"
+
+
+def read(settings: Settings, notes: list[str]) -> list[Pair]:
+    """The pairs asked for, without those that say nothing."""
+    pairs = limited(without_ties(read_pairs(settings.data), notes), settings.limit, settings.seed)
+    if not pairs:
+        raise UserError(f"{settings.data} holds no pairs. {' '.join(notes)}".rstrip())
+    return pairs
+
+
+def divided(settings: Settings, pairs: list[Pair], notes: list[str]) -> tuple[list[Pair], list[Pair]]:
+    """The pairs to train on and those to measure on, by recipe; people and general prompts are held out alike."""
+    recipe = RECIPES[settings.preset]
+    train, test = ([], pairs) if not recipe.personal else held_out(pairs, settings.held_out, settings.seed)
+    if settings.mix is not None and recipe.general:
+        general = without_ties(read_helpsteer(settings.mix.path), notes)
+        learn, check_on = held_out(general, settings.held_out, settings.seed)
+        if settings.mix.ratio is not None:
+            wanted = round(settings.mix.ratio * (len(train) or len(pairs)))
+            if wanted > len(learn):
+                notes.append(
+                    f"{settings.mix.path} has {len(learn):,} pairs to train on; {wanted:,} were asked for."
+                )
+            learn = sampled(learn, wanted, settings.seed)
+        train, test = [*train, *learn], [*test, *check_on]
+    return train, test
+
+
+def claim(out: Path, asked: dict[str, Any]) -> Trained | None:
+    """Make sure the folder is for this run; what it holds when the run is done already."""
+    started = out / STARTED
+    try:
+        if int(os.environ.get("RANK", "0")) == 0:  # of several processes the first one looks after the folder
+            out.mkdir(parents=True, exist_ok=True)
+            _claim(out, started, asked)
+        if (out / FACTS).is_file():
+            facts = json.loads((out / FACTS).read_text(encoding="utf-8"))
+            return Trained(out, facts, (out / "card.md").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror}); choose another with --out.") from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{out} holds a damaged file ({error}); choose another --out.") from error
+    return None
+
+
+def _claim(out: Path, started: Path, asked: dict[str, Any]) -> None:
+    if started.is_file():
+        before = json.loads(started.read_text(encoding="utf-8"))
+        if differ := [name for name in asked if before.get(name) != asked[name]]:
+            raise UserError(
+                f"{out} holds a run with another {', '.join(differ)}; repeat its command or choose another --out."
+            )
+    elif any(out.iterdir()):
+        raise UserError(f"{out} is not empty and holds no training run; choose another --out.")
+    else:
+        partial = out / f".{STARTED}.partial"
+        partial.write_text(json.dumps(asked, indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, started)

@@ -1,0 +1,287 @@
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import write_folder
+from personafit.benchmarks.recentering import RelevanceLabels
+from personafit.benchmarks.recentering.running import estimate
+from personafit.benchmarks.running import Finished, RunConfig
+from personafit.reporting.relevance.results import line_coverage, relevance_results
+from personafit.reporting.relevance.scores import Line, RelevanceScores, load_relevance
+from personafit.store import Store
+from tests.benchmarks.recentering.test_labels import DATA, needs_data
+from tests.benchmarks.recentering.world import Row, row, rows, write_module, write_world
+from tests.scripted import run, write_lines
+from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A module name of its own per test: Python keeps modules it has imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return write_module(tmp_path, f"world_{abs(hash(request.node.name))}")
+
+
+def world(tmp_path: Path, lines: list[Row] | None = None) -> Path:
+    return write_world(tmp_path / "data", rows() if lines is None else lines)
+
+
+def config(data: Path, *raters: str, **more: object) -> RunConfig:
+    return RunConfig(benchmark="recentering", data=data, raters=list(raters), **more)  # type: ignore[arg-type]
+
+
+def scores_of(store: Store, finished: Finished) -> RelevanceScores:
+    return load_relevance(store, finished.run)
+
+
+def line_of(scores: RelevanceScores, name: str, view: str = "none") -> Line:
+    return next(line for line in scores.lines if (line.name, line.view) == (name, view))
+
+
+def statuses(line: Line) -> dict[str | None, int]:
+    return dict(line.frame["status"].value_counts().iter_rows())
+
+
+def test_every_way_of_asking_answers_every_pair(store: Store, tmp_path: Path, module: str) -> None:
+    raters = [
+        f"pair:python:{module}:pairs",
+        f"list:python:{module}:lists",
+        f"graded:python:{module}:grades",
+        f"python:{module}:tea",
+        f"python:{module}:scores",
+    ]
+    scores = scores_of(store, run(store, config(world(tmp_path), *raters)))
+    for name in raters:
+        line = line_of(scores, name)
+        assert line_coverage(line.frame) == 1.0
+    found = {
+        (result.rater, result.metric): result.value
+        for result in relevance_results(scores)
+        if not result.slice and result.view == "none" and result.control != "published"
+    }
+    assert found[raters[0], "precision"] == 0.5
+    assert found[raters[0], "over_selection"] == 2.0
+    assert found[raters[1], "f1"] == 1.0
+    assert found[raters[2], "precision"] == 0.5  # must and may
+    assert found[raters[3], "f1"] == 1.0
+    assert found[raters[4], "f1"] == 1.0  # the threshold of other prompts is the right one here too
+    assert found[raters[4], "average_precision"] == 1.0
+    assert found["rule:always-yes", "recall"] == 1.0
+    assert found["gpt-5.4", "over_selection"] == 2.0
+
+
+def test_the_same_command_asks_nothing_twice(store: Store, tmp_path: Path, module: str) -> None:
+    wanted = config(world(tmp_path), f"list:python:{module}:lists")
+    first = run(store, wanted)
+    again = run(store, wanted)
+    assert first.run.name == again.run.name
+    assert sum(lane.finished for lane in first.summary.lanes) == first.run.planned
+    assert all(lane.reused == lane.total for lane in again.summary.lanes)
+
+
+def test_a_list_that_fails_is_failed_pair_by_pair_and_tried_again(
+    store: Store, tmp_path: Path, module: str
+) -> None:
+    name = f"python:{module}:breaking_once,concurrency=1"
+    wanted = config(world(tmp_path), name, views=["none"])
+    first = run(store, wanted)
+    line = line_of(scores_of(store, first), name)
+    assert statuses(line) == {"ok": 75, "failed": 5}
+    assert line_coverage(line.frame) == 75 / 80
+    again = run(store, wanted)
+    assert again.summary.lanes[0].reused == 15
+    assert statuses(line_of(scores_of(store, again), name)) == {"ok": 80}
+
+
+def test_unreadable_lists_are_unparsed_and_lower_coverage(store: Store, tmp_path: Path, module: str) -> None:
+    name = f"list:python:{module}:mumbling"
+    scores = scores_of(store, run(store, config(world(tmp_path), name, views=["none"])))
+    line = line_of(scores, name)
+    assert statuses(line) == {"unparsed": 80}
+    f1 = next(r for r in relevance_results(scores) if r.rater == name and r.metric == "f1" and not r.slice)
+    assert (f1.value, f1.coverage) == (None, 0.0)
+
+
+def test_numbers_that_are_not_on_the_list_are_noted(store: Store, tmp_path: Path, module: str) -> None:
+    name = f"list:python:{module}:naming_others"
+    scores = scores_of(store, run(store, config(world(tmp_path), name, views=["none"])))
+    line = line_of(scores, name)
+    assert statuses(line) == {"ok": 80}
+    assert int(line.frame["yes"].sum()) == 16  # the first of each list, and nothing for number 5000
+    assert "5000" in str(scores.answers.filter(scores.answers["rater"] == line.fingerprint)["detail"][0])
+
+
+def test_a_thousand_attributes_on_one_page_come_in_parts(store: Store, tmp_path: Path, module: str) -> None:
+    page = [row(50, 0, f"The user {'likes tea' if n % 100 == 0 else 'owns thing'} {n}.") for n in range(1000)]
+    name = f"list:python:{module}:lists"
+    wanted = config(world(tmp_path, [*rows(), *page]), name, views=["none"])
+    finished = run(store, wanted)
+    scores = scores_of(store, finished)
+    line = line_of(scores, name)
+    assert line_coverage(line.frame) == 1.0
+    big = line.frame.filter(line.frame["person"] == "u50")
+    assert int(big["yes"].sum()) == 10
+    assert finished.summary.lanes[0].total == 16 + 10
+    assert any("1 lists in parts" in note for note in scores.run.config["notes"])
+
+
+def test_empty_attributes_are_skipped_by_everybody(store: Store, tmp_path: Path, module: str) -> None:
+    lines = [*rows(), row(0, 0, " "), row(60, 0, "")]
+    raters = [f"pair:python:{module}:pairs", f"list:python:{module}:lists", "rule:overlap"]
+    scores = scores_of(store, run(store, config(world(tmp_path, lines), *raters, views=["none"])))
+    for name in [*raters, "rule:always-yes"]:
+        assert statuses(line_of(scores, name)) == {"ok": 80, "skipped": 2}
+
+
+def test_repeated_attributes_get_one_answer(store: Store, tmp_path: Path, module: str) -> None:
+    lines = [*rows(), row(0, 0, "The user likes tea of kind 0.", relevant=False)]
+    name = f"list:python:{module}:lists"
+    scores = scores_of(store, run(store, config(world(tmp_path, lines), name, views=["none"])))
+    frame = line_of(scores, name).frame
+    twice = frame.filter(
+        (frame["list_name"] == "recentering/u00/0@u00") & (frame["attribute"].str.contains("tea"))
+    )
+    assert twice["yes"].to_list() == [True, True]
+    assert twice["relevant"].to_list() == [True, False]
+
+
+def test_pairs_without_a_majority_are_judged_and_not_scored(store: Store, tmp_path: Path) -> None:
+    lines = [*rows(), row(0, 0, "The user paints tea pots.", relevant=None)]
+    scores = scores_of(store, run(store, config(world(tmp_path, lines))))
+    f1 = next(r for r in relevance_results(scores) if r.rater == "rule:always-yes" and r.metric == "f1")
+    assert (f1.n, f1.coverage) == (80, 1.0)
+
+
+def test_without_the_prompt_an_attribute_is_asked_about_once(
+    store: Store, tmp_path: Path, module: str
+) -> None:
+    name = f"pair:python:{module}:pairs"
+    finished = run(store, config(world(tmp_path), name))
+    assert finished.summary.lanes[0].total == 80 + 40  # 80 pairs, 40 distinct attributes
+    scores = scores_of(store, finished)
+    assert line_coverage(line_of(scores, name, "attribute-alone").frame) == 1.0
+    assert line_of(scores, name, "attribute-alone").control == "attribute alone"
+    assert not any(line.view == "attribute-alone" for line in scores.lines if line.name == "rule:bm25")
+
+
+def test_a_limit_takes_whole_lists_of_many_prompts(store: Store, tmp_path: Path) -> None:
+    scores = scores_of(store, run(store, config(world(tmp_path), limit=23)))
+    assert len(scores.items) == 20
+    assert scores.items["prompt"].n_unique() == 4
+    smallest = scores_of(store, run(store, config(world(tmp_path), limit=1)))
+    assert len(smallest.items) == 5
+
+
+def test_users_are_chosen_and_unknown_ones_refused(store: Store, tmp_path: Path) -> None:
+    scores = scores_of(store, run(store, config(world(tmp_path), users="3")))
+    assert scores.items["person"].n_unique() == 3
+    wanted = tmp_path / "ids.txt"
+    wanted.write_text("u01\nnobody\n")
+    with pytest.raises(UserError, match="nobody is called 'nobody'"):
+        run(store, config(world(tmp_path), users=str(wanted)))
+
+
+def test_unknown_views_and_raters_are_refused_before_anything_is_asked(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="attribute-alone"):
+        run(store, config(world(tmp_path), views=["profile"]))
+    with pytest.raises(UserError, match="no such rule"):
+        run(store, config(world(tmp_path), "rule:length"))
+    assert store.runs() == []
+
+
+def test_scores_with_one_prompt_only_stay_undecided(store: Store, tmp_path: Path, module: str) -> None:
+    name = f"python:{module}:scores"
+    scores = scores_of(
+        store, run(store, config(world(tmp_path, rows(prompts=1, each=1)), name, views=["none"]))
+    )
+    found = {
+        r.metric: r for r in relevance_results(scores) if r.rater == name and not r.slice and r.view == "none"
+    }
+    assert found["f1"].value is None
+    assert "other prompts" in str(found["f1"].note)
+    assert found["average_precision"].value == 1.0
+
+
+def test_samples_are_averaged(store: Store, tmp_path: Path, module: str) -> None:
+    name = f"pair:python:{module}:pairs"
+    scores = scores_of(store, run(store, config(world(tmp_path), name, views=["none"], samples=3)))
+    line = line_of(scores, name)
+    assert line.frame["answered"].to_list() == [3] * 80
+    assert line_coverage(line.frame) == 1.0
+
+
+def test_a_dry_run_counts_lists_and_pairs(store: Store, tmp_path: Path, module: str) -> None:
+    raters = (f"pair:python:{module}:pairs", f"list:python:{module}:lists")
+    words = estimate(store, config(world(tmp_path), *raters, views=["none"]))
+    assert f"{raters[0]}: 80 asks" in words
+    assert f"{raters[1]}: 16 lists" in words
+    assert store.runs() == []
+
+
+def test_an_endpoint_is_asked_by_pair_and_by_list(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(body: Body) -> Body:
+        return completion(body, "[1]" if "numbered list" in body["messages"][0]["content"] else "yes")
+
+    monkeypatch.setitem(BEHAVIOURS, "relevance", saying(answer))
+    with StubEndpoint("relevance") as stub:
+        spec = stub.spec()
+        finished = run(store, config(world(tmp_path), spec, f"list:{spec}", views=["none"]))
+    scores = scores_of(store, finished)
+    assert int(line_of(scores, spec).frame["yes"].sum()) == 80
+    assert int(line_of(scores, f"list:{spec}").frame["yes"].sum()) == 16
+    assert finished.summary.tokens_in == 100 * (80 + 16)
+
+
+@needs_data
+def test_published_votes_reproduce_and_always_yes_has_its_f1(store: Store) -> None:
+    finished = asyncio.run(_executed(store))
+    found = {
+        (r.rater, r.metric): r.value
+        for r in relevance_results(scores_of(store, finished))
+        if not r.slice and r.control != "published"
+    }
+    assert found["rule:always-yes", "f1"] == pytest.approx(2 * 554 / (3019 + 554))
+    assert found["gpt-5.4", "f1"] == pytest.approx(0.480, abs=5e-4)
+    assert found["gpt-5.4", "precision"] == pytest.approx(0.340, abs=5e-4)
+    assert found["google_gemma-4-31b-it", "f1"] == pytest.approx(0.511, abs=5e-4)
+
+
+async def _executed(store: Store) -> Finished:
+    from personafit.benchmarks.recentering.running import execute
+    from personafit.engine import Silence
+
+    return await execute(store, config(DATA, views=["none"]), Silence())
+
+
+def test_a_group_of_several_people_is_one_list_each(store: Store, tmp_path: Path, module: str) -> None:
+    labels = RelevanceLabels(world(tmp_path))
+    write_folder(tmp_path / "folder", labels)
+    items = tmp_path / "folder" / "items.jsonl"
+    pooled = [json.loads(line) for line in items.read_text().splitlines()]
+    for one in pooled:
+        one["group"] = one["prompt"]  # as a page for people has it
+    write_lines(items, pooled)
+    name = f"python:{module}:breaking_once,concurrency=1"
+    scores = scores_of(store, run(store, config(tmp_path / "folder", name, views=["none"])))
+    assert scores.items["list_name"].n_unique() == 16
+    failed = line_of(scores, name).frame.filter(line_of(scores, name).frame["status"] == "failed")
+    assert failed["person"].n_unique() == 1
+    assert len(failed) == 5
+
+
+def test_the_starter_set_runs(store: Store) -> None:
+    scores = scores_of(store, run(store, config(Path("starter"))))
+    assert line_coverage(line_of(scores, "rule:always-yes").frame) == 1.0
+    assert scores.info["gold"] == "author"

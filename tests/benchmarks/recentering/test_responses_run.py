@@ -1,0 +1,144 @@
+"""`run responses` against a real endpoint: judging pairs, making them first, matching, resuming."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks.running import execute
+from personafit.engine import Silence
+from personafit.reporting.preference.scores import load_preferences
+from personafit.reporting.run_report import open_report
+from personafit.store import Store
+from tests.preference_world import plays_all_parts, write_pairs, write_preferences
+from tests.stub_endpoint import StubEndpoint
+
+
+def _run(store: Store, data: Path, **more: Any) -> Finished:
+    return asyncio.run(execute(store, RunConfig("responses", data=data, **more), Silence()))
+
+
+def test_a_judge_is_asked_in_both_orders_and_asked_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: StubEndpoint
+) -> None:
+    plays_all_parts(monkeypatch, endpoint)
+    with Store(tmp_path / "s.db") as store:
+        data = write_pairs(tmp_path / "data")
+        finished = _run(store, data, raters=[endpoint.spec()])
+        assert len(endpoint.requests) == 32
+        again = _run(store, data, raters=[endpoint.spec()])
+        assert len(endpoint.requests) == 32
+        assert again.run.name == finished.run.name
+        scores = load_preferences(store, finished.run)
+    line = next(one for one in scores.lines if one.asked_for)
+    by_generator = dict(line.frame.group_by("generator").agg(pl.col("rating").mean()).iter_rows())
+    assert by_generator == {"gpt-9": 5.0, "claude-9": 3.0}
+    assert (line.frame["first"] == line.frame["last"]).all()
+
+
+def test_both_orders_show_either_answer_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: StubEndpoint
+) -> None:
+    plays_all_parts(monkeypatch, endpoint)
+    with Store(tmp_path / "s.db") as store:
+        _run(store, write_pairs(tmp_path / "data", users=1, generators=["gpt-9"]), raters=[endpoint.spec()])
+    prompts = [request["messages"][0]["content"] for request in endpoint.requests]
+    first = [prompt.split("<answer_A>")[1].split("</answer_A>")[0] for prompt in prompts]
+    assert sorted("Since you" in text for text in first) == [False, False, True, True]
+    assert not any("gpt-9" in prompt for prompt in prompts)
+
+
+def test_a_system_answers_told_nothing_all_matched_and_what_people_called_relevant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: StubEndpoint
+) -> None:
+    plays_all_parts(monkeypatch, endpoint)
+    with Store(tmp_path / "s.db") as store:
+        data = write_pairs(tmp_path / "data", users=2)
+        finished = _run(store, data, raters=[endpoint.spec()], systems=[endpoint.spec()])
+        scores = load_preferences(store, finished.run)
+        texts = store.texts(
+            {p for item in store.items(finished.run.dataset) for p in item.products[:2]}
+        ).values()
+        calls = len(endpoint.requests)
+        _run(store, data, raters=[endpoint.spec()], systems=[endpoint.spec()])
+        assert len(endpoint.requests) == calls
+    # 4 prompts: a match and four answers each, and three pairs in two orders.
+    assert calls == 4 + 16 + 24
+    givens = ("attributes:all", "attributes:matched", "attributes:human")
+    assert sorted(scores.units["given"].unique().to_list()) == sorted(givens)
+    assert {text[-2:] for text in texts} == {"r.", "1.", "2.", "3."}
+    assert scores.units["generator"].unique().to_list() == [endpoint.spec()]
+
+
+def test_a_matcher_may_be_named_and_one_that_only_scores_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: StubEndpoint
+) -> None:
+    plays_all_parts(monkeypatch, endpoint)
+    with Store(tmp_path / "s.db") as store:
+        data = write_pairs(tmp_path / "data", users=1)
+        finished = _run(
+            store, data, systems=[endpoint.spec()], givens=["none", "attributes:matched:rule:always-yes"]
+        )
+        assert load_preferences(store, finished.run).units["given"].unique().to_list() == [
+            "attributes:matched:rule:always-yes"
+        ]
+        with pytest.raises(UserError, match="gives scores and no answers"):
+            _run(store, data, systems=[endpoint.spec()], givens=["attributes:matched:rule:bm25"])
+
+
+def test_identical_answers_are_put_before_no_judge_and_are_no_difference_to_a_rule(
+    tmp_path: Path, endpoint: StubEndpoint
+) -> None:
+    data = write_preferences(tmp_path / "little")
+    lines = (
+        (data / "products.jsonl").read_text(encoding="utf-8").replace(" Use honey, it keeps for years.", "")
+    )
+    (data / "products.jsonl").write_text(lines, encoding="utf-8")
+    with Store(tmp_path / "s.db") as store:
+        finished = _run(store, data, raters=[endpoint.spec()], users=["p0", "p2"])
+        scores = load_preferences(store, finished.run)
+    assert endpoint.requests == []
+    assert [line.frame["rating"].to_list() for line in scores.lines] == [[3.0, 3.0]] * 3
+
+
+def test_a_dead_endpoint_leaves_nothing_to_judge(tmp_path: Path, endpoint: StubEndpoint) -> None:
+    endpoint.behave("unauthorized")
+    with Store(tmp_path / "s.db") as store:
+        finished = _run(
+            store,
+            write_pairs(tmp_path / "data", users=1),
+            systems=[endpoint.spec()],
+            givens=["attributes:all"],
+        )
+        assert "raters" not in finished.run.config
+        assert any(lane.stopped for lane in finished.summary.lanes)
+
+
+def test_what_a_judge_leaves_out_lowers_coverage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: StubEndpoint
+) -> None:
+    plays_all_parts(monkeypatch, endpoint)
+    endpoint.behave("parts", first="prose", times=2)
+    with Store(tmp_path / "s.db") as store:
+        judge = endpoint.spec(",concurrency=1")
+        finished = _run(store, write_preferences(tmp_path / "little"), raters=[judge])
+        report = open_report(store, finished.run)
+    assert report.worst_coverage() == (judge, 15 / 16)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"views": ["profile"]}, "leave --view out"),
+        ({"givens": ["attributes:all"]}, "name the system"),
+        ({"raters": ["rule:overlap"]}, "no such rule about preferences"),
+        ({"systems": ["python:nowhere:x"]}, "cannot import"),
+    ],
+)
+def test_bad_usage_is_said_at_once(tmp_path: Path, more: dict[str, Any], words: str) -> None:
+    with Store(tmp_path / "s.db") as store, pytest.raises(UserError, match=words):
+        _run(store, write_preferences(tmp_path / "little"), **more)

@@ -1,0 +1,114 @@
+"""What is imported before a command is known, and completion in the shells people use."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from personafit.cli.app import app
+from personafit.cli.lazy import LazyCommand, LazyGroup
+
+HEAVY = ("aiohttp", "matplotlib", "numpy", "polars", "pydantic", "scipy", "sqlalchemy")
+
+
+def python(code: str, **environment: str) -> str:
+    """What a fresh process prints."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_help_and_version_import_nothing_heavy(option: str) -> None:
+    code = f"""
+import sys
+from personafit.cli import main
+sys.argv = ["personafit", {option!r}]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print("IMPORTED", *sorted(sys.modules))
+"""
+    printed = python(code)
+    assert "personafit" in printed.split("IMPORTED")[0]
+    imported = {name.split(".")[0] for name in printed.split("IMPORTED")[1].split()}
+    assert "typer" in imported
+    assert not imported & set(HEAVY)
+
+
+def test_every_registered_command_is_there() -> None:
+    group = app.info.cls
+    assert isinstance(group, type)
+    assert issubclass(group, LazyGroup)
+    names = [name for name, _, _ in group.registered]
+    assert len(names) == len(set(names))
+    for name, target, line in group.registered:
+        command = LazyCommand(name, target, line).load()
+        assert command.name == name
+        assert command.help, f"{target} has no help of its own"
+        assert line.endswith(".")
+
+
+def test_an_unknown_command_is_named(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "personafit", "judgee"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "judgee" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("shell", "sign"),
+    [
+        ("bash", "complete -o default"),
+        ("zsh", "#compdef personafit"),
+        ("fish", "complete --command personafit"),
+    ],
+)
+def test_the_script_for_each_shell_is_shown(tmp_path: Path, shell: str, sign: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "personafit", "--show-completion", shell],
+        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert sign in done.stdout
+    assert "_PERSONAFIT_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("personafit re", "report"), ("personafit run --ra", "--rater"), ("personafit data ch", "check")],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_is_answered(tmp_path: Path, shell: str, typed: str, offered: str) -> None:
+    asked = {
+        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
+        "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    done = subprocess.run(
+        [sys.executable, "-m", "personafit"],
+        env={**os.environ, **asked, "_PERSONAFIT_COMPLETE": f"complete_{shell}"},
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert offered in done.stdout, done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,1 @@
+"""Reward models: layouts that agree, packing, rendering."""

@@ -1,0 +1,138 @@
+"""Judging dialogues: one ask a question, one re-ask, unparsed alike for every metric, resumable, by several judges."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from personafit.items.dialogue import Dialogue, StopReason
+from personafit.reporting.dialogues.run_report import DialogueReport
+from personafit.store import Status, run_answers
+from tests.reporting.dialogues.world import SD, good_reply, make_world
+
+QUESTIONS = 7
+
+
+def test_every_question_is_asked_once_and_asking_again_costs_nothing(tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    for person in ("ann", "bob"):
+        world.hold(person, SD, ["Dinner?", "Thai.", "Yes.", "Done."])
+    assert len(world.judge(good_reply()).asked) == 2 * QUESTIONS
+    assert len(world.judge(good_reply()).asked) == 0
+    answers = run_answers(world.store, world.run.id)
+    turns = answers.filter(answers["target"] != "")
+    assert sorted(set(turns["target"])) == ["turn 2", "turn 4"]
+    assert set(answers.filter(answers["question"] == "completion")["value"]) == {1.0}
+
+
+def test_a_reply_that_cannot_be_read_is_asked_for_once_more(tmp_path: Path) -> None:
+    world = make_world(tmp_path)
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+
+    def reply(dialogue: Dialogue, question: str, call: int) -> str:
+        return "I would say 3." if call == 1 else good_reply()(dialogue, question, call)
+
+    model = world.judge(reply)
+    assert len(model.asked) == 2 * QUESTIONS
+    assert model.asked[1].messages[-2]["content"] == "I would say 3."
+    answers = run_answers(world.store, world.run.id)
+    assert set(answers.filter(answers["rater"] != "fp-helper")["status"]) == {Status.OK.value}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "prose",
+        '{"score": 3.5, "complete": "yes", "scores": [1.5]}',
+        '{"score": 10, "complete": 1, "scores": [9]}',
+        "[3]",
+    ],
+)
+def test_a_judge_that_cannot_be_read_is_unparsed_for_every_metric_alike(tmp_path: Path, bad: str) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    for person in ("ann", "bob", "cyd"):
+        world.hold(person, SD, ["Dinner?", "Thai."])
+    world.judge(lambda dialogue, question, call: bad)
+    report = DialogueReport(world.store, world.run)
+    totals = {r.metric: r for r in report.results if not r.slice and r.rater}
+    for metric in (
+        "completion",
+        "personalization",
+        "naturalness",
+        "naturalness_user",
+        "coherence",
+        "coherence_user",
+    ):
+        assert totals[metric].value is None
+        assert totals[metric].coverage == 0.0
+        assert totals[f"{metric}_unparsed"].value == 1.0
+    assert report.worst_coverage() is not None
+    assert report.worst_coverage()[1] == 0.0  # type: ignore[index]
+
+
+def test_samples_are_averaged_and_counted(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,), samples=2)
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+    world.hold("ann", SD, ["Dinner?", "Greek."], sample=1)
+    seen: Counter[str] = Counter()
+
+    def reply(dialogue: Dialogue, question: str, call: int) -> str:
+        seen[dialogue.id + question] += 1
+        if question == "personalization":
+            return json.dumps({"score": seen[dialogue.id + question]})
+        return good_reply()(dialogue, question, call)
+
+    model = world.judge(reply, samples=2)
+    assert len(model.asked) == 2 * 2 * QUESTIONS
+    assert {request.seed for request in model.asked} == {None, 1}
+    (mark,) = [
+        r
+        for r in DialogueReport(world.store, world.run).results
+        if r.metric == "personalization" and not r.slice
+    ]
+    assert mark.value == 1.5
+    # Two of the three people were never talked with: their dialogues are missing, not left out.
+    assert mark.coverage == pytest.approx(4 / 12)
+
+
+def test_a_dialogue_without_an_end_of_its_own_is_put_before_nobody(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+    world.hold("bob", SD, ["Dinner?", "…"], stop=StopReason.EMPTY)
+    world.hold("cyd", SD, ["Dinner?"], stop=StopReason.FAILED)
+    model = world.judge(good_reply())
+    assert len(model.asked) == QUESTIONS
+    answers = run_answers(world.store, world.run.id)
+    judged = answers.filter(answers["question"] == "completion")
+    assert sorted(judged["status"]) == ["ok", "skipped"]
+
+
+def test_the_full_view_asks_again_only_what_shows_the_person(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+    model = world.judge(good_reply(), views=("given", "full"))
+    asked = Counter(request.key.split("|")[-2] for request in model.asked)
+    assert asked["personalization"] == 2
+    assert asked["personalization.turns"] == 2
+    assert asked["completion"] == 1
+    shown = [r.messages[0]["content"] for r in model.asked if "|full|personalization|" in r.key]
+    assert "Eats out on Fridays." in shown[0]
+    results = [r for r in DialogueReport(world.store, world.run).results if not r.slice]
+    assert {r.view for r in results if r.metric == "personalization"} == {"given", "full"}
+    assert {r.view for r in results if r.metric == "completion"} == {"given"}
+    turns = [r for r in DialogueReport(world.store, world.run).results if r.slice == {"turn": "1"}]
+    assert {r.view for r in turns} == {"given", "full"}
+
+
+def test_judges_stand_side_by_side(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+    world.judge(good_reply(2), name="mild")
+    world.judge(good_reply(4), name="kind")
+    marks = {
+        r.rater: r.value
+        for r in DialogueReport(world.store, world.run).results
+        if r.metric == "personalization" and not r.slice
+    }
+    assert marks == {"mild": 2.0, "kind": 4.0}

@@ -1,0 +1,130 @@
+"""`reward:NAME@URL` against a real local server."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+from aiohttp import web
+
+from personafit._errors import UserError
+from personafit.contexts import Context
+from personafit.items import FIT, Shown
+from personafit.models import Transient, Unanswerable, Unusable
+from personafit.raters import Rater, Verdict, make_rater
+from personafit.store import Status
+from tests.raters.reward.scoring_server import ScoringServer
+from tests.scripted import shown
+
+TEA = replace(shown(), context=Context("profile", "Likes: tea", ("tea",), "ann", {"Likes": "tea"}))
+
+
+def rate(rater: Rater, *asked: Shown) -> list[Verdict]:
+    async def all_at_once() -> list[Verdict]:
+        try:
+            return list(await asyncio.gather(*(rater.rate(one, FIT) for one in asked)))
+        finally:
+            await rater.close()
+
+    return asyncio.run(all_at_once())
+
+
+@pytest.mark.parametrize("api", ["classify", "pooling"])
+def test_scores_conversations(api: str) -> None:
+    with ScoringServer(api) as server:
+        (verdict,) = rate(make_rater(server.spec()), TEA)
+    assert json.loads(verdict.reply or "") == [1003.0, 6.0]
+    assert (verdict.label, verdict.value, verdict.tokens_in, verdict.calls) == ("0", 997.0, 24, 2)
+    bodies = [body for name, body in server.requests if name == api]
+    assert sorted(body["messages"][-1]["content"] for body in bodies) == ["coffee", "tea"]
+    body = bodies[0]
+    assert [turn["role"] for turn in body["messages"]] == ["system", "user", "assistant"]
+    assert "Likes: tea" in body["messages"][0]["content"]
+    assert (body["model"], body["add_generation_prompt"], body["use_activation"]) == ("scorer", False, False)
+
+
+def test_scores_two_texts_when_asked_to() -> None:
+    with ScoringServer("score") as server:
+        (verdict,) = rate(make_rater(server.spec(",api=score")), TEA)
+    assert json.loads(verdict.reply or "") == [1003.0, 6.0]
+    assert server.requests[0][1]["text_1"].endswith("Likes: tea\n\nWhat shall I drink?")
+
+
+def test_the_form_is_found_once() -> None:
+    with ScoringServer("pooling") as server:
+        verdicts = rate(make_rater(server.spec()), *[TEA] * 10)
+    assert {verdict.label for verdict in verdicts} == {"0"}
+    assert len(server.requests) == 20
+
+
+def test_no_person_no_system_turn() -> None:
+    with ScoringServer("classify") as server:
+        (verdict,) = rate(make_rater(server.spec()), shown(person=""))
+    assert json.loads(verdict.reply or "") == [3.0, 6.0]
+    assert {len(body["messages"]) for _, body in server.requests} == {2}
+
+
+@pytest.mark.parametrize("options", ["", ",system=no"])
+def test_a_template_without_system_turn(options: str) -> None:
+    with ScoringServer("classify") as server:
+        server.system = False
+        first, second = rate(make_rater(server.spec(options)), TEA, TEA)
+    assert json.loads(first.reply or "") == json.loads(second.reply or "") == [1003.0, 6.0]
+    told = server.requests[-1][1]["messages"]
+    assert [turn["role"] for turn in told] == ["user", "assistant"]
+    assert "Likes: tea" in told[0]["content"]
+    assert told[0]["content"].endswith("What shall I drink?")
+
+
+def test_errors_are_typed() -> None:
+    with ScoringServer("classify") as server:
+        server.first = [web.json_response({"message": "busy"}, status=429, headers={"Retry-After": "3"})]
+        with pytest.raises(Transient) as busy:
+            rate(make_rater(server.spec()), TEA)
+        assert (busy.value.overloaded, busy.value.retry_after) == (True, 3.0)
+        server.first = [web.json_response({"error": {"message": "maximum context length is 64"}}, status=400)]
+        with pytest.raises(Unanswerable, match="maximum context length"):
+            rate(make_rater(server.spec()), TEA)
+        server.first = [web.json_response({}, status=401)] * 2
+        with pytest.raises(Unusable, match="refuses the key"):
+            rate(make_rater(server.spec()), TEA)
+        server.first = [web.json_response({"data": []})]
+        with pytest.raises(Transient, match="no score"):
+            rate(make_rater(server.spec()), TEA)
+        server.numbers = 2
+        with pytest.raises(Unusable, match="2 numbers per text"):
+            rate(make_rater(server.spec()), TEA)
+    with ScoringServer("elsewhere") as server, pytest.raises(Unusable, match="in no form that is known"):
+        rate(make_rater(server.spec()), TEA)
+
+
+def test_no_number_is_no_score() -> None:
+    with ScoringServer("classify") as server:
+        nothing = {"data": [{"probs": [None]}]}
+        server.first = [web.json_response(nothing)]
+        (verdict,) = rate(make_rater(server.spec(",api=classify")), TEA)
+    assert verdict.status == Status.UNPARSED
+    assert verdict.label is None
+
+
+def test_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCORER_KEY", "not-a-real-one")
+    with ScoringServer("classify") as server:
+        rater = make_rater(server.spec(",price=1,key_env=SCORER_KEY"))
+        (verdict,) = rate(rater, TEA)
+    assert verdict.cost == pytest.approx(24 / 1e6)
+    assert set(server.keys) == {"Bearer not-a-real-one"}
+    request = rater.request(TEA, FIT)
+    assert request is not None
+    assert len(request.messages) == 6
+
+
+def test_bad_specs() -> None:
+    with pytest.raises(UserError, match="api is one of classify, pooling, score"):
+        make_rater("reward:x@http://localhost:1,api=chat")
+    with pytest.raises(UserError, match="system is yes or no"):
+        make_rater("reward:x@http://localhost:1,system=maybe")
+    with pytest.raises(UserError, match="must start with http"):
+        make_rater("reward:x@localhost")
+    with pytest.raises(UserError, match="unknown option 'effort'"):
+        make_rater("reward:x@http://localhost:1,effort=low")

@@ -1,0 +1,127 @@
+"""A whole run of dialogues through the real command and a real endpoint: held, judged, reported, resumed for nothing."""
+
+import json
+from pathlib import Path
+
+from personafit.benchmarks.personalens.plan import make_plan
+from personafit.raters.dialogues import make_dialogue_judge
+from personafit.store import Store
+from tests.helpers import results_of, run_cli
+from tests.simulate.talking import Talking, configuration, write_tasks
+
+
+def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 2)
+    with Talking() as talking:
+        command = [
+            *(
+                "run",
+                "personalens",
+                "--data",
+                str(data),
+                "--system",
+                talking.model("assistant"),
+                "--system",
+                "canned",
+            ),
+            *(
+                "--user",
+                talking.model("user"),
+                "--judge",
+                talking.model("judge"),
+                "--given",
+                "none",
+                "--given",
+                "I",
+                "--view",
+                "full",
+            ),
+        ]
+        done = run_cli(*command, cwd=tmp_path)
+        asked = talking.answered.total()
+        again = run_cli(*command, "--json", cwd=tmp_path)
+        assert talking.answered.total() == asked
+    assert "everything about the person (the full view)" in done.stdout
+    results = results_of(tmp_path)
+    assert json.loads(again.stdout)["results"] == results
+    totals = {(r["system"], r["given"], r["metric"]): r for r in results if not r["slice"]}
+    helper = next(system for system, _, _ in totals if system.startswith("openai:assistant"))
+    assert totals[helper, "I", "personalization"]["value"] == 3.0
+    assert totals[helper, "I", "personalization"]["coverage"] == 1.0
+    assert totals[helper, "I", "completion"]["value"] == 1.0
+    assert totals["canned", "none", "personalization"]["control"] == "canned assistant"
+    assert totals[helper, "none", "exchanges"]["value"] == 3.0
+    effect = [
+        r for r in results if r["metric"] == "personalization_effect" and r["slice"] == {"against": "none"}
+    ]
+    assert {r["value"] for r in effect} == {0.0}
+    (page,) = (tmp_path / ".personafit" / "runs").glob("*/report.html")
+    assert "What the context does" in page.read_text(encoding="utf-8")
+
+
+def test_a_bar_on_personalization_fails_the_command(tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 2)
+    with Talking() as talking:
+        done = run_cli(
+            *(
+                "run",
+                "personalens",
+                "--data",
+                str(data),
+                "--tasks",
+                "SD",
+                "--system",
+                talking.model("assistant"),
+                "--given",
+                "I",
+            ),
+            *(
+                "--user",
+                talking.model("user"),
+                "--judge",
+                talking.model("judge"),
+                "--fail-under",
+                "personalization=3.5",
+            ),
+            cwd=tmp_path,
+            code=1,
+        )
+    assert "personalization" in done.stderr
+    assert "3.000" in done.stderr
+
+
+def test_the_default_model_in_a_role_is_warned_of_and_noted(tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 1)
+    with Talking() as talking:
+        user, judge = ("--user", talking.model("user")), ("--judge", talking.model("judge"))
+        common = (
+            "run",
+            "personalens",
+            "--data",
+            str(data),
+            "--system",
+            "canned",
+            "--given",
+            "none",
+            "--dry-run",
+        )
+        said = {
+            options: run_cli(*common, *options, cwd=tmp_path).stderr
+            for options in ((), user, judge, (*user, "--judge", "embedded:smollm2"), (*user, *judge))
+        }
+    assert "is the user and the judge here" in said[()]
+    assert "need a stronger --user and --judge." in said[()]
+    assert "is the judge here" in said[user]
+    assert "need a stronger --user." in said[judge]
+    assert "need a stronger --judge." in said[*user, "--judge", "embedded:smollm2"]
+    assert "default model" not in said[*user, *judge]
+
+
+def test_the_note_on_the_default_model_stays_with_the_run(tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 1)
+    with Talking() as talking, Store(tmp_path / "store.db") as store:
+        weak = configuration(data, talking, user="embedded")
+        noted = make_plan(store, weak, [make_dialogue_judge(talking.model("judge"))])
+        strong = make_plan(store, configuration(data, talking), [make_dialogue_judge(talking.model("judge"))])
+    assert any("need a stronger --user." in note for note in noted.record["notes"])
+    assert not any("stronger" in note for note in strong.record["notes"])

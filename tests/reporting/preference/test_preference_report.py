@@ -1,0 +1,167 @@
+"""The numbers, words and page of a preference run."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.running import execute
+from personafit.engine import Silence
+from personafit.reporting.preference.results import preference_results, same_model
+from personafit.reporting.preference.scores import load_preferences
+from personafit.reporting.results import Result
+from personafit.reporting.run_report import open_report
+from personafit.store import Store
+from tests.preference_world import write_pairs, write_preferences
+from tests.scripted import write_lines
+
+
+def _recorded(folder: Path, data: Path, mark: dict[str, dict[str, int]]) -> str:
+    """A recording that gives item i the mark under '01' and '10' (as A to B)."""
+    rows = [
+        {"key": f"{item}|preference|{order}|0", "reply": json.dumps({"1": value})}
+        for item, orders in mark.items()
+        for order, value in orders.items()
+    ]
+    return f"replay:{write_lines(folder / f'{data.name}.jsonl', rows)}"
+
+
+def _results(tmp_path: Path, data: Path, rater: str) -> list[Result]:
+    with Store(tmp_path / "s.db") as store:
+        finished = asyncio.run(execute(store, RunConfig("responses", data=data, raters=[rater]), Silence()))
+        return preference_results(load_preferences(store, finished.run))
+
+
+def _total(results: list[Result], rater: str, metric: str) -> Result:
+    (found,) = [
+        r
+        for r in results
+        if r.rater == rater
+        and r.metric == metric
+        and r.system is None
+        and r.slice in ({}, {"detector": "rule"})
+    ]
+    return found
+
+
+def test_marks_position_mention_and_agreement_by_hand(tmp_path: Path) -> None:
+    data = write_preferences(tmp_path / "little")
+    # Personalized second: 4 for even items, 2 for odd ones. Shown first it gets one point more (as B to A: 6 minus that).
+    marks = {f"i{n}": {"01": 2 if n % 2 else 4, "10": 6 - (3 if n % 2 else 5)} for n in range(8)}
+    rater = _recorded(tmp_path, data, marks)
+    results = _results(tmp_path, data, rater)
+    assert _total(results, rater, "rating").value == pytest.approx(3.5)
+    assert _total(results, rater, "no_better").value == pytest.approx(0.5)
+    assert _total(results, rater, "no_better_items").value == pytest.approx(0.5)
+    assert _total(results, rater, "win_rate").value == pytest.approx(0.5)
+    assert _total(results, rater, "position_effect").value == pytest.approx(0.5)
+    assert _total(results, rater, "consistency").value == pytest.approx(0.5)
+    assert _total(results, rater, "mention_effect").value == pytest.approx(2.5 - 4.5)
+    assert _total(results, rater, "spearman").value == pytest.approx(1.0)
+    assert _total(results, rater, "rating_over_people").value == pytest.approx(0.5)
+    assert _total(results, rater, "mention_effect_over_people").value == pytest.approx(0.0)
+    assert _total(results, rater, "rating").coverage == 1.0
+    people = _total(results, "author", "rating")
+    assert people.value == pytest.approx(3.0)
+    assert people.control == "labels in the data"
+    (rate,) = [r for r in results if r.metric == "mention_rate" and r.system is None]
+    assert rate.value == pytest.approx(0.5)
+
+
+def test_single_votes_give_the_ceiling_and_simulated_ones_are_called_so(tmp_path: Path) -> None:
+    data = write_preferences(tmp_path / "little")
+    votes = [
+        {
+            "item": f"i{n}",
+            "question": "preference",
+            "target": "bees",
+            "rater": who,
+            "label": str(mark),
+            "value": mark,
+        }
+        for n in range(8)
+        for who, mark in (("one", 1 + n % 5), ("two", 1 + n % 5), ("three", 5 - n % 5))
+    ]
+    write_lines(data / "votes.jsonl", votes)
+    write_lines(
+        data / "raters.jsonl",
+        [{"fingerprint": n, "name": n, "kind": "simulated"} for n in ("one", "two", "three")],
+    )
+    results = _results(tmp_path, data, "rule:length")
+    ceiling = _total(results, "simulated", "human_spearman")
+    assert ceiling.value == pytest.approx((1 - 1 - 1) / 3)
+    assert ceiling.control == "simulated people"
+    assert "simulated" in str(ceiling.note)
+    assert not [r for r in results if r.rater == "human"]
+
+
+def test_published_figures_stand_beside_published_pairs_only_and_are_marked(tmp_path: Path) -> None:
+    published = [
+        r
+        for r in _results(tmp_path, write_pairs(tmp_path / "data"), "rule:length")
+        if r.control == "published"
+    ]
+    assert published
+    assert all("published, not measured here" in str(r.note) for r in published)
+    assert {r.metric for r in published} >= {"human_spearman", "mention_effect", "mention_rate_items"}
+    (tmp_path / "other").mkdir()
+    own = _results(tmp_path / "other", write_preferences(tmp_path / "little"), "rule:length")
+    assert not [r for r in own if r.control == "published"]
+
+
+def test_rates_by_generator_and_naming_against_liking_it(tmp_path: Path) -> None:
+    results = _results(tmp_path, write_pairs(tmp_path / "data"), "rule:length")
+    rates = {
+        r.system: r.value for r in results if r.metric == "mention_rate_items" and r.system and not r.control
+    }
+    assert rates == {"gpt-9": 1.0, "claude-9": 0.0}
+    (against,) = [r for r in results if r.metric == "mention_rate_against_effect" and not r.control]
+    assert against.value is None
+    assert "it takes 3" in str(against.note)
+    assert same_model("openai:org/GPT_9@http://x/v1,effort=low", "gpt-9")
+    assert not same_model("openai:gpt-9-mini", "gpt-9")
+
+
+def test_the_page_is_whole_inert_and_shows_every_pair(tmp_path: Path) -> None:
+    data = write_preferences(tmp_path / "little")
+    products = (data / "products.jsonl").read_text(encoding="utf-8")
+    (data / "products.jsonl").write_text(
+        products.replace("Bake bread 3.", "<script>alert(1)</script>"), encoding="utf-8"
+    )
+    with Store(tmp_path / "s.db") as store:
+        finished = asyncio.run(execute(store, RunConfig("responses", data=data), Silence()))
+        report = open_report(store, finished.run)
+        report.write_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count('<details class="pair">') == 8
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+    assert "script-src &#39;sha256-" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "author marks the personalized answers 3.00" in page
+
+
+def test_a_model_may_say_what_is_named_beside_the_rule(tmp_path: Path) -> None:
+    data = write_preferences(tmp_path / "little")
+    rows = [{"key": f"i{n}|mention|01|0", "reply": "[1]" if n < 2 else "[]"} for n in range(7)]
+    path = write_lines(tmp_path / "said.jsonl", [*rows, {"key": "i7|mention|01|0", "reply": "No idea."}])
+    detector = f"mention:replay:{path}"
+    with Store(tmp_path / "s.db") as store:
+        finished = asyncio.run(
+            execute(store, RunConfig("responses", data=data, raters=[detector]), Silence())
+        )
+        report = open_report(store, finished.run)
+    rates = {
+        r.slice["detector"]: r for r in report.results if r.metric == "mention_rate" and r.system is None
+    }
+    assert rates["rule"].value == pytest.approx(0.5)
+    assert rates[detector].value == pytest.approx(2 / 7)
+    assert rates[detector].coverage == pytest.approx(7 / 8)
+    effects = {r.slice["detector"] for r in report.results if r.metric == "mention_effect"}
+    assert effects == {"rule", detector}
+    assert not [r for r in report.results if r.rater == detector]
+    worst = report.worst_coverage()
+    assert worst is not None
+    assert worst[0] == detector
