@@ -6,6 +6,7 @@ from personafit.reporting.dialogues.loading import DialogueRun
 from personafit.reporting.dialogues.signatures import Signature
 from personafit.reporting.dialogues.tables import short
 from personafit.reporting.results import Result
+from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE
 
 VIEWS = {
     "given": "Judges of personalization saw what the assistant had been given (the fair view): not knowing the rest is no fault.",
@@ -57,6 +58,8 @@ def _effects(results: Sequence[Result], several: bool) -> list[str]:
         worse_history = against != "none" and not against.startswith("wrong:")
         better, worse, same = OVER_HISTORY if worse_history else OVER_CONTROL
         verdict = better if row.low > 0 else worse if row.high < 0 else same
+        if row.people < FEWEST_PEOPLE:
+            verdict = f"was tried on {row.people} people, too few to claim anything"
         judge = f", says {short(row.rater)}" if several else ""
         said.append(f"{short(row.system)}: being given {row.given} {verdict}: {change}{judge}.")
     return said
