@@ -45,11 +45,11 @@ DIALOGUES = 4  # held beside the choices of the starter set when a system is nam
 
 # Options that mean something in some runs only.
 SPECIAL = {
-    "system": ("answers", "responses", "personalens"),
-    "given": ("answers", "responses", "personalens"),
+    "system": ("answers", "responses", "personalens", "starter"),
+    "given": ("answers", "responses", "personalens", "starter"),
     "log": ("answers",),
-    "user": ("personalens",),
-    "tasks": ("personalens",),
+    "user": ("personalens", "starter"),
+    "tasks": ("personalens", "starter"),
 }
 
 EPILOG = """

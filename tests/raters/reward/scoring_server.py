@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -26,8 +27,8 @@ class ScoringServer:
     def __init__(self, *offered: str) -> None:
         self.offered = offered
         self.requests: list[tuple[str, Body]] = []
-        self.first: list[web.Response] = []
-        """Answered before anything else is."""
+        self.says: Callable[[], web.Response] | None = None
+        """Answers everything while it is there; a response can be sent only once, so it is made anew each time."""
         self.system = True
         self.numbers = 1
         self.keys: list[str | None] = []
@@ -71,8 +72,8 @@ class ScoringServer:
         body, name = await request.json(), request.path.strip("/")
         self.requests.append((name, body))
         self.keys.append(request.headers.get("Authorization"))
-        if self.first:
-            return self.first.pop(0)
+        if self.says is not None:
+            return self.says()
         if not self.system and body.get("messages", [{}])[0].get("role") == "system":
             return web.json_response({"error": {"message": "System role not supported"}}, status=400)
         numbers = [score(body)] * self.numbers

@@ -78,20 +78,22 @@ def test_a_template_without_system_turn(options: str) -> None:
 
 def test_errors_are_typed() -> None:
     with ScoringServer("classify") as server:
-        server.first = [web.json_response({"message": "busy"}, status=429, headers={"Retry-After": "3"})]
+        server.says = lambda: web.json_response({"message": "busy"}, status=429, headers={"Retry-After": "3"})
         with pytest.raises(Transient) as busy:
             rate(make_rater(server.spec()), TEA)
         assert (busy.value.overloaded, busy.value.retry_after) == (True, 3.0)
-        server.first = [web.json_response({"error": {"message": "maximum context length is 64"}}, status=400)]
+        server.says = lambda: web.json_response(
+            {"error": {"message": "maximum context length is 64"}}, status=400
+        )
         with pytest.raises(Unanswerable, match="maximum context length"):
             rate(make_rater(server.spec()), TEA)
-        server.first = [web.json_response({}, status=401)] * 2
+        server.says = lambda: web.json_response({}, status=401)
         with pytest.raises(Unusable, match="refuses the key"):
             rate(make_rater(server.spec()), TEA)
-        server.first = [web.json_response({"data": []})]
+        server.says = lambda: web.json_response({"data": []})
         with pytest.raises(Transient, match="no score"):
             rate(make_rater(server.spec()), TEA)
-        server.numbers = 2
+        server.says, server.numbers = None, 2
         with pytest.raises(Unusable, match="2 numbers per text"):
             rate(make_rater(server.spec()), TEA)
     with ScoringServer("elsewhere") as server, pytest.raises(Unusable, match="in no form that is known"):
@@ -101,7 +103,7 @@ def test_errors_are_typed() -> None:
 def test_no_number_is_no_score() -> None:
     with ScoringServer("classify") as server:
         nothing = {"data": [{"probs": [None]}]}
-        server.first = [web.json_response(nothing)]
+        server.says = lambda: web.json_response(nothing)
         (verdict,) = rate(make_rater(server.spec(",api=classify")), TEA)
     assert verdict.status == Status.UNPARSED
     assert verdict.label is None
