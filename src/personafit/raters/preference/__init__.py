@@ -38,13 +38,21 @@ def _fitted(spec: Spec) -> PreferenceRater:
     return HeadPreference(spec)
 
 
+def _reward(spec: Spec) -> PreferenceRater:
+    from personafit.raters.preference.rewarded import RewardPreference
+
+    return RewardPreference(spec)
+
+
 PREFERENCE_RATERS: dict[str, Callable[[Spec], PreferenceRater]] = {
     "embedded": _judge,
+    "hf": _judge,
     "openai": _judge,
     "replay": _judge,
     "mention": _mention,
     "rule": RulePreference,
     "fitted": _fitted,
+    "reward": _reward,
     "python": python_preference,
 }
 
