@@ -10,8 +10,6 @@ import multiprocessing
 import resource
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -20,7 +18,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from speed.contestants import Rate, Watch
-from speed.stub import Stub
+from speed.stub import Stub, stub_endpoint
 from speed.table import Measurement, paired
 
 ROUNDS = 5
@@ -67,30 +65,6 @@ class Talk(Stub):
         if b'"model":"assistant"' in request:
             return ANSWER
         return GOES_ON if request.count(_SPOKEN) < EXCHANGES else DONE
-
-
-async def _serve(port: "Connection[int, int]") -> None:
-    server = await asyncio.get_running_loop().create_server(Talk, "127.0.0.1", 0, backlog=1024)
-    port.send(server.sockets[0].getsockname()[1])
-    await server.serve_forever()
-
-
-def _main(port: "Connection[int, int]") -> None:
-    asyncio.run(_serve(port))
-
-
-@contextmanager
-def talking_endpoint() -> Iterator[str]:
-    """The address of an endpoint that lives as long as the block."""
-    spawn = multiprocessing.get_context("spawn")
-    ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_main, args=(theirs,), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{ours.recv()}/v1"
-    finally:
-        process.kill()
-        process.join()
 
 
 def bare(url: str, dialogues: int) -> Talked:
@@ -202,7 +176,7 @@ def measure() -> list[Measurement]:
     """Take turns, round by round."""
     ours: list[Talked] = []
     theirs: list[Talked] = []
-    with talking_endpoint() as url:
+    with stub_endpoint(Talk) as url:
         for number in range(1, ROUNDS + 1):
             turns: list[tuple[Callable[[str, int], Talked], list[Talked]]] = [
                 (bare, theirs),

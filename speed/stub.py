@@ -81,22 +81,22 @@ class Stub(asyncio.Protocol):
             self._transport.write(reply)
 
 
-async def _serve(port: "Connection[int, int]") -> None:
-    server = await asyncio.get_running_loop().create_server(Stub, "127.0.0.1", 0, backlog=1024)
+async def _serve(port: "Connection[int, int]", protocol: type[Stub]) -> None:
+    server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=1024)
     port.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 
-def _main(port: "Connection[int, int]") -> None:
-    asyncio.run(_serve(port))
+def _main(port: "Connection[int, int]", protocol: type[Stub]) -> None:
+    asyncio.run(_serve(port, protocol))
 
 
 @contextmanager
-def stub_endpoint() -> Iterator[str]:
-    """The address of a stub that lives as long as the block."""
+def stub_endpoint(protocol: type[Stub] = Stub) -> Iterator[str]:
+    """The address of a stub, or of one that answers otherwise, that lives as long as the block."""
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
-    process = spawn.Process(target=_main, args=(theirs,), daemon=True)
+    process = spawn.Process(target=_main, args=(theirs, protocol), daemon=True)
     process.start()
     try:
         yield f"http://127.0.0.1:{ours.recv()}/v1"

@@ -10,7 +10,8 @@ import pytest
 
 from personafit.people import Person
 from personafit.reporting import load_totals, run_results
-from personafit.reporting.html import embed, write_report
+from personafit.reporting.html import write_report
+from personafit.reporting.page import embed
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

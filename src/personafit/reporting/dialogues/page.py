@@ -1,20 +1,14 @@
 """The page of a run of dialogues: one self-contained file, made like the report of a choice run and as inert as that."""
 
-import base64
-import hashlib
-import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy import select
 
-from personafit import __version__
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, INSTRUMENT
 from personafit.raters.dialogues.counting import RULES
 from personafit.reporting.dialogues.faults import SimulatorAudit
@@ -26,7 +20,7 @@ from personafit.reporting.dialogues.signatures import Signature
 from personafit.reporting.dialogues.tables import Index, number
 from personafit.reporting.dialogues.viewer import viewer_data
 from personafit.reporting.dialogues.words import explain_dialogues, signature_sentence
-from personafit.reporting.html import DIRECTIONS, embed
+from personafit.reporting.page import asset, embed, fill_page, put_page
 from personafit.reporting.results import Result
 from personafit.reporting.sections import when
 from personafit.store import Status, Store
@@ -44,10 +38,7 @@ def write_page(
     path: Path,
 ) -> None:
     """Write the page; an old one is replaced only once the new one is complete."""
-    page = render_page(store, run, audit, signatures, results)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(page, encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+    put_page(path, render_page(store, run, audit, signatures, results))
 
 
 def render_page(
@@ -58,26 +49,14 @@ def render_page(
     results: list[Result],
 ) -> str:
     """The whole page as text."""
-    script = _asset("personafit.reporting.dialogues", "dialogues.js")
-    style = _asset("personafit.reporting", "report.css") + _asset(
-        "personafit.reporting.dialogues", "dialogues.css"
-    )
-    environment = Environment(
-        loader=PackageLoader("personafit.reporting.dialogues"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     planned = int(run.planned["planned"].sum())
     said = {signature_sentence(one, len(run.raters) > 1) for one in signatures}
     sentences = [one for one in explain_dialogues(run, results, signatures) if one not in said]
-    return environment.get_template("dialogues.html.j2").render(
-        policy=_policy(script),
-        style=Markup(style),
-        script=Markup(script),
-        version=__version__,
+    return fill_page(
+        "personafit.reporting.dialogues",
+        "dialogues.html.j2",
+        asset("personafit.reporting.dialogues", "dialogues.js"),
+        asset("personafit.reporting.dialogues", "dialogues.css"),
         info=run.info,
         run=run.run,
         date=when(run.run.started),
@@ -187,21 +166,3 @@ def _instrument(store: Store, run: DialogueRun) -> dict[str, Any]:
         ],
         "questions": [{"name": question.name, "rubric": question.rubric} for question in DIALOGUE_QUESTIONS],
     }
-
-
-def _visible(value: Any) -> Any:
-    """Names stand in sentences and commands, which must not be turned around by them."""
-    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
-
-
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Styles may be inline, since figures carry style attributes; nothing can be loaded by them (default-src).
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _asset(package: str, name: str) -> str:
-    return (files(package) / "templates" / name).read_text(encoding="utf-8")

@@ -1,22 +1,16 @@
 """The page of a run on hostile text: one self-contained file, made like the report of a choice run and as inert as that."""
 
-import base64
-import hashlib
-import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from personafit import __version__
 from personafit.benchmarks.injection import ATTACKS
 from personafit.reporting import plots, sections
 from personafit.reporting.browse import browser_data
-from personafit.reporting.html import DIRECTIONS, embed
 from personafit.reporting.injection.words import accuracy_table, attack_table, explain_injection, lines
+from personafit.reporting.page import PACKAGE, asset, embed, fill_page, put_page
 from personafit.reporting.results import Result, answered, load_totals, overall_coverage
 from personafit.store import RunRecord, Status, Store
 
@@ -29,32 +23,18 @@ CAPTION = (
 
 def write_page(store: Store, run: RunRecord, results: Sequence[Result], path: Path) -> None:
     """Write the page; an old one is replaced only once the new one is complete."""
-    page = render_page(store, run, results)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(page, encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+    put_page(path, render_page(store, run, results))
 
 
 def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
     """The whole page as text."""
-    templates = files("personafit.reporting") / "templates"
-    script = (templates / "report.js").read_text("utf-8")
-    environment = Environment(
-        loader=PackageLoader("personafit.reporting.injection"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     totals = load_totals(store, run)
     figure = _figure(results)
     words = {"gold": f"gold ({totals.info['gold']})", "right": "right", "wrong": "wrong"}
-    return environment.get_template("injection.html.j2").render(
-        policy=_policy(script),
-        style=Markup((templates / "report.css").read_text("utf-8")),
-        script=Markup(script),
-        version=__version__,
+    return fill_page(
+        "personafit.reporting.injection",
+        "injection.html.j2",
+        asset(PACKAGE, "report.js"),
         info=totals.info,
         run=run,
         date=sections.when(run.started),
@@ -122,16 +102,3 @@ def _flagged(results: Sequence[Result]) -> list[tuple[str, str, int]]:
         if r.metric == "flagged" and r.value is not None:
             found.append((r.slice.get("attack", f"all {r.slice['version']}"), f"{100 * r.value:.0f}", r.n))
     return found
-
-
-def _visible(value: Any) -> Any:
-    """Names stand in sentences and commands, which must not be turned around by them."""
-    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
-
-
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )

@@ -1,22 +1,16 @@
 """The page of a preference run: one self-contained file, as inert as the report of a choice run."""
 
-import base64
-import hashlib
-import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy import select
 
-from personafit import __version__
 from personafit.items.preference import GENERIC, PERSONAL, PREFER
-from personafit.reporting.html import DIRECTIONS
+from personafit.reporting.page import asset, fill_page, put_page
 from personafit.reporting.plots import svg
 from personafit.reporting.preference.figure import CAPTION, preference_figure
 from personafit.reporting.preference.published import PUBLISHED
@@ -41,34 +35,20 @@ ERRORS_SHOWN = 3
 
 def write_page(store: Store, scores: PreferenceScores, results: Sequence[Result], path: Path) -> None:
     """Write the page; an old one is replaced only once the new one is complete."""
-    page = render_page(store, scores, results)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(page, encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+    put_page(path, render_page(store, scores, results))
 
 
 def render_page(store: Store, scores: PreferenceScores, results: Sequence[Result]) -> str:
     """The whole page as text."""
-    script = (files("personafit.reporting.preference") / "templates" / "preference.js").read_text("utf-8")
-    style = (files("personafit.reporting") / "templates" / "report.css").read_text("utf-8")
-    environment = Environment(
-        loader=PackageLoader("personafit.reporting.preference"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     figure = preference_figure(scores, results)
     own = [line for line in scores.lines if line.control != VOTES]
     asked = sum(int(line.frame["asked"].sum()) for line in own)
     answered = sum(int(line.frame["answered"].sum()) for line in own)
     pairs = scores.units["item"].n_unique()
-    return environment.get_template("preference.html.j2").render(
-        policy=_policy(script),
-        style=Markup(style),
-        script=Markup(script),
-        version=__version__,
+    return fill_page(
+        "personafit.reporting.preference",
+        "preference.html.j2",
+        asset("personafit.reporting.preference", "preference.js"),
         info=scores.info,
         run=scores.run,
         date=when(scores.run.started),
@@ -94,19 +74,6 @@ def render_page(store: Store, scores: PreferenceScores, results: Sequence[Result
         items=_items(store, scores),
         line_names=[line.name for line in scores.lines],
         left_out=max(0, pairs - MOST_ITEMS),
-    )
-
-
-def _visible(value: Any) -> Any:
-    """Names stand in sentences and commands, which must not be turned around by them."""
-    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
-
-
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
     )
 
 

@@ -1,23 +1,17 @@
 """The page of a relevance run: one self-contained file, made like the report of a choice run and as inert as that."""
 
-import base64
-import hashlib
-import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from sqlalchemy import select
 
-from personafit import __version__
 from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import GRADES, VIEWS
-from personafit.reporting.html import DIRECTIONS, embed
+from personafit.reporting.page import asset, embed, fill_page, put_page
 from personafit.reporting.plots import svg
 from personafit.reporting.relevance.browse import browser_data
 from personafit.reporting.relevance.figure import CAPTION, relevance_figure
@@ -35,33 +29,19 @@ ERRORS_SHOWN = 3
 
 def write_page(store: Store, scores: RelevanceScores, results: Sequence[Result], path: Path) -> None:
     """Write the page; an old one is replaced only once the new one is complete."""
-    page = render_page(store, scores, results)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(page, encoding="utf-8", newline="\n")
-    os.replace(partial, path)
+    put_page(path, render_page(store, scores, results))
 
 
 def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]) -> str:
     """The whole page as text."""
-    script = (files("personafit.reporting.relevance") / "templates" / "relevance.js").read_text("utf-8")
-    style = (files("personafit.reporting") / "templates" / "report.css").read_text("utf-8")
-    environment = Environment(
-        loader=PackageLoader("personafit.reporting.relevance"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     figure = relevance_figure(scores, results)
     own = [line for line in scores.lines if line.control != PUBLISHED]
     asked = sum(int(line.frame["asked"].sum()) for line in own)
     answered = sum(int(line.frame["answered"].sum()) for line in own)
-    return environment.get_template("relevance.html.j2").render(
-        policy=_policy(script),
-        style=Markup(style),
-        script=Markup(script),
-        version=__version__,
+    return fill_page(
+        "personafit.reporting.relevance",
+        "relevance.html.j2",
+        asset("personafit.reporting.relevance", "relevance.js"),
         info=scores.info,
         run=scores.run,
         date=when(scores.run.started),
@@ -87,19 +67,6 @@ def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]
         notes=all_notes(scores, results),
         raters=_raters(store, scores),
         browser=embed(browser_data(store, scores)),
-    )
-
-
-def _visible(value: Any) -> Any:
-    """Names stand in sentences and commands, which must not be turned around by them."""
-    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
-
-
-def _policy(script: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
     )
 
 

@@ -1,31 +1,4 @@
-"use strict";
-// Sorting tables and filtering the pairs; all texts are on the page already, and none is made into markup.
-
-// -- sortable tables ---------------------------------------------------------------------------------------------
-
-function sortTable(table, column, heading) {
-  const direction = heading.getAttribute("aria-sort") === "descending" ? "ascending" : "descending";
-  for (const other of table.querySelectorAll("thead th")) other.removeAttribute("aria-sort");
-  const textual = heading.classList.contains("text");
-  const up = textual ? direction === "descending" : direction === "ascending"; // names start with A, numbers with the best
-  heading.setAttribute("aria-sort", up ? "ascending" : "descending");
-  const body = table.tBodies[0];
-  const keyed = [...body.rows].map((row) => [row.cells[column].dataset.sort, row]);
-  keyed.sort(([a], [b]) => {
-    if (a === "" || b === "") return (a === "") - (b === ""); // what has no number comes last either way
-    const difference = textual ? a.localeCompare(b) : Number(a) - Number(b);
-    return up ? difference : -difference;
-  });
-  body.append(...keyed.map(([, row]) => row));
-}
-
-for (const table of document.querySelectorAll("table.sortable")) {
-  table.querySelectorAll("thead th").forEach((heading, column) => {
-    heading.querySelector("button").addEventListener("click", () => sortTable(table, column, heading));
-  });
-}
-
-// -- the pairs ---------------------------------------------------------------------------------------------------
+// Filtering the pairs; all texts are on the page already, and none is made into markup.
 
 const search = document.getElementById("search");
 const pairs = [...document.querySelectorAll("details.pair")];

@@ -1,0 +1,82 @@
+"""How every report is made one self-contained page: it opens from disk, loads nothing, and nothing in it can run but ours.
+
+Texts of people, questions, answers, replies and even raters' names come from outside and are data: templates escape them,
+scripts get them as inert JSON and write them only as text, and a content security policy lets nothing run but the one
+script whose hash it names.
+"""
+
+import base64
+import hashlib
+import os
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from personafit import __version__
+
+PACKAGE = "personafit.reporting"
+
+# Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
+INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+# Characters that turn the direction of all that follows; in item texts they stay, there each text has a box of its own.
+DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def put_page(path: Path, page: str) -> None:
+    """Write a page; an old one is replaced only once the new one is complete."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(partial, path)
+
+
+def fill_page(package: str, template: str, script: str, style: str = "", **values: Any) -> str:
+    """The whole page as text: a package's template with the common script and style before its own."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    whole = asset(PACKAGE, "page.js") + script
+    return environment.get_template(template).render(
+        policy=_policy(whole),
+        style=Markup(asset(PACKAGE, "report.css") + style),
+        script=Markup(whole),
+        version=__version__,
+        **values,
+    )
+
+
+def asset(package: str, name: str) -> str:
+    """A script or style that lies beside a package's templates."""
+    return (files(package) / "templates" / name).read_text(encoding="utf-8")
+
+
+def embed(value: Any) -> Markup:
+    """Any JSON-like value as JSON that nothing in it can break out of."""
+    text = orjson.dumps(value).decode()
+    for character, escape in INERT.items():
+        text = text.replace(character, escape)
+    return Markup(text)
+
+
+def _visible(value: Any) -> Any:
+    """Names stand in sentences and commands, which must not be turned around by them."""
+    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Styles may be inline, since figures carry style attributes; nothing can be loaded by them (default-src).
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
