@@ -5,6 +5,8 @@ import errno
 import os
 import signal
 import sys
+import warnings
+from typing import NoReturn
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
@@ -15,6 +17,8 @@ def main() -> None:
         signal.signal(
             signal.SIGTERM, signal.default_int_handler
         )  # ends as Ctrl-C does: a sentence, resumable
+    # A loop that is interrupted while it closes leaves a coroutine behind: nobody's business but its own.
+    warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
     try:
         from personafit.cli.app import main as run
 
@@ -25,11 +29,7 @@ def main() -> None:
     except (KeyboardInterrupt, SystemExit) as left:
         if isinstance(left, SystemExit) and not _interrupted(left.__context__):
             raise
-        print(
-            "personafit: Interrupted; what was judged is kept and the same command goes on from there.",
-            file=sys.stderr,
-        )
-        sys.exit(130)
+        _leave("Interrupted; what was judged is kept and the same command goes on from there.")
     except OSError as error:
         if error.errno not in (*FULL, errno.EPIPE):
             raise
@@ -38,6 +38,18 @@ def main() -> None:
             sys.exit(0)
         print(f"personafit: The output could not be written ({error.strerror}).", file=sys.stderr)
         sys.exit(1)
+
+
+def _leave(sentence: str) -> NoReturn:
+    """Say it and be gone at once: what the interpreter tidies up at its end could say more than the sentence."""
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print(f"personafit: {sentence}", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(130)
 
 
 def _interrupted(error: BaseException | None) -> bool:

@@ -82,9 +82,6 @@ def main() -> None:
             "what was judged before is kept and the same command goes on from there."
         )
         sys.exit(1)
-    except KeyboardInterrupt:
-        _say("Interrupted; what was judged is kept and the same command goes on from there.")
-        sys.exit(130)
     except BrokenPipeError:  # the reader of our output left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
