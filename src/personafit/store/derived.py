@@ -4,7 +4,7 @@ Ids of items are names given by whoever made a data set, so two data sets may us
 ask belongs to the person whose item the run that planned it meant; what nobody else can be shown to own is theirs.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from personafit.store import tables as t
 ROWS = 10_000
 COPIED = "wrong"  # marks answers written for one person and shown to another: the text of the first, under another id
 STAND_INS = (COPIED, "generic")
+COPY = "of"  # the slice that says of whom an item's person is a copy
 
 
 @dataclass
@@ -31,13 +32,32 @@ class Derived:
     """Ask and item, of judgments whose ask is not itself removed: gold, imports."""
 
 
-def find_derived(connection: Connection, person: str) -> Derived:
-    """Everything that derives from the person."""
-    query = select(t.items.c.dataset, t.items.c.id, t.items.c.grp).where(t.items.c.person == person)
-    rows = list(_rows(connection, query))
+def original_of(person: str, slices: Mapping[str, str]) -> str | None:
+    """Whose altered profile the person of an item is, where a benchmark says that it is one; None otherwise."""
+    original = slices.get(COPY)
+    return original if original and person.startswith(f"{original}+") else None
+
+
+def copies_of(connection: Connection, person: str) -> set[str]:
+    """Ids that the person goes by besides their own: a benchmark that alters a profile keeps it as a copy of theirs."""
+    query = select(t.items.c.person, t.items.c.slices).where(
+        t.items.c.person.startswith(f"{person}+", autoescape=True)
+    )
+    return {
+        row.person
+        for row in _rows(connection, query)
+        if original_of(row.person, orjson.loads(row.slices)) == person
+    }
+
+
+def find_derived(connection: Connection, people: Collection[str]) -> Derived:
+    """Everything that derives from a person, who may go by several ids."""
+    query = select(t.items.c.dataset, t.items.c.id, t.items.c.grp, t.items.c.person)
+    rows = list(_rows(connection, query.where(t.items.c.person.in_(sorted(people)))))
     items = {(row.dataset, row.id) for row in rows}
-    lists = {f"{row.grp}@{person}" for row in rows}  # what relevance asks about a whole list are kept under
-    made = _products_about(connection, person, {item for _, item in items})
+    # What relevance asks about a whole list are kept under.
+    lists = {f"{row.grp}@{row.person}" for row in rows}
+    made = _products_about(connection, people, {item for _, item in items})
     shown, outside = _shown(connection, items, made)
     items |= shown
     ambiguous = {item for _, item in items} & _other_ids(connection, items)
@@ -48,13 +68,13 @@ def find_derived(connection: Connection, person: str) -> Derived:
     )
 
 
-def _products_about(connection: Connection, person: str, items: set[str]) -> set[str]:
+def _products_about(connection: Connection, people: Collection[str], items: set[str]) -> set[str]:
     """Products about the person, told of them, or made from such products or from their items."""
     p = t.products
     made, texts = set[str](), set[str]()
     links: list[tuple[str, str | None, list[str]]] = []
     for row in _rows(connection, select(p.c.id, p.c.given, p.c.parents, p.c.about)):
-        if row.about == person:
+        if row.about in people:
             made.add(row.id)
         elif row.given or row.parents != "[]":
             links.append((row.id, row.given, orjson.loads(row.parents)))

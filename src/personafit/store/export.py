@@ -22,13 +22,13 @@ def export_frame(frame: pl.DataFrame, path: Path) -> None:
     if path.suffix == ".jsonl":
         frame.write_ndjson(partial)
     elif path.suffix == ".csv":
-        _inert(frame).write_csv(partial)
+        without_formulas(frame).write_csv(partial)
     else:
         frame.write_parquet(partial)
     os.replace(partial, path)
 
 
-def _inert(frame: pl.DataFrame) -> pl.DataFrame:
+def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts that a spreadsheet would run as a formula get a leading apostrophe, as OWASP advises."""
     columns = []
     for name, dtype in frame.schema.items():

@@ -1,6 +1,6 @@
 """Forgetting a person: the one deletion there is. Every row that derives from them goes; a tombstone stays.
 
-What derives from a person: their profiles and items in every data set; whatever was made about them, told of them or
+What derives from a person: their profiles and items in every data set, altered copies of them too; whatever was made about them, told of them or
 made from either; every ask and judgment about their items, and every ask in which somebody else was mistaken for them.
 """
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from personafit._hashing import hash_text
 from personafit.store import tables as t
-from personafit.store.derived import Derived, find_derived
+from personafit.store.derived import Derived, copies_of, find_derived
 
 CHUNK = 500
 WAIT_MILLISECONDS = 3000  # for others to leave the store, before saying that bytes may remain
@@ -53,8 +53,8 @@ def forget_person(engine: Engine, person: str, dry_run: bool) -> Forgotten | Non
         tomb = connection.execute(
             select(t.tombstones).where(t.tombstones.c.person == tombstone_of(person))
         ).first()
-        derived = find_derived(connection, person)
-        done.counts = _remove(connection, person, derived)
+        people = {person} | copies_of(connection, person)
+        done.counts = _remove(connection, people, find_derived(connection, people))
         if tomb is None and not any(done.counts.values()):
             return None
         if tomb is not None:
@@ -71,11 +71,11 @@ def forget_person(engine: Engine, person: str, dry_run: bool) -> Forgotten | Non
             "counts": orjson.dumps(total).decode(),
         }
         connection.execute(t.tombstones.insert().values(**row))
-    done.remains = _free_bytes(engine)
+    done.remains = free_bytes(engine)
     return done
 
 
-def _remove(connection: Connection, person: str, derived: Derived) -> dict[str, int]:
+def _remove(connection: Connection, people: set[str], derived: Derived) -> dict[str, int]:
     counts = {
         "judgments": _delete_judgments(connection, derived),
         "asks": _delete_in(connection, t.asks, "job", {job for job, _ in derived.asks}),
@@ -83,16 +83,17 @@ def _remove(connection: Connection, person: str, derived: Derived) -> dict[str, 
         "products": _delete_in(connection, t.products, "id", derived.products),
         "items": 0,
     }
-    names = {person} | {item for _, item in derived.items}
+    names = people | {item for _, item in derived.items}
     for dataset in {dataset for dataset, _ in derived.items}:
         ids = {item for held, item in derived.items if held == dataset}
         for chunk in _chunks(ids):
             query = delete(t.items).where(t.items.c.dataset == dataset, t.items.c.id.in_(chunk))
             counts["items"] += connection.execute(query).rowcount
-    held = set(connection.execute(select(t.people.c.dataset).where(t.people.c.id == person)).scalars())
-    counts["people"] = connection.execute(delete(t.people).where(t.people.c.id == person)).rowcount
+    theirs = t.people.c.id.in_(sorted(people))
+    held = set(connection.execute(select(t.people.c.dataset).where(theirs)).scalars())
+    counts["people"] = connection.execute(delete(t.people).where(theirs)).rowcount
     for row in connection.execute(select(t.datasets.c.id, t.datasets.c.info)).all():
-        info = _without(orjson.loads(row.info), {person})
+        info = _without(orjson.loads(row.info), people)
         info["forgotten"] = info.get("forgotten", 0) + (row.id in held)
         if row.id in held or info != orjson.loads(row.info) | {"forgotten": info["forgotten"]}:
             values = {"info": orjson.dumps(info).decode()}
@@ -131,7 +132,7 @@ def _without(value: Any, names: set[str]) -> Any:
     return value
 
 
-def _free_bytes(engine: Engine) -> str | None:
+def free_bytes(engine: Engine) -> str | None:
     """Have the database rewrite its files, so that deleted text is not merely unlinked; says why not, if not."""
     try:
         if engine.dialect.name == "postgresql":

@@ -13,6 +13,7 @@ from personafit._hashing import content_hash, hash_text
 
 TIE = "tie"
 _set = object.__setattr__
+_FIELDS: dict[type, set[str]] = {}  # of each class: records that have all fields share it
 
 
 class Status(StrEnum):
@@ -33,9 +34,9 @@ class Record(BaseModel):
     @classmethod
     def built(cls, **values: Any) -> Self:
         """A record of values that are known to be right, all fields given: made by the thousand, unchecked and fast."""
-        record = cls.__new__(cls)
+        record = object.__new__(cls)
         _set(record, "__dict__", values)
-        _set(record, "__pydantic_fields_set__", set(values))
+        _set(record, "__pydantic_fields_set__", _FIELDS.get(cls) or _FIELDS.setdefault(cls, set(values)))
         _set(record, "__pydantic_extra__", None)
         _set(record, "__pydantic_private__", None)
         return record

@@ -4,7 +4,9 @@ Writing is idempotent: a row that is already there is left alone, so a run kille
 commit repeats that call and nothing else, and two runs on one store cannot double a judgment.
 """
 
+import shutil
 import time
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,9 +16,10 @@ from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
-from sqlalchemy import Connection, Row, Select, Table, func, or_, select, tuple_, update
+from sqlalchemy import Connection, Engine, Row, Select, Table, func, or_, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from personafit._hashing import hash_text
 from personafit._secrets import masked
 from personafit.people import Person
 from personafit.store import tables as t
@@ -28,6 +31,7 @@ from personafit.store.rows import ask_row, item_row, judgment_row, product_row
 
 FRAME_ROWS = 20_000
 PEOPLE_HELD = 1_024
+PEOPLE_AHEAD = 64
 CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
 
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit forget), and are left out: {}."
@@ -70,6 +74,18 @@ class Store:
         self._driver_inserts = {
             table: DriverInsert(statement, self._engine.dialect) for table, statement in self._add.items()
         }
+
+    @property
+    def engine(self) -> Engine:
+        """The database itself, for those who keep tables of their own in it."""
+        return self._engine
+
+    @property
+    def index_folder(self) -> Path | None:
+        """A folder beside the store for what can be made again from it, such as indexes of memories; None without a file."""
+        if self._engine.dialect.name != "sqlite" or self._engine.url.database in (None, "", ":memory:"):
+            return None
+        return Path(str(self._engine.url.database)).with_suffix(".index")
 
     def close(self) -> None:
         """Release the database's connections."""
@@ -161,12 +177,13 @@ class Store:
         """All people of a data set by id, read when they are looked at."""
         return StoredPeople(self, dataset)
 
-    def person(self, dataset: str, person: str) -> Person | None:
-        """One person of a data set."""
-        query = select(t.people.c.body).where(t.people.c.dataset == dataset, t.people.c.id == person)
+    def person_bodies(self, dataset: str, people: Sequence[str]) -> dict[str, str]:
+        """Some people of a data set as they are stored, by id."""
+        query = select(t.people.c.id, t.people.c.body).where(
+            t.people.c.dataset == dataset, t.people.c.id.in_(people)
+        )
         with self._read() as connection:
-            body = connection.execute(query).scalar()
-        return None if body is None else Person.model_validate_json(body)
+            return {row.id: row.body for row in connection.execute(query)}
 
     def languages(self, dataset: str) -> dict[str, str]:
         """Everyone's id, in order, with the language they are written about in."""
@@ -244,7 +261,10 @@ class Store:
 
     def forget(self, person: str, dry_run: bool = False) -> Forgotten | None:
         """Remove everything that derives from a person; None when there is nobody of that name."""
-        return forget_person(self._engine, person, dry_run)
+        found = forget_person(self._engine, person, dry_run)
+        if self.index_folder is not None and not dry_run:
+            shutil.rmtree(person_folder(self.index_folder, person), ignore_errors=True)
+        return found
 
     def forgotten(self, people: Collection[str]) -> set[str]:
         """Which of these people were forgotten and must not come back."""
@@ -368,18 +388,40 @@ class Store:
             yield from connection.execution_options(stream_results=True).execute(query).partitions(rows)
 
 
+def person_folder(folder: Path, person: str) -> Path:
+    """Where a person's indexes lie, so that they go when the person is forgotten."""
+    return folder / hash_text(person)
+
+
 class StoredPeople(Mapping[str, Person]):
     """The people of a data set; only ids and languages are held, and those who were looked at last."""
 
     def __init__(self, store: Store, dataset: str) -> None:
         self.languages = store.languages(dataset)
-        self._read = lru_cache(PEOPLE_HELD)(lambda person: store.person(dataset, person))
+        self.index_folder = store.index_folder
+        self._store, self._dataset = store, dataset
+        self._order = list(self.languages)
+        self._last = -1
+        self._ahead: dict[str, str] = {}
+        self._read = lru_cache(PEOPLE_HELD)(self._person)
 
     def __getitem__(self, person: str) -> Person:
         found = self._read(person) if person in self.languages else None
         if found is None:
             raise KeyError(person)
         return found
+
+    def _person(self, person: str) -> Person | None:
+        """Read a person; where people are gone through in order, those who come next are read along."""
+        body = self._ahead.pop(person, None)
+        if body is None:
+            place = bisect_left(self._order, person)
+            count = PEOPLE_AHEAD if place == self._last + 1 else 1
+            wanted = self._order[place : place + count]
+            self._last = place + len(wanted) - 1
+            self._ahead = bodies = self._store.person_bodies(self._dataset, wanted)
+            body = bodies.pop(person, None)
+        return None if body is None else Person.model_validate_json(body)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.languages)

@@ -2,6 +2,7 @@
 
 from alembic import context
 
+from personafit.store import study_tables  # noqa: F401  # adds its tables to the metadata
 from personafit.store.tables import metadata
 
 context.configure(

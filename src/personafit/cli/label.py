@@ -1,0 +1,208 @@
+"""`personafit label`: human studies in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from personafit._errors import UserError
+from personafit.cli.common import console, find_run, hint, store_url
+from personafit.cli.label_data import COMMANDS
+from personafit.cli.label_demo import demo, simulate
+
+app = typer.Typer(no_args_is_help=True, help="Human studies in the browser.")
+
+STORE = typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+ADDRESS = "http://127.0.0.1:8710"
+
+
+@app.command("new")
+def new(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="What the study is called.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="ITEMS|RUN", help="A benchmark, a folder, or a run.")
+    ],
+    question: Annotated[str | None, typer.Option(help="What is asked; default by the items.")] = None,
+    overlap: Annotated[int, typer.Option(min=1, help="Raters per item.")] = 9,
+    raters: Annotated[
+        int | None, typer.Option(min=1, help="Raters to plan for; default as many as --overlap.")
+    ] = None,
+    stratify: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Sample evenly over a metric of the run.")
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", min=1, help="How many items; default all.")] = None,
+    title: Annotated[str, typer.Option(help="What raters see above it.")] = "",
+    language: Annotated[str, typer.Option(help="Language of the interface: en or zh.")] = "en",
+    seed: Annotated[int, typer.Option(help="Of the sample and of all orders.")] = 0,
+    gold: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE", help="So many pages with a known answer, or a file that says what is known."
+        ),
+    ] = None,
+    attention: Annotated[int, typer.Option(min=0, help="Pages that say in their text what to answer.")] = 0,
+    practice: Annotated[int, typer.Option(min=0, help="Pages with feedback that come first.")] = 0,
+    quiz: Annotated[bool, typer.Option(help="Ask a few questions about the guidelines first.")] = True,
+    guidelines: Annotated[
+        Path | None, typer.Option(help="Markdown file in place of the form's own guidelines.")
+    ] = None,
+    consent: Annotated[Path | None, typer.Option(help="Markdown file of the consent page.")] = None,
+    model: Annotated[str, typer.Option(metavar="SPEC", help="Whom people talk with (chat).")] = "",
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="For simulated raters; everything made of it says so.")
+    ] = False,
+    completion_code: Annotated[str, typer.Option(help="Shown at the end, such as Prolific's.")] = "",
+    completion_url: Annotated[str, typer.Option(help="Where raters go at the end.")] = "",
+    data: Annotated[Path | None, typer.Option(help="Folder in the published layout.")] = None,
+    store: Annotated[str | None, STORE] = None,
+) -> None:
+    """Set a study up: its pages, who sees which, and in which order.
+
+    **Examples**
+
+        personafit label new pilot --from starter --question fit --overlap 3 --n 20
+
+        personafit label new check --from last --question dialogue --stratify personalization --n 100
+
+        personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
+    """
+    from personafit.labeling.making import Besides, make_study
+    from personafit.labeling.records import StudyConfig
+    from personafit.store import Store
+
+    if language not in ("en", "zh"):
+        raise UserError(f"--language {language}: there are en and zh.")
+    config = StudyConfig(
+        title=title or study,
+        language=language,
+        overlap=overlap,
+        seats=raters or overlap,
+        seed=seed,
+        source=source,
+        check=quiz,
+        guidelines=_read("--guidelines", guidelines),
+        consent=_read("--consent", consent),
+        model=model,
+        simulated=simulated,
+        completion_code=completion_code,
+        completion_url=completion_url,
+    )
+    with Store(store_url(store)) as opened:
+        made = make_study(
+            opened,
+            study,
+            source,
+            question,
+            config,
+            find_run,
+            data=data,
+            stratify=stratify,
+            count=n,
+            besides=Besides(gold, attention, practice),
+        )
+    console().print(
+        f"{study}: {made.pages:,} pages ({made.form}), {overlap} raters each, {config.seats} seats."
+    )
+    for note in made.notes:
+        hint(note)
+    hint(f"personafit label serve, then personafit label invite {study}")
+
+
+def _read(option: str, path: Path | None) -> str:
+    """The text of a file that an option names."""
+    try:
+        return "" if path is None else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{option} {path} cannot be read as text: {error}.") from error
+
+
+@app.command("invite")
+def invite(
+    study: Annotated[str, typer.Argument(metavar="STUDY")],
+    n: Annotated[
+        int | None, typer.Option("--n", min=1, help="How many links; default one for every free seat.")
+    ] = None,
+    anyone: Annotated[
+        bool, typer.Option("--open", help="One link for everybody: each takes the next free seat.")
+    ] = False,
+    address: Annotated[str, typer.Option(help="Where the server is reached.")] = ADDRESS,
+    store: Annotated[str | None, STORE] = None,
+) -> None:
+    """Print invitations: one signed link for each seat, or one for all.
+
+    **Examples**
+
+        personafit label invite pilot
+
+        personafit label invite pilot --open --address https://study.example.org
+    """
+    from personafit.labeling.access import Access
+    from personafit.labeling.records import RaterState
+    from personafit.labeling.studies import Studies
+    from personafit.store import Store
+
+    with Store(store_url(store)) as opened:
+        studies, access = Studies(opened), Access(opened.engine)
+        studies.study(study)
+        if anyone:
+            print(f"{address}/join/{access.invite(study, None)}")
+            return
+        free = [seat for seat in studies.seats(study) if seat.state is RaterState.FREE]
+        if not free:
+            raise UserError(
+                f"{study} has no free seat; `personafit label extend {study} --raters N` adds some."
+            )
+        for seat in free[:n]:
+            print(f"{address}/join/{access.invite(study, seat.seat)}")
+
+
+@app.command("serve")
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8710,
+    store: Annotated[str | None, STORE] = None,
+) -> None:
+    """Serve the studies of a store.
+
+    **Example**
+
+        personafit label serve --store postgresql://me@localhost/studies
+    """
+    try:
+        import uvicorn
+
+        from personafit.labeling.access import Access
+        from personafit.labeling.web.app import create_app
+    except ImportError as error:
+        raise UserError(
+            f"The labelling app needs {error.name}: pip install 'personafit[label]' brings it."
+        ) from error
+    from personafit.store import Store
+
+    _check_free(host, port)
+    url = store_url(store)
+    with Store(url) as opened:
+        access = Access(opened.engine)
+        if not access.has_password():
+            hint(f"Set the researcher's password: http://{host}:{port}/setup?token={access.setup_token()}")
+    hint(f"Serving the studies of {url} on http://{host}:{port}; Ctrl-C ends it.")
+    uvicorn.run(create_app(url), host=host, port=port, log_level="warning", access_log=False)
+
+
+def _check_free(host: str, port: int) -> None:
+    """Say in a sentence that a port is taken; the server would say it in a log line of its own."""
+    import socket
+
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{host}:{port} cannot be listened on ({error.strerror}); choose another with --port or --host."
+        ) from error
+
+
+app.command("demo")(demo)
+app.command("simulate")(simulate)
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)

@@ -1,0 +1,182 @@
+"""Who may do what: signed invitations, sessions in cookies, tokens against forged forms, and the researcher's password.
+
+Everything is signed with a secret that is made once and kept in the store. An invitation is good for one study, and names a seat or
+leaves it open. There is no password until somebody sets one with the token printed at the first start.
+"""
+
+import hmac
+import secrets
+import time
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
+from sqlalchemy import Engine, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from personafit.store.study_tables import label_settings
+
+SESSION_SECONDS = 30 * 24 * 3600
+SHORTEST_PASSWORD = 10
+SESSIONS_HELD, SESSION_KNOWN_SECONDS = 10_000, 60.0  # a cookie just checked is not checked again
+
+
+class RaterSession(NamedTuple):
+    """A rater in a study."""
+
+    study: str
+    seat: int
+    csrf: str
+
+
+class ResearcherSession(NamedTuple):
+    """A researcher who has given the password."""
+
+    csrf: str
+
+
+class Invitation(NamedTuple):
+    """What a signed link lets somebody do."""
+
+    study: str
+    seat: int | None
+
+
+class Access:
+    """Signs, checks, and keeps the secrets."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        secret = self._kept("secret", secrets.token_urlsafe(48))
+        self._secret = secret.encode()
+        self._invitations = URLSafeSerializer(secret, salt="invitation")
+        self._sessions = URLSafeTimedSerializer(secret, salt="session")
+        self._known: dict[str | None, tuple[RaterSession, float]] = {}
+
+    # -- secrets ---------------------------------------------------------------------------------------------------
+
+    def _kept(self, name: str, fresh: str) -> str:
+        """The stored value, or this one from now on."""
+        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[self._engine.dialect.name]
+        with self._engine.begin() as connection:
+            connection.execute(add(label_settings).values(name=name, value=fresh).on_conflict_do_nothing())
+            return str(
+                connection.execute(
+                    select(label_settings.c.value).where(label_settings.c.name == name)
+                ).scalar_one()
+            )
+
+    def _value(self, name: str) -> str | None:
+        with self._engine.connect().execution_options(read_only=True) as connection:
+            found = connection.execute(
+                select(label_settings.c.value).where(label_settings.c.name == name)
+            ).scalar()
+        return None if found is None else str(found)
+
+    # -- the researcher --------------------------------------------------------------------------------------------
+
+    def has_password(self) -> bool:
+        """Whether a password was set."""
+        return self._value("password") is not None
+
+    def setup_token(self) -> str:
+        """What lets the first visitor set the password; good until it is used."""
+        return self._kept("setup", secrets.token_urlsafe(24))
+
+    def set_password(self, token: str, password: str) -> bool:
+        """Set the password for the first time; False when the token is wrong or a password is there."""
+        from argon2 import PasswordHasher
+
+        expected = self._value("setup")
+        if (
+            self.has_password()
+            or expected is None
+            or not hmac.compare_digest(expected.encode(), token.encode())
+        ):
+            return False
+        hashed = PasswordHasher().hash(password)
+        if self._kept("password", hashed) != hashed:
+            return False
+        with self._engine.begin() as connection:
+            connection.execute(delete(label_settings).where(label_settings.c.name == "setup"))
+        return True
+
+    def check_password(self, password: str) -> bool:
+        """Whether this is the password."""
+        from argon2 import PasswordHasher
+        from argon2.exceptions import Argon2Error, InvalidHashError
+
+        hashed = self._value("password")
+        if hashed is None:
+            return False
+        try:
+            return PasswordHasher().verify(hashed, password)
+        except (Argon2Error, InvalidHashError):
+            return False
+
+    # -- invitations and sessions ----------------------------------------------------------------------------------
+
+    def invite(self, study: str, seat: int | None) -> str:
+        """A token for a study: for one seat, or for the next free one."""
+        return str(self._invitations.dumps([study, seat]))
+
+    def invited(self, token: str) -> Invitation | None:
+        """What a token invites to; None when it was not signed here."""
+        body = _loaded(self._invitations, token)
+        if isinstance(body, list) and len(body) == 2 and isinstance(body[0], str):
+            return Invitation(body[0], body[1] if isinstance(body[1], int) else None)
+        return None
+
+    def open_session(self, study: str, seat: int) -> str:
+        """The cookie of a rater."""
+        return str(self._sessions.dumps(["rater", study, seat, secrets.token_urlsafe(12)]))
+
+    def open_researcher(self) -> str:
+        """The cookie of the researcher."""
+        return str(self._sessions.dumps(["researcher", secrets.token_urlsafe(12)]))
+
+    def rater(self, cookie: str | None) -> RaterSession | None:
+        """Whose cookie it is."""
+        if cookie in self._known and self._known[cookie][1] > time.monotonic():
+            return self._known[cookie][0]
+        body = _loaded(self._sessions, cookie, SESSION_SECONDS)
+        if isinstance(body, list) and len(body) == 4 and body[0] == "rater":
+            session = RaterSession(str(body[1]), int(body[2]), self._csrf(str(cookie)))
+            if len(self._known) >= SESSIONS_HELD:
+                self._known.clear()
+            self._known[str(cookie)] = (session, time.monotonic() + SESSION_KNOWN_SECONDS)
+            return session
+        return None
+
+    def researcher(self, cookie: str | None) -> ResearcherSession | None:
+        """Whether it is a researcher's cookie."""
+        body = _loaded(self._sessions, cookie, SESSION_SECONDS)
+        if isinstance(body, list) and len(body) == 2 and body[0] == "researcher":
+            return ResearcherSession(self._csrf(str(cookie)))
+        return None
+
+    def _csrf(self, cookie: str) -> str:
+        """The token that forms of this session carry."""
+        return hmac.new(self._secret, f"csrf:{cookie}".encode(), sha256).hexdigest()
+
+    def anonymous_csrf(self, about: str) -> str:
+        """The token of a form that is shown before there is a session, such as consent to an invitation."""
+        return hmac.new(self._secret, f"form:{about}".encode(), sha256).hexdigest()
+
+
+def same(expected: str, given: str | None) -> bool:
+    """Whether a token is the right one."""
+    return given is not None and hmac.compare_digest(expected.encode(), given.encode())
+
+
+def _loaded(
+    serializer: URLSafeSerializer | URLSafeTimedSerializer, token: str | None, seconds: int | None = None
+) -> Any:
+    if not token:
+        return None
+    try:
+        if isinstance(serializer, URLSafeTimedSerializer):
+            return serializer.loads(token, max_age=seconds)
+        return serializer.loads(token)
+    except BadSignature:
+        return None

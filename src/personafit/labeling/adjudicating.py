@@ -1,0 +1,123 @@
+"""Deciding what raters disagree about: disputed answers, the hardest first, and decisions by rater `adjudicated`.
+
+A decision is an answer like any other: it can be changed and taken back, and none is lost. Gold prefers it to the majority; votes
+stay as they are.
+"""
+
+import time
+import uuid
+from collections import Counter
+from typing import NamedTuple
+
+import polars as pl
+from sqlalchemy import func, select
+
+from personafit._errors import UserError
+from personafit.labeling.answers import UNDONE, job_key
+from personafit.labeling.forms import Answered
+from personafit.labeling.recording import Entry, outcome
+from personafit.labeling.records import Field, Page, Role
+from personafit.labeling.studies import Studies, note
+from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
+from personafit.store import Outcome, RaterRecord
+from personafit.store import tables as t
+
+
+class Vote(NamedTuple):
+    """What one rater said."""
+
+    rater: str
+    kind: str
+    label: str
+    note: str | None
+
+
+class Dispute(NamedTuple):
+    """One field that was not answered alike, or that was decided."""
+
+    key: str
+    """The job key of the decision, by which pages and commands name it."""
+    page: Page
+    field: Field
+    votes: list[Vote]
+    counts: dict[str, int]
+    """Votes by label, the most frequent first."""
+    decided: str | None
+    why: str | None
+
+    @property
+    def share(self) -> float:
+        """The share of the most frequent label."""
+        return max(self.counts.values(), default=0) / max(1, sum(self.counts.values()))
+
+
+def disputes(studies: Studies, name: str) -> list[Dispute]:
+    """Everything that raters gave different labels to, the least agreed first, then in the order of pages."""
+    votes = study_votes(studies, name).filter(pl.col("label").is_not_null())
+    decided = {
+        (row["item"], row["question"], row["target"]): row
+        for row in adjudicated_votes(studies, name).iter_rows(named=True)
+    }
+    given: dict[tuple[str, str, str, str], list[Vote]] = {}
+    for row in votes.iter_rows(named=True):
+        unit = (row["page"], row["item"], row["question"], row["target"])
+        given.setdefault(unit, []).append(Vote(row["rater"], row["kind"], row["label"], row["note"]))
+    form, found = studies.form(name), []
+    for page in studies.pages(name, (Role.ITEM,)):
+        for field in form.fields(page, unshuffled(page)):
+            said = given.get((page.id, field.item, field.question, field.target), [])
+            counts = Counter(vote.label for vote in said)
+            decision = decided.get((field.item, field.question, field.target))
+            if len(counts) > 1 or decision is not None:
+                key = job_key(name, page.id, field, ADJUDICATED)
+                label, why = (decision["label"], decision["note"]) if decision else (None, None)
+                found.append(Dispute(key, page, field, said, dict(counts.most_common()), label, why))
+    return sorted(found, key=lambda dispute: dispute.share)
+
+
+def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str, Answered]:
+    """What can be answered, by the label that is stored."""
+    form, order = studies.form(name), unshuffled(page)
+    answers = [form.answered(page, order, field, option.value) for option in field.options]
+    return {answer.label: answer for answer in answers if answer.label is not None}
+
+
+def decide(studies: Studies, name: str, key: str, label: str | None, why: str = "") -> None:
+    """Store a decision about a disputed answer; None takes the one there is back."""
+    dispute = next((one for one in disputes(studies, name) if one.key == key), None)
+    if dispute is None:
+        raise UserError(f"{name} has no such disagreement; it may have been settled meanwhile.")
+    answer = None
+    if label is not None:
+        possible = labels_of(studies, name, dispute.page, dispute.field)
+        if label not in possible:
+            raise UserError(
+                f"'{label}' is no answer to {dispute.field.question}: there are {', '.join(possible)}."
+            )
+        answer = possible[label]
+    store = studies.store
+    store.add_raters([RaterRecord(fingerprint=ADJUDICATED, name=ADJUDICATED, kind="gold")])
+    store.write([_outcome(studies, name, dispute, answer, why.strip())])
+    with studies.engine.begin() as connection:
+        detail = {"item": dispute.field.item, "question": dispute.field.question, "label": label}
+        note(connection, name, ADJUDICATED, "decided" if label is not None else "decision taken back", detail)
+
+
+def _outcome(studies: Studies, name: str, dispute: Dispute, answer: Answered | None, why: str) -> Outcome:
+    config = studies.study(name).config
+    query = select(func.max(t.asks.c.generation)).where(t.asks.c.job == dispute.key)
+    with studies.engine.connect().execution_options(read_only=True) as connection:
+        last = connection.execute(query).scalar()
+    entry = Entry(
+        id=str(uuid.uuid4()),
+        job=dispute.key,
+        generation=0 if last is None else last + 1,
+        field=dispute.field,
+        rater=ADJUDICATED,
+        answer=answer,
+        detail={"note": why or None, "why": UNDONE if answer is None else None},
+        perspective=config.perspective,
+        order=unshuffled(dispute.page).order,
+        at=time.time(),
+    )
+    return outcome(name, config, entry)

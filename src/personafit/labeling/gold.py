@@ -1,0 +1,249 @@
+"""From votes to a benchmark: majority gold, tiers, and a folder that `personafit run` takes.
+
+An answer that was written to be worse, without the person or for another one, makes a pair Easy by construction. The others get their
+tier from the votes (`statistics.tiers`). What was adjudicated stands beside the majority and comes first where there is no majority.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.benchmarks import BenchmarkInfo, Published, write_folder
+from personafit.labeling.records import Role
+from personafit.labeling.studies import Studies
+from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes
+from personafit.people import Person
+from personafit.statistics.tiers import Tiers, vote_tiers
+from personafit.store import Item, Judgment, Product, Status, Store
+
+EASY_REJECTS = frozenset({"generic", "wrong-person"})
+"""Kinds of rejected answer (an item's slice `reject`) that make a pair Easy by construction."""
+
+
+@dataclass(frozen=True)
+class StudyGold:
+    """What a study's votes come to."""
+
+    rows: tuple[Judgment, ...]
+    tiers: Tiers | None
+    undecided: tuple[str, ...]
+    """Items whose votes have no majority and that nobody has adjudicated."""
+    sizes: dict[str, int]
+    """Items by tier."""
+
+
+def study_gold(studies: Studies, name: str) -> StudyGold:
+    """The gold of a study: a row for each item (and target) that has a majority, with votes, share and tier."""
+    votes = study_votes(studies, name).filter(pl.col("label").is_not_null())
+    if votes.is_empty():
+        raise UserError(f"{name} has no votes yet; `personafit label status {name}` says how far it is.")
+    rater = f"majority({name})"
+    items = {item.id: item for item in studies.store.items(studies.study(name).dataset)}
+    decided = {
+        (row["item"], row["question"], row["target"]): row
+        for row in adjudicated_votes(studies, name).iter_rows(named=True)
+    }
+    tiers, tier_of = _tiers(votes, items, studies.study(name).config.seed)
+    rows: list[Judgment] = []
+    undecided: list[str] = []
+    keys = ["item", "question", "target"]
+    for (item, question, target), group in votes.group_by(keys, maintain_order=True):
+        counted = group["label"].value_counts(sort=True)
+        labels, counts = counted["label"].to_list(), counted["count"].to_list()
+        tier = tier_of.get(str(item))
+        extra = {"votes": dict(zip(labels, counts, strict=True)), "share": counts[0] / sum(counts)}
+        extra |= {"tier": tier} if tier else {}
+        settled = len(counts) == 1 or counts[0] > counts[1]
+        if settled:
+            rows.append(_row(str(item), str(question), str(target), rater, labels[0], group, extra))
+        if judged := decided.get((str(item), str(question), str(target))):
+            rows.append(
+                _row(str(item), str(question), str(target), ADJUDICATED, judged["label"], group, extra)
+            )
+        elif not settled:
+            undecided.append(str(item))
+    sizes = (
+        dict(pl.Series(list(tier_of.values()), dtype=pl.String).value_counts().iter_rows()) if tier_of else {}
+    )
+    return StudyGold(tuple(rows), tiers, tuple(undecided), sizes)
+
+
+def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
+    """Write the study as a benchmark folder: people, answers, items that have gold, the single votes, and a card."""
+    studies = Studies(store)
+    gold = study_gold(studies, name)
+    benchmark = _Voted(studies, name, gold)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is there already and not empty; choose another with --out.")
+    votes = study_votes(studies, name)
+    write_folder(folder, benchmark, _card(studies, name, gold, votes))
+    with (folder / "votes.jsonl").open("w", encoding="utf-8") as file:
+        for row in votes.iter_rows(named=True):
+            if row["item"] in benchmark.kept and row["why"] is None and row["text"] is None:
+                file.write(_vote(row).model_dump_json(exclude_defaults=True) + "\n")
+    return gold
+
+
+class _Voted:
+    """A study as a benchmark."""
+
+    def __init__(self, studies: Studies, name: str, gold: StudyGold) -> None:
+        study = studies.study(name)
+        self._studies, self._dataset = studies, study.dataset
+        self._gold = gold
+        self.kept = {row.item for row in gold.rows}
+        people = "simulated raters" if study.config.simulated else "raters"
+        kinds = {item.kind for item in self.items()}
+        self.info = BenchmarkInfo(
+            name=name,
+            version="1",
+            title=study.config.title or name,
+            description=f"Gold is the majority of {study.config.overlap} {people} (study {name}).",
+            language=[study.config.language],
+            gold=f"majority({name})",
+            metric={"relevance": "f1", "preference": "rating"}.get(next(iter(kinds), "choice"), "accuracy"),
+            view=study.config.view,
+            layout=[["tier"]] if gold.sizes else [],
+        )
+
+    def people(self) -> Iterator[Person]:
+        """Everyone: those the items are about, and those who may stand in as the wrong person."""
+        return iter(self._studies.store.people(self._dataset).values())
+
+    def items(self) -> Iterator[Item]:
+        """The items that have gold."""
+        return (item for item in self._studies.store.items(self._dataset) if item.id in self.kept)
+
+    def products(self) -> Iterator[Product]:
+        """What they show, without a word about who made it."""
+        for item in self.items():
+            kinds = _kinds(item)
+            for kind, (product, text) in zip(kinds, self._texts(item), strict=True):
+                yield Product(id=product, kind=kind, text=text)
+
+    def _texts(self, item: Item) -> list[tuple[str, str]]:
+        texts = self._studies.store.texts(item.products)
+        return [(product, texts[product]) for product in item.products]
+
+    def gold(self) -> Iterator[Judgment]:
+        """The majority, and what was adjudicated."""
+        return iter(self._gold.rows)
+
+    def published(self) -> list[Published]:
+        """None."""
+        return []
+
+    def notes(self) -> list[str]:
+        """What the tiers could not be made to do."""
+        return list(self._gold.tiers.warnings) if self._gold.tiers else []
+
+
+def _kinds(item: Item) -> list[str]:
+    if item.kind == "choice":
+        return ["answer"] * len(item.products)
+    if item.kind == "preference":
+        return ["answer", "answer"] + ["attribute"] * (len(item.products) - 2)
+    return ["attribute"] * len(item.products)
+
+
+def _tiers(votes: pl.DataFrame, items: dict[str, Item], seed: int) -> tuple[Tiers | None, dict[str, str]]:
+    """Tiers of the pairs among the items; None where there are none."""
+    pairs = votes.filter(pl.col("question") == "fit")
+    pairs = pairs.filter(
+        pl.col("item").map_elements(
+            lambda item: item in items and len(items[item].products) == 2, return_dtype=pl.Boolean
+        )
+    )
+    if pairs.is_empty():
+        return None, {}
+    easy = {item for item in pairs["item"].unique() if items[item].slices.get("reject") in EASY_REJECTS}
+    tier_of = dict.fromkeys(easy, "easy")
+    asked = pairs.filter(~pl.col("item").is_in(list(easy)))
+    if asked.is_empty():
+        return None, tier_of
+    units = asked["item"].unique(maintain_order=True).to_list()
+    raters = asked["rater"].unique(maintain_order=True).to_list()
+    codes = np.full((len(units), len(raters)), -1, dtype=np.int64)
+    place, seat = {unit: n for n, unit in enumerate(units)}, {rater: n for n, rater in enumerate(raters)}
+    for item, rater, label in asked.select("item", "rater", "label").iter_rows():
+        if label in ("0", "1"):
+            codes[place[item], seat[rater]] = int(label) ^ _turned(item, seed)
+    tiers = vote_tiers(codes, [items[unit].person for unit in units], seed)
+    for tier in (tiers.medium, tiers.hard):
+        if tier is not None:
+            tier_of |= {unit: tier.name for unit, member in zip(units, tier.members, strict=True) if member}
+    return tiers, tier_of
+
+
+def _turned(item: str, seed: int) -> int:
+    """Whether an item's answers are coded the other way round: so that no code means 'the better one'."""
+    return int(hash_text("code", str(seed), item), 16) & 1
+
+
+def _row(
+    item: str,
+    question: str,
+    target: str,
+    rater: str,
+    label: str,
+    votes: pl.DataFrame,
+    extra: dict[str, object],
+) -> Judgment:
+    values = votes.filter(pl.col("label") == label)["value"].drop_nulls()
+    value = float(values[0]) if len(values) else None
+    return Judgment(
+        item=item, question=question, rater=rater, target=target, label=label, value=value, extra=extra
+    )
+
+
+def _vote(row: dict[str, object]) -> Judgment:
+    return Judgment(
+        item=str(row["item"]),
+        question=str(row["question"]),
+        rater=f"{row['kind']}:{row['rater']}",
+        target=str(row["target"]),
+        status=Status(str(row["status"])),
+        label=None if row["label"] is None else str(row["label"]),
+        value=row["value"] if isinstance(row["value"], float) else None,
+        extra={"perspective": row["perspective"]},
+    )
+
+
+def _card(studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> str:
+    study = studies.study(name)
+    kind = "simulated raters" if study.config.simulated else "people"
+    raters = votes["rater"].n_unique()
+    lines = [
+        f"# {study.config.title or name}",
+        "",
+        f"Made by a study of {raters} {kind}: {len(studies.pages(name, (Role.ITEM,))):,} pages, {len(votes):,} votes, "
+        f"{study.config.overlap} raters planned for each. Gold is the majority of the votes.",
+        "",
+    ]
+    if study.config.simulated:
+        lines += ["**All votes are simulated.** Nothing here says what people think.", ""]
+    if gold.sizes:
+        lines += ["| tier | items | share of the majority | Fleiss' kappa |", "|---|---|---|---|"]
+        lines += [f"| easy | {gold.sizes['easy']} | by construction | |"] if "easy" in gold.sizes else []
+        for tier in (gold.tiers.medium, gold.tiers.hard) if gold.tiers else ():
+            if tier is not None:
+                k = tier.kappa
+                interval = (
+                    f" ({k.low:.2f} to {k.high:.2f})" if k.low is not None and k.high is not None else ""
+                )
+                span = f"{tier.least:.2f} to {min(tier.below, 1):.2f}"
+                lines.append(
+                    f"| {tier.name} | {gold.sizes.get(tier.name, 0)} | {span} | {k.value:.2f}{interval} |"
+                )
+        lines.append("")
+    lines += [f"- {warning}" for warning in (gold.tiers.warnings if gold.tiers else ())]
+    if gold.undecided:
+        lines.append(
+            f"- {len(gold.undecided)} items have no majority and are left out; `personafit label adjudicate` decides them."
+        )
+    return "\n".join(lines) + "\n"

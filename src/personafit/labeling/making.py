@@ -1,0 +1,190 @@
+"""Setting a study up: from a source and a question to pages, narrowed to a sample, with practice, gold and attention pages among them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from personafit._errors import UserError, located
+from personafit._hashing import hash_text
+from personafit.labeling.forms import FORMS, Form, form_named
+from personafit.labeling.forms.form import key_name
+from personafit.labeling.records import Arrangement, Page, Role, StudyConfig
+from personafit.labeling.sampling import stratified_sample
+from personafit.labeling.sources import Source, open_source
+from personafit.labeling.studies import Studies
+from personafit.models import MODELS, parse_spec
+from personafit.store import RunRecord, Store
+
+KINDS = ("choice", "relevance", "preference", "dialogue")
+Known = Mapping[tuple[str, str], str]
+
+
+class Made(NamedTuple):
+    """What was set up."""
+
+    pages: int
+    form: str
+    notes: list[str]
+
+
+class Besides(NamedTuple):
+    """What is asked besides the items themselves."""
+
+    gold: str | None = None
+    """How many pages with a known answer are mixed in, or a file that says what is known."""
+    attention: int = 0
+    practice: int = 0
+
+
+def make_study(
+    store: Store,
+    name: str,
+    source: str,
+    question: str | None,
+    config: StudyConfig,
+    find_run: Callable[[Store, str], RunRecord],
+    data: Path | None = None,
+    stratify: str | None = None,
+    count: int | None = None,
+    besides: Besides = Besides(),
+) -> Made:
+    """Make a study of what `source` names."""
+    opened = open_source(store, source, find_run, data)
+    form = form_named(question) if question else _default_form(opened)
+    config = config.model_copy(update={"view": form.view, "perspective": form.perspective})
+    if form.name == "chat":
+        _check_model(config.model)
+    pages, notes = in_one_language(list(form.pages(opened)), opened, config.language)
+    _refuse_doubles(pages)
+    if besides.gold is not None and not besides.gold.isdecimal():
+        pages = [_keyed(form, page, _known(Path(besides.gold))) for page in pages]
+    drawn = sorted(pages, key=lambda page: hash_text("sample", str(config.seed), page.id))
+    if stratify is not None:
+        among = {item for page in pages for item in page.items}
+        wanted = stratified_sample(store, opened.run, stratify, count, config.seed, among)
+        chosen = [page for page in pages if not wanted.isdisjoint(page.items)]
+        rest = [page for page in drawn if wanted.isdisjoint(page.items)]
+    elif count is not None:
+        chosen, rest = drawn[:count], drawn[count:]
+    else:
+        chosen, rest = pages, []
+    made = [*_with(form, chosen, rest, besides), *_attention(form, besides.attention, config.language)]
+    counts = Counter(page.role for page in made)
+    dataset = (
+        f"chat@{name}" if form.name == "chat" else opened.dataset
+    )  # chats become items of the study's own
+    Studies(store).create(name, dataset, form, config, made)
+    extra = [
+        f"{counts[role]} {role} pages besides." for role in Role if role is not Role.ITEM and counts[role]
+    ]
+    return Made(counts[Role.ITEM], form.name, [*notes, *extra])
+
+
+def _with(form: Form, chosen: list[Page], rest: list[Page], besides: Besides) -> list[Page]:
+    """The chosen pages with those for practice and gold, which are taken from the rest while there are any."""
+    candidates = [page for page in (*rest, *reversed(chosen)) if page.key]
+    practice = candidates[: besides.practice]
+    _enough(practice, besides.practice, "--practice")
+    gold = candidates[besides.practice :]
+    if besides.gold is None:
+        gold = []
+    elif besides.gold.isdecimal():
+        gold = gold[: int(besides.gold)]
+        _enough(gold, int(besides.gold), "--gold")
+    taken = {page.id for page in (*practice, *gold)}
+    return [
+        *(_practised(page) for page in practice),
+        *(page.model_copy(update={"role": Role.GOLD}) for page in gold),
+        *(page for page in chosen if page.id not in taken),
+    ]
+
+
+def _practised(page: Page) -> Page:
+    """The page for practice: its answers are about items of their own, so that none of them counts."""
+    items = [f"practice/{item}" for item in page.items]
+    return page.model_copy(update={"role": Role.PRACTICE, "id": f"practice/{page.id}", "items": items})
+
+
+def _enough(pages: Sequence[Page], wanted: int, option: str) -> None:
+    if len(pages) < wanted:
+        raise UserError(
+            f"{option} {wanted}: only {len(pages)} more pages have a known answer; --gold FILE says what is known "
+            "(lines with item, label and, where there is one, target)."
+        )
+
+
+def _attention(form: Form, count: int, language: str) -> list[Page]:
+    return [form.attention(number, language) for number in range(1, count + 1)]
+
+
+def _default_form(source: Source) -> Form:
+    if source.run is not None and source.run.config.get("kind") == "dialogue":
+        return form_named("dialogue")
+    if source.tasks:
+        return form_named("chat")
+    kinds = {item.kind for item in islice(source.items(KINDS), 1)}
+    for form in FORMS.values():
+        if kinds & set(form.kinds):
+            return form
+    if source.folder is not None:
+        return form_named("attributes")
+    raise UserError(f"{source.name} has no items to ask about; say what is asked with --question.")
+
+
+def in_one_language(pages: list[Page], source: Source, language: str) -> tuple[list[Page], list[str]]:
+    """Where people of a source are written about in several languages, raters get those in theirs."""
+    if source.tasks:
+        return pages, []
+    spoken = source.languages
+    if len({spoken.get(page.person, language) for page in pages}) < 2:
+        return pages, []
+    kept = [page for page in pages if spoken.get(page.person, language) == language]
+    left = len(pages) - len(kept)
+    return kept, [f"{left} pages in other languages are left out; --language names the one raters read."]
+
+
+def _refuse_doubles(pages: Iterable[Page]) -> None:
+    ((name, times),) = Counter(page.id for page in pages).most_common(1) or [("", 0)]
+    if times > 1:
+        raise UserError(f"There are {times} pages '{name}'; ids must be unique.")
+
+
+def _check_model(spec: str) -> None:
+    if not spec:
+        raise UserError(
+            "--question chat needs --model SPEC, whom people talk with, such as openai:MODEL@URL."
+        )
+    if parse_spec(spec).kind not in MODELS:
+        raise UserError(f"--model {spec} names no model; kinds are {', '.join(MODELS)}.")
+
+
+def _known(path: Path) -> Known:
+    """What a file says is right: item, target and label of each line, as in gold.jsonl."""
+    known = {}
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UserError(f"--gold {path}: neither a number nor a file that can be read.") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            row = orjson.loads(line)
+            known[str(row["item"]), str(row.get("target", ""))] = str(row["label"])
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{located(path, number)}: a line has item, label and perhaps target.") from error
+    return known
+
+
+def _keyed(form: Form, page: Page, known: Known) -> Page:
+    """The page with what the file says of it, and nothing else, as its key."""
+    plain = Arrangement(sides=list(range(page.sides)), places=list(range(page.places)))
+    fields = form.fields(page, plain)
+    key = {
+        key_name(field): known[field.item, field.target]
+        for field in fields
+        if (field.item, field.target) in known
+    }
+    return page.model_copy(update={"key": key})

@@ -1,0 +1,102 @@
+"""Simulated raters: for demonstrations, tests, and dry runs of a study before people are asked. Everything they say is marked simulated.
+
+A simulated rater answers the way people are planned to: page by page, in the order drawn for the seat, through the same writer. Which
+answer of several it takes is by how much an answer shares with the person (the overlap rule) plus a taste of its own; elsewhere it
+draws. It says nothing about what people think.
+"""
+
+import asyncio
+import math
+import time
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.labeling.answers import Answer, Writer
+from personafit.labeling.places import Place, Places
+from personafit.labeling.records import Field, RaterState
+from personafit.labeling.studies import Studies
+from personafit.store import Store
+
+TASTE = 4.0  # how far single raters stray from the overlap rule, in character bigrams
+
+
+def simulate_votes(store: Store, name: str) -> int:
+    """Fill every free seat of a study with a simulated rater who answers everything; returns how many answers were given."""
+    studies = Studies(store)
+    if not studies.study(name).config.simulated:
+        raise UserError(
+            f"{name} is a study of people; make one for simulated raters with `label new --simulated`."
+        )
+    return asyncio.run(_fill(studies, name))
+
+
+async def _fill(studies: Studies, name: str) -> int:
+    places, writer, answers = Places(studies), Writer(studies.engine), 0
+    try:
+        for seat in studies.seats(name):
+            if seat.state not in (RaterState.FREE, RaterState.ACTIVE):
+                continue
+            studies.take(name, seat.seat, None, {"consent": True, "passed": True, "simulated": True})
+            waiting = [
+                writer.save(answer)
+                for assigned in studies.assigned(name, seat.seat)
+                if assigned.done is None and (place := places.at(name, seat.seat, assigned.position))
+                for answer in _answers(name, seat.seat, assigned.position, place)
+            ]
+            answers += len(await asyncio.gather(*waiting))
+            studies.update_seat(
+                name, seat.seat, seat.code, "finished", finished=time.time(), state=RaterState.DONE
+            )
+    finally:
+        writer.close()
+    return answers
+
+
+def _answers(study: str, seat: int, position: int, place: Place) -> list[Answer]:
+    return [
+        Answer(
+            # The same rater gives the same answer under the same id, so a simulation that was cut short goes on.
+            id=hash_text("simulated", study, str(seat), str(position), field.code),
+            study=study,
+            seat=seat,
+            rater=place.rater,
+            position=position,
+            page=place.page.id,
+            field=field,
+            answered=place.form.answered(place.page, place.arrangement, field, _chosen(place, field)),
+            detail={"client_time": time.time(), "simulated": True},
+            view=place.config.view,
+            order=place.arrangement.order,
+            perspective=place.config.perspective,
+            seconds=0.0,
+            required=place.required,
+        )
+        for field in place.fields.values()
+        if field.required and field.kind == "choice"
+    ]
+
+
+def _chosen(place: Place, field: Field) -> str:
+    """The option this rater takes."""
+    options = [option.value for option in field.options]
+    texts = place.page.content.get("answers")
+    if not texts or len(texts) != len(options) or not place.arrangement.sides:
+        return options[int(_noise(place, field, "draw") * len(options)) % len(options)]
+    known = _bigrams(str(place.page.content.get("profile", "")))
+    asked = _bigrams(str(place.page.content.get("prompt", "")))
+
+    def liking(shown: int) -> float:
+        text = str(texts[place.arrangement.sides[shown]])
+        taste = -math.log(-math.log(min(max(_noise(place, field, options[shown]), 1e-9), 1 - 1e-9)))
+        return len((_bigrams(text) & known) - asked) / TASTE + taste
+
+    return options[max(range(len(options)), key=liking)]
+
+
+def _noise(place: Place, field: Field, what: str) -> float:
+    """A draw from [0, 1) that depends on who, where and what alone."""
+    return int(hash_text("taste", place.rater, place.page.id, field.code, what)[:12], 16) / 16**12
+
+
+def _bigrams(text: str) -> set[str]:
+    return {text[start : start + 2] for start in range(len(text) - 1)}

@@ -1,0 +1,190 @@
+"""The votes of a study as they stand: one row for each field that has an answer, whoever reads it and whatever for.
+
+Corrections count once, as made last; what was undone is absent; raters who were excluded are left out until they are taken in again.
+Agreement, exports, gold and the researcher's pages all read votes here, so that none of them can count differently.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+from sqlalchemy import select
+
+from personafit.labeling.answers import Given, job_key, standing_answers
+from personafit.labeling.places import extra_fields
+from personafit.labeling.records import Arrangement, Field, Page, RaterState, Role
+from personafit.labeling.studies import Seat, Studies
+from personafit.store import study_tables as s
+
+ADJUDICATED = "adjudicated"
+"""Who a decision about a disputed item is by, as in gold."""
+
+VOTES = {
+    "page": pl.String,
+    "role": pl.String,
+    "person": pl.String,
+    "item": pl.String,
+    "question": pl.String,
+    "target": pl.String,
+    "rater": pl.String,
+    "kind": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+    "status": pl.String,
+    "why": pl.String,
+    "text": pl.String,
+    "note": pl.String,
+    "order": pl.String,
+    "seconds": pl.Float64,
+    "at": pl.Float64,
+    "client_time": pl.Float64,
+    "perspective": pl.String,
+    "generation": pl.Int64,
+}
+
+
+class Asked(NamedTuple):
+    """One field of one page of one rater, and the job its answer is under."""
+
+    seat: Seat
+    page: Page
+    field: Field
+    job: str
+
+
+class PlannedPage(NamedTuple):
+    """A page of a seat."""
+
+    seat: int
+    page: str
+    arrangement: Arrangement
+    shown: float | None
+    done: float | None
+
+
+def study_votes(
+    studies: Studies, name: str, roles: Sequence[Role] = (Role.ITEM,), excluded: bool = False
+) -> pl.DataFrame:
+    """The standing votes of a study, in the order of its pages; `rater` is the pseudonym.
+
+    `label` is null where a rater could not tell (status `skipped`) and for texts, which stand in `text`.
+    """
+    form = studies.form(name)
+    return _frame(studies, name, _places(studies, name, roles, excluded, form.fields))
+
+
+def study_remarks(studies: Studies, name: str) -> pl.DataFrame:
+    """Flags and notes about whole pages, of everybody, as votes are shown."""
+    return _frame(
+        studies, name, _places(studies, name, tuple(Role), True, lambda page, _how: extra_fields(page))
+    )
+
+
+def asked_fields(studies: Studies, name: str) -> list[Asked]:
+    """Everything that anybody is or was asked in a study: questions, flags, notes and decisions, excluded raters too."""
+    form = studies.form(name)
+    planned = _places(
+        studies, name, tuple(Role), True, lambda page, how: [*form.fields(page, how), *extra_fields(page)]
+    )
+    return [*planned, *_decisions(studies, name)]
+
+
+def adjudicated_votes(studies: Studies, name: str) -> pl.DataFrame:
+    """What was decided about disputed items."""
+    return _frame(studies, name, _decisions(studies, name))
+
+
+def adjudicator(study: str) -> Seat:
+    """The researcher as one who decides: no seat of the plan."""
+    return Seat(study, -1, ADJUDICATED, ADJUDICATED, None, RaterState.ACTIVE, None, {}, None, None, None)
+
+
+def unshuffled(page: Page) -> Arrangement:
+    """The page in the order it is stored in."""
+    return Arrangement(sides=list(range(page.sides)), places=list(range(page.places)))
+
+
+def study_plan(studies: Studies, name: str) -> list[PlannedPage]:
+    """Every page of every seat, by seat and place."""
+    columns = s.study_plan.c
+    query = select(s.study_plan).where(columns.study == name).order_by(columns.seat, columns.position)
+    with studies.engine.connect().execution_options(read_only=True) as connection:
+        return [
+            PlannedPage(
+                row.seat, row.page, Arrangement.model_validate_json(row.arrangement), row.shown, row.done
+            )
+            for row in connection.execute(query)
+        ]
+
+
+def rater_kind(seat: Seat, simulated: bool) -> str:
+    """Whether a rater is a person; simulated ones are called so everywhere."""
+    if seat.rater == ADJUDICATED:
+        return "gold"
+    return "simulated" if simulated or seat.progress.get("simulated") else "human"
+
+
+def _decisions(studies: Studies, name: str) -> list[Asked]:
+    judge, form = adjudicator(name), studies.form(name)
+    return [
+        Asked(judge, page, field, job_key(name, page.id, field, judge.rater))
+        for page in studies.pages(name, (Role.ITEM,))
+        for field in form.fields(page, unshuffled(page))
+    ]
+
+
+def _places(
+    studies: Studies,
+    name: str,
+    roles: Sequence[Role],
+    excluded: bool,
+    fields: Callable[[Page, Arrangement], Sequence[Field]],
+) -> Iterator[Asked]:
+    pages = {page.id: page for page in studies.pages(name, roles)}
+    order = {page: number for number, page in enumerate(pages)}
+    left_out = {RaterState.ERASED} if excluded else {RaterState.ERASED, RaterState.EXCLUDED}
+    seats = {seat.seat: seat for seat in studies.seats(name) if seat.state not in left_out}
+    planned = [one for one in study_plan(studies, name) if one.page in pages and one.seat in seats]
+    for one in sorted(planned, key=lambda one: (order[one.page], one.seat)):
+        seat, page = seats[one.seat], pages[one.page]
+        for field in fields(page, one.arrangement):
+            yield Asked(seat, page, field, job_key(name, page.id, field, seat.rater))
+
+
+def _frame(studies: Studies, name: str, places: Iterable[Asked]) -> pl.DataFrame:
+    listed = list(places)
+    config = studies.study(name).config
+    given = standing_answers(studies.engine, [place.job for place in listed])
+    rows = [
+        _row(place, one, rater_kind(place.seat, config.simulated), config.perspective)
+        for place in listed
+        if (one := given.get(place.job)) is not None
+    ]
+    return pl.DataFrame(rows, schema=VOTES, orient="row")
+
+
+def _row(place: Asked, given: Given, kind: str, perspective: str) -> dict[str, Any]:
+    page, field, detail = place.page, place.field, given.detail
+    return {
+        "page": page.id,
+        "role": str(page.role),
+        "person": page.person,
+        "item": field.item,
+        "question": field.question,
+        "target": field.target,
+        "rater": place.seat.code,
+        "kind": kind,
+        "label": given.label,
+        "value": given.value,
+        "status": str(given.status),
+        "why": detail.get("why"),
+        "text": detail.get("text"),
+        "note": detail.get("note"),
+        "order": given.order,
+        "seconds": given.seconds,
+        "at": given.at,
+        "client_time": detail.get("client_time"),
+        # Votes made elsewhere bring their own.
+        "perspective": detail.get("perspective", perspective),
+        "generation": given.generation,
+    }

@@ -1,0 +1,1 @@
+"""The app as it is served: routes for raters and researchers, and what guards them."""

@@ -1,0 +1,95 @@
+"""The app itself: what it is made of, and the answers it gives when something is wrong."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from personafit import __version__
+from personafit._errors import UserError
+from personafit.labeling.access import Access
+from personafit.labeling.answers import Writer
+from personafit.labeling.places import Places
+from personafit.labeling.studies import Studies
+from personafit.labeling.texts import text
+from personafit.labeling.web import adjudication, chat, joining, login, rating, researcher, steering
+from personafit.labeling.web.guard import Guard
+from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.sessions import NotAllowed
+from personafit.store import Store
+
+STATIC = Path(__file__).parents[1] / "static"
+UNAVAILABLE = "The server cannot read or write its store just now; please try again in a moment."
+
+
+def create_app(store: str | Path) -> FastAPI:
+    """The labelling app on a store."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with Store(store) as opened:
+            app.state.studies = studies = Studies(opened)
+            app.state.places = Places(studies)
+            app.state.access = Access(opened.engine)
+            app.state.writer = Writer(opened.engine)
+            app.state.render = Renderer()
+            app.state.models = chat.Models()
+            yield
+            app.state.writer.close()
+            await app.state.models.close()
+
+    app = FastAPI(
+        title="personafit label", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+    )
+    app.add_middleware(Guard)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.include_router(joining.router)
+    app.include_router(rating.router)
+    app.include_router(chat.router)
+    app.include_router(login.router)
+    app.include_router(researcher.router)
+    app.include_router(steering.router)
+    app.include_router(adjudication.router)
+    app.add_exception_handler(NotAllowed, _not_allowed)
+    app.add_exception_handler(UserError, _user_error)
+    app.add_exception_handler(SQLAlchemyError, _database)
+    app.add_exception_handler(HTTPException, _http)
+    return app
+
+
+async def _not_allowed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, NotAllowed)
+    if error.login and _wants_page(request):
+        return RedirectResponse(error.login, status_code=303)
+    return _said(request, error.code, error.sentence)
+
+
+async def _user_error(request: Request, error: Exception) -> Response:
+    return _said(request, 400, str(error))
+
+
+async def _database(request: Request, _error: Exception) -> Response:
+    return _said(request, 503, UNAVAILABLE)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _said(request, error.status_code, str(error.detail))
+
+
+def _said(request: Request, code: int, sentence: str) -> Response:
+    """The sentence, as a page for people and as JSON for scripts."""
+    render: Renderer = request.app.state.render
+    sentence = text(render.language(request), sentence)
+    if not _wants_page(request):
+        return JSONResponse({"error": sentence}, status_code=code)
+    return render.page(request, "message.html", code=code, title=str(code), sentence=sentence)
+
+
+def _wants_page(request: Request) -> bool:
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")

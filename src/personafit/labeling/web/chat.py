@@ -1,0 +1,139 @@
+"""The routes of a chat: agree to it, say something, have it answered, end it. Each can be sent again and happens once."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Described
+
+from personafit._errors import UserError
+from personafit.labeling.access import RaterSession
+from personafit.labeling.chats import Chat, Ended, NotNow, Said, has_ended, messages_of
+from personafit.labeling.forms.chat import ChatForm
+from personafit.labeling.studies import Studies, Study
+from personafit.labeling.texts import text
+from personafit.labeling.web.rating import page_at
+from personafit.labeling.web.sessions import NotAllowed, RaterScriptDep, RenderDep, StudiesDep, taking_part
+from personafit.models import Model, ModelError, make_model
+
+router = APIRouter()
+LONGEST_MESSAGE = 8_000
+KEY = r"[A-Za-z0-9-]{8,64}"
+
+
+class Models:
+    """The models people talk with, opened when somebody does."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Model] = {}
+
+    def named(self, spec: str) -> Model:
+        """The model of a spec."""
+        if spec not in self._open:
+            self._open[spec] = make_model(spec)
+        return self._open[spec]
+
+    async def close(self) -> None:
+        """Let all of them go."""
+        for model in self._open.values():
+            await model.close()
+
+
+def _models(request: Request) -> Models:
+    models: Models = request.app.state.models
+    return models
+
+
+ModelsDep = Annotated[Models, Depends(_models)]
+
+
+class Sent(BaseModel):
+    """What every request of a chat carries."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    page: int = Described(ge=0, lt=2**31, description="Place of the page among the participant's.")
+    key: str = Described(pattern=KEY, description="Made by the browser; what is sent twice happens once.")
+
+
+class SentMessage(Sent):
+    """A message."""
+
+    text: str = Described(min_length=1, max_length=LONGEST_MESSAGE)
+
+
+class SentEnd(Sent):
+    """The end."""
+
+    how: Ended
+
+
+@router.post("/api/chat/begin", responses={403: {}, 409: {}})
+async def begin(sent: Annotated[Sent, Body()], session: RaterScriptDep, studies: StudiesDep) -> JSONResponse:
+    """Agree that the chat is kept."""
+    chat, _ = await run_in_threadpool(_chat, studies, session, sent.page)
+    await run_in_threadpool(chat.begin, sent.key)
+    return _state(await run_in_threadpool(chat.rows))
+
+
+@router.post("/api/chat/messages", responses={403: {}, 409: {}})
+async def say(
+    sent: Annotated[SentMessage, Body()], session: RaterScriptDep, studies: StudiesDep
+) -> JSONResponse:
+    """Store a message; the reply comes when it is on disk."""
+    chat, _ = await run_in_threadpool(_chat, studies, session, sent.page)
+    try:
+        await run_in_threadpool(chat.say, sent.text, sent.key)
+    except NotNow as error:
+        raise NotAllowed(409, str(error)) from error
+    return _state(await run_in_threadpool(chat.rows))
+
+
+@router.post("/api/chat/replies", responses={403: {}, 409: {}, 502: {}})
+async def reply(
+    request: Request,
+    sent: Annotated[Sent, Body()],
+    session: RaterScriptDep,
+    studies: StudiesDep,
+    models: ModelsDep,
+    render: RenderDep,
+) -> JSONResponse:
+    """Have the last message answered; asked again after a failure, or when it was answered already, it does no harm."""
+    chat, study = await run_in_threadpool(_chat, studies, session, sent.page)
+    try:
+        await chat.answer(models.named(study.config.model))
+    except (ModelError, UserError, NotNow):
+        said = text(render.language(request, study.config.language), "chat.failed")
+        return JSONResponse({"error": said}, status_code=502)
+    return _state(await run_in_threadpool(chat.rows))
+
+
+@router.post("/api/chat/end", responses={403: {}, 409: {}})
+async def end(
+    sent: Annotated[SentEnd, Body()], session: RaterScriptDep, studies: StudiesDep, models: ModelsDep
+) -> JSONResponse:
+    """End the chat: it becomes a dialogue in the store, and may be rated."""
+    chat, study = await run_in_threadpool(_chat, studies, session, sent.page)
+    try:
+        await run_in_threadpool(chat.end, sent.how, sent.key, models.named(study.config.model))
+    except NotNow as error:
+        raise NotAllowed(409, str(error)) from error
+    return _state(await run_in_threadpool(chat.rows))
+
+
+def _chat(studies: Studies, session: RaterSession, position: int) -> tuple[Chat, Study]:
+    study, seat = taking_part(studies, session)
+    if not isinstance(studies.form(study.name), ChatForm):
+        raise NotAllowed(409, "This study has no chats.")
+    assigned = page_at(studies.assigned(study.name, seat.seat), position)
+    return Chat(studies.store, study, seat, assigned), study
+
+
+def _state(rows: Iterable[Said]) -> JSONResponse:
+    """The chat as its participant sees it."""
+    held = list(rows)
+    said = [{"role": row.role, "text": row.text} for row in messages_of(held)]
+    return JSONResponse({"begun": bool(held), "ended": has_ended(held), "said": said})

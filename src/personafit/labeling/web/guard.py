@@ -1,0 +1,78 @@
+"""What stands before every request: security headers, a limit on bodies and one on the rate of requests.
+
+Written against ASGI directly: it costs microseconds where a middleware of functions costs a task for each request.
+"""
+
+import time
+from collections import OrderedDict
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST_BODY = 256 * 1024
+RATE, BURST = 40.0, 400.0  # requests a second in the long run, and at once, from one address and cookie
+CLIENTS_HELD = 10_000
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+]
+
+
+class Guard:
+    """The middleware."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._buckets: OrderedDict[Any, tuple[float, float]] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer it here."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > LARGEST_BODY or b"transfer-encoding" in headers:
+            await _refuse(send, 413, "That is more than one request may hold.")
+            return
+        if not self._admit(scope, headers):
+            await _refuse(send, 429, "Too many requests; please wait a moment.")
+            return
+        static = scope["path"].startswith("/static/")
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                cache = b"public, max-age=3600" if static else b"no-store"
+                message["headers"] = [*message.get("headers", ()), *HEADERS, (b"cache-control", cache)]
+            await send(message)
+
+        await self._app(scope, receive, guarded)
+
+    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
+        """A bucket for each address and cookie that fills at the rate and holds the burst."""
+        client = scope.get("client")
+        name = (client[0] if client else "", headers.get(b"cookie", b""))
+        now = time.monotonic()
+        tokens, last = self._buckets.pop(name, (BURST, now))
+        tokens = min(BURST, tokens + (now - last) * RATE)
+        admitted = tokens >= 1
+        self._buckets[name] = (tokens - 1 if admitted else tokens, now)
+        if len(self._buckets) > CLIENTS_HELD:
+            self._buckets.popitem(last=False)
+        return admitted
+
+
+async def _refuse(send: Send, code: int, sentence: str) -> None:
+    body = sentence.encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": code, "headers": headers + HEADERS})
+    await send({"type": "http.response.body", "body": body})

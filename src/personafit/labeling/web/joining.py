@@ -1,0 +1,228 @@
+"""How a rater comes in: invitation, consent, comprehension check. And how they leave: with thanks and a code."""
+
+import secrets
+import time
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from personafit.labeling.access import SESSION_SECONDS, Invitation, same
+from personafit.labeling.quizzes import quiz
+from personafit.labeling.records import RaterState
+from personafit.labeling.studies import Seat, Studies, Study
+from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.sessions import (
+    RATER_COOKIE,
+    AccessDep,
+    NotAllowed,
+    RaterDep,
+    RenderDep,
+    StudiesDep,
+    checked,
+    set_cookie,
+    taking_part,
+)
+
+router = APIRouter(default_response_class=HTMLResponse)
+
+EXTERNAL = (
+    "PROLIFIC_PID",
+    "participant",
+)  # names of the address's parameters that say who somebody is elsewhere
+PROLIFIC = "PROLIFIC_PID"
+PROLIFIC_ADDRESS = "https://app.prolific.com/submissions/complete?cc={code}"
+KEPT = 200  # characters of a parameter
+ATTEMPTS = 2
+
+
+def _external(request: Request) -> str | None:
+    for name in EXTERNAL:
+        if value := request.query_params.get(name):
+            return value[:KEPT]
+    return None
+
+
+def must_check(study: Study, seat: Seat) -> bool:
+    """Whether the rater has a comprehension check to pass first."""
+    return (study.config.check or bool(study.config.quiz)) and not seat.progress.get("passed")
+
+
+def guidelines(studies: Studies, study: Study, language: str) -> str:
+    """What raters of a study are told."""
+    return study.config.guidelines or studies.form(study.name).guidelines[language]
+
+
+@router.get("/join/{token}")
+def invitation(
+    request: Request, token: str, access: AccessDep, studies: StudiesDep, render: RenderDep
+) -> Response:
+    """The consent page, or straight on for who has agreed before."""
+    invited = _invited(access, token)
+    study = studies.study(invited.study)
+    held = invited.seat if invited.seat is not None else _held(request, access, study)
+    if held is not None:
+        seat = studies.seat(study.name, held)
+        if seat is not None and seat.state is not RaterState.FREE:
+            return _enter(request, access, study.name, held)
+    return render.page(
+        request,
+        "consent.html",
+        language=study.config.language,
+        title=study.config.title or study.name,
+        study=study,
+        consent=study.config.consent,
+        guidelines=guidelines(studies, study, render.language(request, study.config.language)),
+        action=f"/join/{token}?{request.url.query}",
+        csrf=access.anonymous_csrf(token),
+        visit=secrets.token_urlsafe(12),
+    )
+
+
+@router.post("/join/{token}")
+def consent(
+    request: Request,
+    token: str,
+    access: AccessDep,
+    studies: StudiesDep,
+    csrf: Annotated[str, Form()],
+    agree: Annotated[str, Form()],
+    visit: Annotated[str, Form(max_length=50)] = "",
+) -> Response:
+    """Take a seat after consent was given; a form that is sent twice takes one."""
+    invited = _invited(access, token)
+    if not same(access.anonymous_csrf(token), csrf):
+        raise NotAllowed(403, "This page is out of date; please reload it.")
+    if agree != "yes":
+        raise NotAllowed(400, "Nobody takes part without having agreed.")
+    study = studies.study(invited.study)
+    if study.state != "open":
+        raise NotAllowed(403, "This study is not open at the moment.")
+    progress = {"consent": True, "prolific": bool(request.query_params.get(PROLIFIC))}
+    who = _external(request) or (f"visit:{visit}" if visit and invited.seat is None else None)
+    seat = studies.take(study.name, invited.seat, who, progress)
+    if seat is None:
+        raise NotAllowed(409, "All places in this study are taken. Thank you for your interest.")
+    return _enter(request, access, study.name, seat.seat)
+
+
+@router.get("/check")
+def check(request: Request, session: RaterDep, studies: StudiesDep, render: RenderDep) -> Response:
+    """The comprehension check."""
+    study, seat = taking_part(studies, session)
+    if not must_check(study, seat):
+        return RedirectResponse("/rate", status_code=303)
+    return _check_page(request, render, studies, study, session.csrf, seat.progress)
+
+
+@router.post("/check")
+async def checked_answers(
+    request: Request, session: RaterDep, studies: StudiesDep, render: RenderDep
+) -> Response:
+    """Read the answers to the check: two attempts, then it is over."""
+    form = await request.form()
+    checked(session, str(form.get("csrf", "")))
+    study, seat = taking_part(studies, session)
+    if not must_check(study, seat):
+        return RedirectResponse("/rate", status_code=303)
+    wrong = [
+        number
+        for number, question in enumerate(_quiz(study, render.language(request, study.config.language)))
+        if str(form.get(f"q{number}", "")) != str(question["right"])
+    ]
+    attempts = int(seat.progress.get("attempts", 0)) + 1
+    progress = seat.progress | {"attempts": attempts, "passed": not wrong}
+    if not wrong:
+        studies.update_seat(study.name, seat.seat, seat.code, "passed the check", progress=progress)
+        return RedirectResponse("/rate", status_code=303)
+    if attempts >= ATTEMPTS:
+        studies.update_seat(
+            study.name,
+            seat.seat,
+            seat.code,
+            "failed the check",
+            progress=progress,
+            state=RaterState.EXCLUDED,
+            reason="comprehension check",
+        )
+        raise NotAllowed(
+            403, "The answers to the check were not right twice, so your part ends here. Thank you."
+        )
+    studies.update_seat(study.name, seat.seat, seat.code, "tried the check", progress=progress)
+    return _check_page(request, render, studies, study, session.csrf, progress, wrong)
+
+
+@router.get("/done")
+def done(request: Request, session: RaterDep, studies: StudiesDep, render: RenderDep) -> Response:
+    """Thanks, and the completion code once everything is answered."""
+    study, seat = taking_part(studies, session)
+    left = sum(one.done is None for one in studies.assigned(study.name, seat.seat))
+    if left:
+        return RedirectResponse("/rate", status_code=303)
+    if seat.finished is None:
+        studies.update_seat(
+            study.name, seat.seat, seat.code, "finished", finished=time.time(), state=RaterState.DONE
+        )
+    return render.page(
+        request,
+        "done.html",
+        language=study.config.language,
+        title=study.config.title or study.name,
+        code=200,
+        completion=study.config.completion_code,
+        leave=_completion_address(study, seat),
+    )
+
+
+def _check_page(
+    request: Request,
+    render: Renderer,
+    studies: Studies,
+    study: Study,
+    csrf: str,
+    progress: dict[str, Any],
+    wrong: list[int] | None = None,
+) -> Response:
+    language = render.language(request, study.config.language)
+    return render.page(
+        request,
+        "check.html",
+        language=study.config.language,
+        title=study.config.title or study.name,
+        quiz=_quiz(study, language),
+        guidelines=guidelines(studies, study, language),
+        wrong=wrong or [],
+        attempts_left=ATTEMPTS - int(progress.get("attempts", 0)),
+        csrf=csrf,
+    )
+
+
+def _quiz(study: Study, language: str) -> list[dict[str, Any]]:
+    return study.config.quiz or quiz(study.form, language)
+
+
+def _completion_address(study: Study, seat: Seat) -> str:
+    """Where to go with the code: the study's own address, or Prolific's for who came from there."""
+    if study.config.completion_url or not (study.config.completion_code and seat.progress.get("prolific")):
+        return study.config.completion_url
+    return PROLIFIC_ADDRESS.format(code=quote(study.config.completion_code, safe=""))
+
+
+def _invited(access: AccessDep, token: str) -> Invitation:
+    invited = access.invited(token)
+    if invited is None:
+        raise NotAllowed(404, "This link is not valid; please check that you copied all of it.")
+    return invited
+
+
+def _held(request: Request, access: AccessDep, study: Study) -> int | None:
+    """The seat that this browser has in the study already."""
+    session = access.rater(request.cookies.get(RATER_COOKIE))
+    return session.seat if session is not None and session.study == study.name else None
+
+
+def _enter(request: Request, access: AccessDep, study: str, seat: int) -> Response:
+    response = RedirectResponse("/check", status_code=303)
+    set_cookie(response, request, RATER_COOKIE, access.open_session(study, seat), SESSION_SECONDS)
+    return response

@@ -1,0 +1,178 @@
+"""How a researcher comes in: the password set once with the token printed at the first start, then asked for.
+
+There is no session yet, so forms are tied to a cookie made for them. Whoever is wrong several times in a row waits, longer each time.
+"""
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Cookie, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from personafit.labeling.access import SESSION_SECONDS, SHORTEST_PASSWORD, Access, same
+from personafit.labeling.web.sessions import (
+    RESEARCHER_COOKIE,
+    AccessDep,
+    NotAllowed,
+    RenderDep,
+    ResearcherDep,
+    checked,
+    set_cookie,
+)
+
+router = APIRouter(default_response_class=HTMLResponse)
+
+FORM_COOKIE = "personafit_form"
+FORM_SECONDS = 3600
+LONGEST_PASSWORD = 1000
+FREE_TRIES = 4  # wrong ones from one address before it has to wait
+LONGEST_WAIT = 60.0
+ADDRESSES_HELD = 1_000
+
+Password = Annotated[str, Form(max_length=LONGEST_PASSWORD)]
+Token = Annotated[str, Form(max_length=200)]
+FormCookie = Annotated[str | None, Cookie(include_in_schema=False, alias=FORM_COOKIE)]
+
+
+class Attempts:
+    """Wrong passwords by address, and when the next may be tried; one is checked at a time."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._one = threading.Lock()
+
+    def check(self, access: Access, address: str, password: str) -> bool:
+        """Whether the password is right. Raises `NotAllowed` while the address has to wait."""
+        with self._one:
+            count, until = self._wrong.get(address, (0, 0.0))
+            left = until - self._clock()
+            if left > 0:
+                raise NotAllowed(
+                    429, f"That was wrong {count} times; please wait {int(left) + 1} seconds and try again."
+                )
+            if access.check_password(password):
+                self._wrong.pop(address, None)
+                return True
+            wait = min(LONGEST_WAIT, 2.0 ** (count + 1 - FREE_TRIES)) if count + 1 >= FREE_TRIES else 0.0
+            self._wrong[address] = (count + 1, self._clock() + wait)
+            self._wrong.move_to_end(address)
+            while len(self._wrong) > ADDRESSES_HELD:
+                self._wrong.popitem(last=False)
+            return False
+
+
+def _attempts(request: Request) -> Attempts:
+    """The attempts on this server; kept with the app, so that each starts anew."""
+    state = request.app.state
+    if not hasattr(state, "attempts"):
+        state.attempts = Attempts()
+    found: Attempts = state.attempts
+    return found
+
+
+@router.get("/setup")
+def set_up(request: Request, access: AccessDep, render: RenderDep, token: str = "") -> Response:
+    """The form in which the password is set."""
+    if access.has_password():
+        return RedirectResponse("/login", status_code=303)
+    return _form(request, access, render, "researcher/setup.html", token=token)
+
+
+@router.post("/setup")
+def set_password(
+    request: Request,
+    access: AccessDep,
+    render: RenderDep,
+    token: Token,
+    password: Password,
+    again: Password,
+    csrf: Token,
+    cookie: FormCookie = None,
+) -> Response:
+    """Set the password and go in."""
+    _unforged(access, cookie, csrf)
+    wrong = None
+    if len(password) < SHORTEST_PASSWORD:
+        wrong = "r.password.short"
+    elif password != again:
+        wrong = "r.password.differs"
+    elif not access.set_password(token, password):
+        wrong = "r.password.token"
+    if wrong:
+        return _form(request, access, render, "researcher/setup.html", code=422, token=token, wrong=wrong)
+    return _enter(request, access)
+
+
+@router.get("/login")
+def log_in(request: Request, access: AccessDep, render: RenderDep) -> Response:
+    """The form that asks for the password."""
+    return _form(request, access, render, "researcher/login.html", ready=access.has_password())
+
+
+@router.post("/login")
+def give_password(
+    request: Request,
+    access: AccessDep,
+    render: RenderDep,
+    password: Password,
+    csrf: Token,
+    cookie: FormCookie = None,
+) -> Response:
+    """Check the password and go in."""
+    _unforged(access, cookie, csrf)
+    address = request.client.host if request.client else ""
+    if _attempts(request).check(access, address, password):
+        return _enter(request, access)
+    page = "researcher/login.html"
+    return _form(
+        request, access, render, page, code=401, wrong="r.password.wrong", ready=access.has_password()
+    )
+
+
+@router.post("/logout")
+def log_out(session: ResearcherDep, csrf: Token) -> Response:
+    """Leave."""
+    checked(session, csrf)
+    response = RedirectResponse("/login", status_code=303)
+    response.delete_cookie(RESEARCHER_COOKIE, path="/")
+    return response
+
+
+def _form(
+    request: Request,
+    access: Access,
+    render: RenderDep,
+    template: str,
+    code: int = 200,
+    wrong: str | None = None,
+    **values: Any,
+) -> Response:
+    held = request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(16)  # two tabs share it
+    page = render.page(
+        request,
+        template,
+        code=code,
+        csrf=access.anonymous_csrf(held),
+        wrong=wrong,
+        shortest=SHORTEST_PASSWORD,
+        **values,
+    )
+    set_cookie(page, request, FORM_COOKIE, held, FORM_SECONDS)
+    return page
+
+
+def _unforged(access: Access, cookie: str | None, csrf: str) -> None:
+    if cookie is None or not same(access.anonymous_csrf(cookie), csrf):
+        raise NotAllowed(403, "This page is out of date; please reload it.")
+
+
+def _enter(request: Request, access: Access) -> Response:
+    response = RedirectResponse("/researcher", status_code=303)
+    set_cookie(response, request, RESEARCHER_COOKIE, access.open_researcher(), SESSION_SECONDS)
+    response.delete_cookie(FORM_COOKIE, path="/")
+    return response

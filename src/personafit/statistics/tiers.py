@@ -1,0 +1,138 @@
+"""Tiers from votes: how clearly people agree on a pair decides how hard it is.
+
+PersonaFeedback calls pairs Medium where raters agree with a Fleiss' kappa above 0.6, and Hard where it lies in (0.4, 0.6]. Kappa
+belongs to a group of pairs, not to a pair: one pair has a share of votes for its majority, and nothing more. So pairs are sorted by
+that share, and the two cuts are chosen together so that each group's kappa falls where it should, both groups are there if they can
+be, and as many pairs as possible are kept.
+What cannot be had is said, never forced.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from personafit.statistics.agreement import as_codes, fleiss_kappa, label_counts
+from personafit.statistics.agreement_bootstrap import bootstrap_agreement
+from personafit.statistics.clusters import Estimate
+
+MEDIUM_ABOVE = 0.6
+HARD_ABOVE = 0.4
+FEWEST_UNITS = 2
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A group of pairs: those whose share lies in [least, below)."""
+
+    name: str
+    least: float
+    below: float
+    members: NDArray[np.bool_]
+    kappa: Estimate
+
+
+@dataclass(frozen=True)
+class Tiers:
+    """What the votes give."""
+
+    shares: NDArray[np.float64]
+    """Share of the votes that the majority has; nan where nobody voted."""
+    majority: NDArray[np.int64]
+    """The label with most votes; -1 where two lead or nobody voted."""
+    medium: Tier | None
+    hard: Tier | None
+    warnings: tuple[str, ...]
+
+
+def vote_tiers(codes: ArrayLike, people: ArrayLike, seed: int = 0) -> Tiers:
+    """Medium and Hard among pairs × raters of codes (-1 where a rater gave none).
+
+    Codes must not tell which answer is the better one by construction: if the better one always came first, all ratings would be the
+    same label and kappa, which corrects for that, would be undefined or wrong. `labeling.gold` codes answers by a draw per item.
+    """
+    ratings = as_codes(codes)
+    counts = label_counts(ratings)
+    votes, top = counts.sum(1), counts.max(1, initial=0)
+    shares = np.where(votes > 0, top / np.maximum(votes, 1), np.nan)
+    clear = (counts == top[:, None]).sum(1) == 1
+    majority = np.where((votes > 0) & clear, counts.argmax(1), -1)
+    usable = (votes >= 2) & (majority >= 0)
+    warnings: list[str] = []
+    if not usable.any():
+        return Tiers(shares, majority, None, None, ("No pair has two votes and a majority.",))
+    cuts = sorted({float(share) for share in shares[usable]}, reverse=True)
+    kappas = _Kappas(ratings, usable, shares)
+    medium, hard = _best_cuts(kappas, cuts)
+    top_of_hard = medium[0] if medium else np.inf
+    if medium is None:
+        warnings.append(
+            f"No group of pairs has a kappa above {MEDIUM_ABOVE:g}, however high the cut: there is no Medium tier."
+        )
+    if hard is None:
+        rest = int((usable & (shares < top_of_hard)).sum())
+        reason = (
+            "all pairs are in Medium"
+            if rest == 0
+            else f"no cut through the pairs gives one ({rest} are left)"
+        )
+        warnings.append(
+            f"No group has a kappa in ({HARD_ABOVE:g}, {MEDIUM_ABOVE:g}], so there is no Hard tier: {reason}."
+        )
+    left = int((usable & (shares < (hard[0] if hard else top_of_hard))).sum())
+    if left and (medium or hard):
+        warnings.append(f"{left} pairs are below both tiers: people do not agree on them enough.")
+    return Tiers(
+        shares,
+        majority,
+        _tier("medium", medium, ratings, people, seed),
+        _tier("hard", hard, ratings, people, seed),
+        tuple(warnings),
+    )
+
+
+Cut = tuple[float, float, NDArray[np.bool_]]
+
+
+class _Kappas:
+    """The kappa of any group of pairs between two shares."""
+
+    def __init__(
+        self, ratings: NDArray[np.int64], usable: NDArray[np.bool_], shares: NDArray[np.float64]
+    ) -> None:
+        self._ratings, self._usable, self._shares = ratings, usable, shares
+
+    def group(self, least: float, below: float, wanted: tuple[float, float]) -> Cut | None:
+        """The pairs from one share up to another, if their kappa is in (low, high]."""
+        members = self._usable & (self._shares >= least) & (self._shares < below)
+        if members.sum() < FEWEST_UNITS:
+            return None
+        kappa = fleiss_kappa(self._ratings[members]).value
+        inside = kappa is not None and wanted[0] < kappa <= wanted[1]
+        return (least, below, members) if inside else None
+
+
+def _best_cuts(kappas: _Kappas, cuts: list[float]) -> tuple[Cut | None, Cut | None]:
+    """Both tiers with as many pairs as can be; one alone only where both cannot be had."""
+    best: tuple[tuple[int, int], Cut | None, Cut | None] = ((0, 0), None, None)
+    for upper in (np.inf, *cuts):
+        medium = None if upper == np.inf else kappas.group(upper, np.inf, (MEDIUM_ABOVE, np.inf))
+        if medium is None and upper != np.inf:
+            continue
+        for lower in (None, *(cut for cut in cuts if cut < upper)):
+            hard = None if lower is None else kappas.group(lower, upper, (HARD_ABOVE, MEDIUM_ABOVE))
+            found = [group for group in (medium, hard) if group is not None]
+            worth = (len(found), sum(int(group[2].sum()) for group in found))
+            if worth > best[0]:
+                best = (worth, medium, hard)
+    return best[1], best[2]
+
+
+def _tier(
+    name: str, cut: Cut | None, ratings: NDArray[np.int64], people: ArrayLike, seed: int
+) -> Tier | None:
+    if cut is None:
+        return None
+    least, below, members = cut
+    kappa = bootstrap_agreement(ratings[members], np.asarray(people)[members], "fleiss", seed=seed)
+    return Tier(name, least, below, members, kappa)

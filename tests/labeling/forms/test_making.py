@@ -1,0 +1,238 @@
+"""Setting studies up: which pages there are, of which kind, and what is refused in a sentence."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from personafit._errors import UserError
+from personafit.cli.common import find_run
+from personafit.labeling.forms import FORMS
+from personafit.labeling.making import Besides, Made, make_study
+from personafit.labeling.quizzes import QUIZZES, quiz
+from personafit.labeling.records import Arrangement, Page, Role, StudyConfig
+from personafit.labeling.sampling import stratified
+from personafit.labeling.studies import Studies
+from personafit.labeling.texts import TEXTS
+from personafit.stages.records import Extracted, StagedConversation, StagedTurn, StageFile, write_lines
+from personafit.store import Store
+from tests.scripted import invoke
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store of its own."""
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+def make(
+    store: Store,
+    question: str | None,
+    source: str = "starter",
+    count: int | None = 3,
+    stratify: str | None = None,
+    besides: Besides = Besides(),
+    **config: object,
+) -> Made:
+    settings = StudyConfig.model_validate({"overlap": 2, "seats": 2, "source": source} | config)
+    return make_study(
+        store, "s", source, question, settings, find_run, stratify=stratify, count=count, besides=besides
+    )
+
+
+def pages(store: Store, *roles: Role) -> list[Page]:
+    return Studies(store).pages("s", roles or tuple(Role))
+
+
+def test_practice_gold_and_attention_are_besides_the_items(store: Store) -> None:
+    made = make(store, "fit", besides=Besides("2", attention=1, practice=2))
+    assert made.pages == 3
+    assert Counter(page.role for page in pages(store)) == {
+        Role.ITEM: 3, Role.GOLD: 2, Role.PRACTICE: 2, Role.ATTENTION: 1,
+    }  # fmt: skip
+    practice = pages(store, Role.PRACTICE)
+    assert all(item.startswith("practice/") for page in practice for item in page.items), (
+        "practice never counts"
+    )
+    assert all(page.key and page.why for page in practice)
+    shown = {page.id.removeprefix("practice/") for page in pages(store)}
+    assert len(shown) == 8, "nothing is asked twice"
+    for seat in (0, 1):
+        first = Studies(store).assigned("s", seat)[:2]
+        assert {one.page for one in first} == {page.id for page in practice}, "practice comes first"
+
+
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "chat"])
+def test_attention_pages_can_be_answered_rightly(name: str) -> None:
+    form = FORMS[name]
+    for language in TEXTS:
+        page = form.attention(1, language)
+        for seed in range(3):
+            arrangement = Arrangement.drawn(page, f"r{seed}", seed)
+            for field in form.fields(page, arrangement):
+                if field.required:
+                    labels = {
+                        form.answered(page, arrangement, field, one.value).label for one in field.options
+                    }
+                    assert form.right(page, field) in labels
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_choice_is_stored_as_the_answer_that_stood_under_the_letter(count: int) -> None:
+    form = FORMS["fit"]
+    page = Page(
+        id="p", items=["i"], sides=count, content={"profile": "", "prompt": "?", "answers": [*"wxyz"][:count]}
+    )
+    orders = set()
+    for rater in range(20):
+        arrangement = Arrangement.drawn(page, f"r{rater}", 0)
+        orders.add(arrangement.order)
+        (field,) = form.fields(page, arrangement)
+        texts = {one["letter"]: one["text"] for one in form.shown(page, arrangement)["answers"]}
+        for option in field.options:
+            answered = form.answered(page, arrangement, field, option.value)
+            assert page.content["answers"][int(answered.label or "")] == texts[option.value]
+            assert (answered.value is None) == (count > 2)
+    assert len(orders) > 1
+
+
+@pytest.mark.parametrize(("sides", "stored"), [([0, 1], "5"), ([1, 0], "1")])
+def test_a_mark_for_b_is_turned_where_b_is_the_generic_answer(sides: list[int], stored: str) -> None:
+    form = FORMS["preference"]
+    content = {
+        "prompt": "?",
+        "answers": ["generic", "personal"],
+        "attributes": ["likes tea"],
+        "reasons": [None],
+    }
+    page = Page(id="p", items=["i"], sides=2, places=1, targets=["a"], content=content)
+    arrangement = Arrangement(sides=sides, places=[0])
+    (field,) = form.fields(page, arrangement)
+    assert form.shown(page, arrangement)["answers"][1]["text"] == ("personal" if stored == "5" else "generic")
+    assert form.answered(page, arrangement, field, "5") == (stored, float(stored))
+    assert field.target == "a"
+
+
+def test_gold_from_a_file(store: Store, tmp_path: Path) -> None:
+    known = tmp_path / "known.jsonl"
+    lines = [{"item": "starter/nadia/sleep", "label": "1"}, {"item": "starter/nadia/supper", "label": "0"}]
+    known.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    make(store, "fit", besides=Besides(str(known)))
+    assert {page.id: page.key for page in pages(store, Role.GOLD)} == {
+        "starter/nadia/sleep": {"fit": "1"}, "starter/nadia/supper": {"fit": "0"},
+    }  # fmt: skip
+
+
+def test_raters_get_texts_in_the_language_they_read(store: Store) -> None:
+    made = make(store, "fit", count=None, language="zh")
+    people = store.languages(Studies(store).study("s").dataset)
+    assert {people[page.person] for page in pages(store)} == {"zh"}
+    assert "143 pages in other languages are left out" in made.notes[0]
+
+
+def test_the_question_follows_from_the_items(store: Store, tmp_path: Path) -> None:
+    assert make(store, None).form == "fit"
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text('{"id": "a", "text": "Plan a trip."}\n{"id": "b", "text": "Plan a party."}\n')
+    settings = StudyConfig(overlap=1, seats=1, model="replay:none.jsonl", source=str(tasks))
+    made = make_study(store, "talk", str(tasks), None, settings, find_run)
+    assert (made.form, made.pages) == ("chat", 2)
+    study = Studies(store).study("talk")
+    assert (study.config.perspective, study.dataset) == ("self", "chat@talk")
+
+
+def test_what_stages_wrote_can_be_asked_about(store: Store, tmp_path: Path) -> None:
+    files = StageFile(tmp_path)
+    turns = [StagedTurn(role="user", text="I keep bees.")]
+    write_lines(files.conversations, [StagedConversation(id="c1", person="p", turns=turns)])
+    found = {"person": "p", "confidence": 1, "conversation": "c1"}
+    write_lines(files.attributes, [Extracted(id="a1", text="Keeps bees.", evidence=["c1#0"], **found)])
+    assert make(store, None, str(tmp_path)).form == "attributes"
+    (page,) = pages(store)
+    assert (page.id, page.items, page.key) == ("c1", ["a1"], {})
+
+
+@pytest.mark.parametrize(
+    ("question", "source", "besides", "said"),
+    [
+        ("dialogue", "starter", Besides(), "name one with --from RUN"),
+        ("chat", "own", Besides(), "needs --model SPEC"),
+        ("chat", "starter", Besides(), "needs --model SPEC"),
+        ("grade", "starter", Besides(gold="1"), "only 0 more pages have a known answer"),
+        ("fit", "starter", Besides(gold="missing.jsonl"), "neither a number nor a file"),
+        ("which", "starter", Besides(), "there are fit, grade, dialogue"),
+    ],
+)
+def test_what_cannot_be_made_is_said(
+    store: Store, question: str, source: str, besides: Besides, said: str
+) -> None:
+    with pytest.raises(UserError, match=said):
+        make(store, question, source, besides=besides)
+    assert Studies(store).names() == []
+
+
+def test_a_faulty_line_of_tasks_is_named(store: Store, tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    tasks.write_text('{"id": "a", "text": "Plan a trip."}\n{"id": "b"}\n')
+    with pytest.raises(UserError, match=r"tasks\.jsonl, line 2, field 'text'"):
+        make(store, "chat", str(tasks), model="replay:none.jsonl")
+
+
+def test_a_sample_of_a_run_is_even_over_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = tmp_path / "store.db"
+    invoke(
+        monkeypatch,
+        tmp_path,
+        "run",
+        "starter",
+        "--rater",
+        "rule:length",
+        "--view",
+        "profile",
+        "--store",
+        str(url),
+    )
+    with Store(url) as store:
+        with pytest.raises(UserError, match="there are: accuracy, margin"):
+            make(store, "fit", source="last", stratify="beauty")
+        with pytest.raises(UserError, match="say how many with --n"):
+            make(store, "fit", source="last", count=None, stratify="accuracy")
+        make(store, "fit", source="last", count=20, stratify="accuracy", language="en")
+        kept = pages(store, Role.ITEM)
+        assert len(kept) == 20
+        right = Counter(_longer_is_right(store, page) for page in kept)
+        assert min(right.values()) >= 5, "a rule that is mostly wrong or right is seen to be both"
+
+
+def _longer_is_right(store: Store, page: Page) -> bool:
+    lengths = [len(answer) for answer in page.content["answers"]]
+    return page.key["fit"] == str(lengths.index(max(lengths)))
+
+
+def test_strata_are_served_in_turn() -> None:
+    values = {f"low-{n}": 1.0 for n in range(90)} | {f"high-{n}": 4.0 for n in range(10)}
+    chosen = stratified(values, 10, seed=0)
+    assert Counter(one.partition("-")[0] for one in chosen) == {"low": 5, "high": 5}
+    assert stratified(values, 10, seed=0) == chosen
+    assert stratified(values, 10, seed=1) != chosen
+
+
+def test_every_form_has_guidelines_and_a_check_in_both_languages() -> None:
+    assert set(QUIZZES) == set(FORMS)
+    for name, form in FORMS.items():
+        assert (
+            "Mention is not merit" in form.guidelines["en"] or "mention is not merit" in form.guidelines["en"]
+        )
+        assert "提到不等于贴合" in form.guidelines["zh"]
+        english, chinese = quiz(name, "en"), quiz(name, "zh")
+        assert [one["right"] for one in english] == [one["right"] for one in chinese]
+        assert all(0 <= one["right"] < len(one["options"]) for one in english)
+
+
+def test_both_languages_say_everything() -> None:
+    assert TEXTS["en"].keys() == TEXTS["zh"].keys()
+    for key, english in TEXTS["en"].items():
+        assert english.count("{") == TEXTS["zh"][key].count("{"), key

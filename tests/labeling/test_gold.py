@@ -1,0 +1,82 @@
+"""From votes to a benchmark that `personafit run` takes, with people and models in one table."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import check_folder
+from personafit.labeling.gold import study_gold, write_benchmark
+from personafit.labeling.simulating import simulate_votes
+from personafit.labeling.studies import Studies
+from personafit.store import Store
+from tests.helpers import run_cli
+from tests.labeling.served import new_study
+
+
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a study that nine simulated raters have finished."""
+    store = tmp_path_factory.mktemp("voted") / "store.db"
+    new_study(store, "nine", count=60, overlap=9, seats=9, simulated=True)
+    with Store(store) as opened:
+        assert simulate_votes(opened, "nine") == 9 * 60
+        assert simulate_votes(opened, "nine") == 0, "who has finished is not asked again"
+    return store
+
+
+def test_gold_is_the_majority_and_tiers_come_from_construction_or_votes(voted: Path) -> None:
+    with Store(voted) as opened:
+        studies = Studies(opened)
+        gold = study_gold(studies, "nine")
+        items = {item.id: item for item in opened.items(studies.study("nine").dataset)}
+    assert len(gold.rows) + len(gold.undecided) == 60
+    assert gold.undecided == (), "nine raters on pairs have a majority"
+    for row in gold.rows:
+        assert row.extra is not None
+        votes = row.extra["votes"]
+        assert sum(votes.values()) == 9
+        assert votes[row.label] == max(votes.values())
+        assert row.extra["share"] == pytest.approx(max(votes.values()) / 9)
+        constructed = items[row.item].slices["reject"] in ("generic", "wrong-person")
+        assert (row.extra.get("tier") == "easy") == constructed
+    assert gold.sizes["easy"] > 0
+    assert gold.tiers is not None
+    assert gold.tiers.medium or gold.tiers.hard or gold.tiers.warnings
+
+
+def test_the_folder_runs_and_people_and_models_stand_in_one_table(voted: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "nine"
+    with Store(voted) as opened:
+        write_benchmark(opened, "nine", folder)
+    assert check_folder(folder) == []
+    card = (folder / "card.md").read_text()
+    assert "All votes are simulated" in card
+    votes = [json.loads(line) for line in (folder / "votes.jsonl").read_text().splitlines()]
+    assert len(votes) == 540
+    assert all(vote["rater"].startswith("simulated:r-") for vote in votes)
+    done = run_cli("run", "nine", "--rater", "rule:overlap", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = [
+        row for row in json.loads(done.stdout)["results"] if row["metric"] == "accuracy" and not row["slice"]
+    ]
+    overlap = next(row for row in rows if row["rater"] == "rule:overlap" and row["view"] == "profile")
+    assert overlap["value"] > 0.6, "the simulated raters follow overlap, with a taste of their own"
+    agreed = json.loads(run_cli("agree", "nine", "--json", cwd=tmp_path).stdout)
+    text = json.dumps(agreed)
+    assert "simulated:r-" in text
+    assert "rule:overlap" in text
+
+
+def test_nothing_is_written_over_and_no_votes_is_said(voted: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "file").touch()
+    with Store(voted) as opened, pytest.raises(UserError, match="not empty"):
+        write_benchmark(opened, "nine", tmp_path / "there")
+    new_study(tmp_path / "empty.db")
+    with Store(tmp_path / "empty.db") as opened:
+        with pytest.raises(UserError, match="no votes yet"):
+            study_gold(Studies(opened), "pilot")
+        with pytest.raises(UserError, match="study of people"):
+            simulate_votes(opened, "pilot")
