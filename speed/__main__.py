@@ -52,10 +52,28 @@ def _scale() -> list[Measurement]:
     return scale.measure()
 
 
+def _memory() -> list[Measurement]:
+    from speed import memory
+
+    return memory.measure()
+
+
 def _reward() -> list[Measurement]:
     from speed import reward_cpu
 
     return reward_cpu.measure()
+
+
+def _labelling() -> list[Measurement]:
+    from speed import labelling
+
+    return labelling.measure()
+
+
+def _factory() -> list[Measurement]:
+    from speed import factory
+
+    return factory.measure()
 
 
 NAMES: dict[str, Callable[[], list[Measurement]]] = {
@@ -66,10 +84,13 @@ NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "dialogues": _dialogues,
     "scale": _scale,
     "reward": _reward,
+    "memory": _memory,
+    "labelling": _labelling,
+    "factory": _factory,
 }
 
 
-LONG = ("scale",)  # a quarter of an hour and 2 GB of disk: only when named
+LONG = ("scale", "factory")  # a quarter of an hour and 2 GB of disk: only when named
 
 
 def main(names: list[str]) -> int:

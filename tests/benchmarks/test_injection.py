@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks import starter, write_folder
+from personafit.benchmarks import ingest, starter, write_folder
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.injection import ATTACKS, Injection
+from personafit.benchmarks.injection.items import INFO
 from personafit.benchmarks.running import RunConfig
 from personafit.people import render_person
 from personafit.store import Store
@@ -105,3 +106,31 @@ def test_it_is_a_benchmark_like_any_other(tmp_path: Path) -> None:
         "run", "injection", "--rater", "rule:length", "--dry-run", "--limit", "5", cwd=tmp_path
     ).stdout
     assert "injection: " in plan
+
+
+def test_who_is_forgotten_is_forgotten_in_every_altered_profile(tmp_path: Path) -> None:
+    benchmark = Injection()
+    everyone = {person.id for person in benchmark.people()}
+    copies = {person for person in everyone if "+" in person}
+    person = sorted(copies)[0].partition("+")[0]
+    theirs = {one for one in everyone if one == person or one.startswith(f"{person}+")}
+    assert len(theirs) > 2
+    with Store(tmp_path / "store.db") as store:
+        dataset = ingest(store, benchmark)
+        before = store.count_items(dataset)
+        forgotten = store.forget(person)
+        assert forgotten is not None
+        assert forgotten.counts["people"] == len(theirs)
+        assert set(store.people(dataset)) == everyone - theirs
+        left = list(store.items(dataset))
+        assert before - len(left) == forgotten.counts["items"]
+        assert {item.slices["of"] for item in left} == {one.partition("+")[0] for one in everyone - theirs}
+        again = Injection()
+        again.info = INFO.model_copy(update={"version": "another"})
+        second = ingest(store, again)
+        assert second != dataset
+        assert set(store.people(second)) == everyone - theirs
+        assert (
+            "were forgotten (personafit forget), and are left out: 1."
+            in store.dataset_info(second)["notes"][-1]
+        )

@@ -211,6 +211,37 @@ def test_the_check_names_users_and_counts_everything(tmp_path: Path) -> None:
     assert body["problems"] == []
 
 
+def test_the_check_lists_every_fault_and_goes_on(tmp_path: Path) -> None:
+    folder = write_lens(tmp_path)
+    profiles, affinities = folder / "data" / "profile", profile("x")["affinities"]
+    damaged = affinities | {"Books": {"Genre": "crime", "Mood": "x"}, "Food": None}
+    write_user(folder, "user2", affinities=damaged, interactions={"Books": 1, "Music": "m", "Food": "f"})
+    unknown = task("SD-Books-task-9", ("Books",), ("Genre",)) | {"situations": 3}
+    foreign = task("SD-Food-task-1", ("Food",), ("Diet",))
+    sound = task("SD-Books-task-1", ("Books",), ("Genre",))
+    write_json(profiles / "user1" / "tasks.json", {"Task 1": unknown, "Task 2": foreign, "Task 3": sound})
+    (profiles / "user1" / "tasks_md.json").unlink()
+    (profiles / "user0" / "profile.json").write_text("{", encoding="utf-8")
+    definitions = folder / "data" / "task" / "Multi-Domain" / "task.jsonl"
+    first, second = definitions.read_text().splitlines()
+    definitions.write_text(f"{first}\n{second.replace('Food', 'Chess')}\n", encoding="utf-8")
+    command = ("data", "check", "personalens", "--data", str(folder), "--json")
+    body = json.loads(run_cli(*command, cwd=tmp_path, code=1).stdout)
+    assert [fault.removeprefix(f"{folder}/data/") for fault in body["problems"]] == [
+        "task/Multi-Domain/task.jsonl, line 2: the ontology knows no domain 'Chess'.",
+        "profile/user0/profile.json is not JSON (unexpected end of data: line 1 column 2 (char 1)).",
+        "profile/user1/tasks.json, field 'Task 1.task_id': no task 'SD-Books-task-9' is defined in data/task.",
+        "profile/user1/tasks.json, field 'Task 1.situations' is missing or no object of texts.",
+        "profile/user1/tasks.json, field 'Task 2': SD-Food-task-1 touches Food, which is no interest of user1.",
+        "profile/user1/tasks_md.json cannot be read (No such file or directory).",
+        "profile/user2/profile.json, field 'affinities.Books.Genre' must be a list of texts.",
+        "profile/user2/profile.json, field 'affinities.Books': the ontology knows no 'Mood' there.",
+        "profile/user2/profile.json, field 'interactions.Books' is missing or no text.",
+        "profile/user2/profile.json, field 'affinities.Food' is missing.",
+    ]
+    assert body["counts"] == {"people": 2, "SD": 4, "MD": 1}
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the published PersonaLens data is not at hand")
 def test_thirty_published_users() -> None:
     benchmark = PersonaLens(SHARED)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
+from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS
 from personafit.simulate import Dialogue, StopReason, dialogues
 from personafit.simulate.turns import CAPS
 from personafit.store import Store
@@ -190,6 +191,18 @@ def test_samples_and_seeds_are_dialogues_of_their_own(tmp_path: Path, data: Path
     before = len(talking.requests)
     held(tmp_path, data, talking, tasks="SD", limit=1, samples=2, seed=1)
     assert len(talking.requests) > before
+
+
+@pytest.mark.parametrize(
+    ("samples", "options", "times"), [(2, "", 2), (1, ",samples=3", 3), (2, ",samples=3", 6)]
+)
+def test_each_dialogue_is_judged_once_unless_the_judge_asks_for_more(
+    tmp_path: Path, data: Path, talking: Talking, samples: int, options: str, times: int
+) -> None:
+    judge = talking.model("judge", options)
+    held(tmp_path, data, talking, tasks="SD", limit=1, samples=samples, raters=[judge])
+    asked = [body for body in talking.requests if body["model"] == "judge"]
+    assert len(asked) == times * len(DIALOGUE_QUESTIONS)
 
 
 def test_functions_and_the_canned_control_can_be_systems(

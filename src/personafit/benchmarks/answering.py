@@ -10,7 +10,7 @@ from personafit.benchmarks.config import Finished, RunConfig, check_budget
 from personafit.benchmarks.estimate import estimate_benchmark
 from personafit.benchmarks.prompts import Prompts
 from personafit.benchmarks.running import judge_benchmark, selection
-from personafit.contexts import People, make_context
+from personafit.contexts import People, default_model, make_context, make_contexts, makers
 from personafit.engine import ProgressView, Runner, Summary
 from personafit.models import make_model
 from personafit.raters import make_rater
@@ -80,18 +80,28 @@ async def _make_answers(store: Store, config: RunConfig, progress: ProgressView)
     contexts = list(dict.fromkeys([*given_names, "none", *(f"wrong:{name}" for name in given_names)]))
     models = [make_model(spec) for spec in config.systems]
     check_budget(config.budget, [(model.name, model) for model in models])
+    givens = [
+        [make_context(name, people, config.seed, default_model([spec])) for name in contexts]
+        for spec in config.systems
+    ]
+    for maker in makers([given for told in givens for given in told]):
+        check_budget(config.budget, [(maker.model.name, maker.model)])
+    called = {typed: given.name for typed, given in zip(contexts, givens[0], strict=True)}
+    given_names = [called[name] for name in given_names]  # as contexts call themselves: memory:k=3 is memory
     answerings = [
-        Answering(
-            store, dataset, people, model, [make_context(n, people, config.seed) for n in contexts], selected
-        )
-        for model in models
+        Answering(store, dataset, people, model, each, selected)
+        for model, each in zip(models, givens, strict=True)
     ]
     try:
-        lanes = [answering.lane() for answering in answerings]
         record = {"benchmark": "answers", "systems": config.systems, "stage": "answering"}
-        run = store.begin_run(_generation_name(config), dataset, record, sum(lane.total for lane in lanes))
+        asks = sum(answering.count for answering in answerings)
+        run = store.begin_run(_generation_name(config), dataset, record, asks)
         runner = Runner(store, run.id, progress, config.retry, config.budget)
-        summary = await runner.run(lanes)
+        every = [given for each in givens for given in each]
+        told = await make_contexts(every, store, people, answerings[0].items, runner)
+        if told is not None and (told.interrupted or any(lane.stopped for lane in told.lanes)):
+            return Answers([], dict(people), config.seed), told
+        summary = await runner.run([answering.lane() for answering in answerings])
     finally:
         for model in models:
             await model.close()

@@ -6,6 +6,8 @@ from itertools import islice
 from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.running import RUNS, Plan, make_plan
+from personafit.contexts import makers
+from personafit.contexts.making import usual_cost
 from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater
 from personafit.store import Store
@@ -35,6 +37,12 @@ def estimate_plan(plan: Plan) -> str:
         requests = [rater.request(one, plan.judging.question) for one in shown]
         sizes = [prompt_tokens(request.messages) for request in requests if request is not None]
         lines.append(_line(rater, count, sizes))
+    for maker in makers(plan.judging.views):
+        items = list(plan.judging.items())
+        calls = len({item.person for item in items}) if maker.per_person else len(items)
+        price = maker.model.price
+        money = "" if price is None else f", about {calls * usual_cost(price):.2f} USD"
+        lines.append(f"  {maker.model.name}: {calls:,} or more calls to make {maker.name}{money}.")
     return "\n".join(lines)
 
 

@@ -17,7 +17,7 @@ from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import validated
 from personafit.models import one_line
-from personafit.people import Person
+from personafit.people import Conversation, Person
 from personafit.store import Item, Judgment, Product
 
 REQUIRED = ("benchmark.toml", "people.jsonl", "products.jsonl", "items.jsonl", "gold.jsonl")
@@ -53,6 +53,11 @@ class FolderBenchmark:
         """The lines of gold.jsonl about such items."""
         gold = self._records.gold()
         return (row for row in gold if self.kind in (None, self._records.kind(row.item)))
+
+    def conversations(self) -> Iterator[Conversation]:
+        """The lines of conversations.jsonl, where there is one."""
+        deque(self._records.people(), maxlen=0)
+        return self._records.conversations()
 
     def published(self) -> list[Published]:
         """A folder carries no published figures."""

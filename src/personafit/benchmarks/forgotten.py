@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from personafit.benchmarks.benchmark import Benchmark, Published
 from personafit.people import Person
 from personafit.store import FORGOTTEN_NOTE, Item, Judgment, Product
+from personafit.store.derived import original_of
 
 
 class WithoutForgotten:
@@ -12,6 +13,11 @@ class WithoutForgotten:
 
     def __init__(self, source: Benchmark, forgotten: set[str]) -> None:
         self._source = source
+        self._count = len(forgotten)
+        copies = {
+            item.person for item in source.items() if original_of(item.person, item.slices) in forgotten
+        }
+        forgotten = forgotten | copies
         self._forgotten = forgotten
         splits = {
             name: [person for person in people if person not in forgotten]
@@ -56,4 +62,4 @@ class WithoutForgotten:
 
     def notes(self) -> list[str]:
         """The source's, and how many people are left out."""
-        return [*self._source.notes(), FORGOTTEN_NOTE.format(len(self._forgotten))]
+        return [*self._source.notes(), FORGOTTEN_NOTE.format(self._count)]

@@ -15,7 +15,15 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks import Benchmark, BenchmarkInfo, ingest, open_benchmark
 from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people
-from personafit.contexts import People, make_context
+from personafit.contexts import (
+    People,
+    context_fingerprint,
+    default_model,
+    made_notes,
+    make_context,
+    make_contexts,
+    makers,
+)
 from personafit.engine import ProgressView, Runner, Summary
 from personafit.items import FIT
 from personafit.raters import Judging, Rater, judging_lanes, make_rater, select_items
@@ -87,11 +95,20 @@ async def judge_benchmark(
 async def carry_out(store: Store, config: RunConfig, progress: ProgressView, plan: Plan) -> Finished:
     """Let the raters choose as planned."""
     check_budget(config.budget, [(rater.record.name, rater) for rater in plan.raters])
+    judging = plan.judging
+    check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(judging.views)])
     try:
-        run = store.begin_run(plan.name, plan.judging.dataset, plan.record, plan.asks)
+        run = store.begin_run(plan.name, judging.dataset, plan.record, plan.asks)
         store.add_raters(rater.record for rater in plan.raters)
         runner = Runner(store, run.id, progress, config.retry, config.budget)
-        summary = await runner.run(judging_lanes(plan.judging, plan.raters))
+        people = People(judging.people)
+        made = await make_contexts(judging.views, store, people, judging.items, runner)
+        if made is not None:
+            if made.interrupted or any(lane.stopped for lane in made.lanes):
+                return close_run(store, run.name, made)
+            notes = [*plan.record["notes"], *made_notes(store, run.id, judging.views)]
+            store.begin_run(plan.name, judging.dataset, plan.record | {"notes": notes}, plan.asks)
+        summary = await runner.run(judging_lanes(judging, plan.raters))
     finally:
         await plan.close()
     return close_run(store, run.name, summary)
@@ -113,11 +130,13 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
     specs = list(dict.fromkeys([*config.raters, *info.controls.raters]))
     raters = [make_rater(spec) for spec in specs]
     selected = selection(store, dataset, config)
+    makes = default_model(config.raters)
+    builders = [make_context(view, people, config.seed, makes) for view in views]
     judging = Judging(
         store=store,
         dataset=dataset,
         people=people,
-        views=[make_context(view, people, config.seed) for view in views],
+        views=list({view.name: view for view in builders}.values()),
         question=FIT,
         seed=config.seed,
         samples=config.samples,
@@ -128,7 +147,7 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
         "dataset": dataset,
         "question": FIT.name,
         "instrument": FIT.fingerprint,
-        "views": views,
+        "views": [view.name for view in judging.views],
         "seed": config.seed,
         "samples": config.samples,
         "selected": None if selected is None else sorted(selected),
@@ -145,6 +164,8 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
         "notes": [*benchmark.notes(), *_note_fitted(raters, people)],
         "command": config.command,
     }
+    if prints := {view.name: print for view in judging.views if (print := context_fingerprint(view))}:
+        record["contexts"] = prints
     return Plan(judging, raters, info, record)
 
 

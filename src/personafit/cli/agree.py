@@ -17,7 +17,10 @@ from personafit.store import Store
 
 def agree(
     source: Annotated[
-        str, typer.Argument(metavar="RUN|FOLDER", help="A run, or a benchmark folder with votes.jsonl.")
+        str,
+        typer.Argument(
+            metavar="RUN|FOLDER|STUDY", help="A run, a benchmark folder with votes.jsonl, or a study."
+        ),
     ],
     store: Annotated[
         str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
@@ -26,13 +29,16 @@ def agree(
 ) -> None:
     """Say how far all raters agree with each other and with gold, and what a person reaches.
 
-    A folder brings the votes in it and the runs on it that the store holds, so that people and judges stand side by side.
+    A folder or a study brings the votes in it and the runs on the same items that the store holds, so that people and judges
+    stand side by side.
 
     **Examples**
 
         personafit agree last
 
         personafit agree my-benchmark/
+
+        personafit agree pilot
     """
     loaded, found, rankings = _load(source, store_url(store))
     if json:
@@ -47,6 +53,8 @@ def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, 
         loaded = _folder(Path(name), url)
         return loaded, agreements(loaded), ()
     with Store(url) as opened:
+        if (study := _study(opened, name)) is not None:
+            return study, agreements(study), ()
         run = find_run(opened, name)
         if "raters" not in run.config:
             raise UserError(
@@ -62,6 +70,17 @@ def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, 
             )
         loaded = run_source(opened, run)
         return loaded, agreements(loaded), ranking_findings(load_scores(opened, run))
+
+
+def _study(store: Store, name: str) -> Source | None:
+    from personafit.labeling.studies import Studies
+
+    studies = Studies(store)
+    if name not in studies.names():
+        return None
+    from personafit.labeling.agreement import study_source
+
+    return study_source(studies, name)
 
 
 def _folder(folder: Path, url: str) -> Source:

@@ -23,6 +23,7 @@ from personafit.reporting.failures import (
     failure_results,
     find_rater,
 )
+from personafit.reporting.settings import as_dicts, print_settings, settings, write_settings
 from personafit.store import Store
 
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")]
@@ -103,8 +104,12 @@ def failures(
     print(f"{who['name']}; {how}.".replace("..", "."))
 
 
-def contrasts(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
+def contrasts(
+    run: RunArgument, store: StoreOption = None, out: OutOption = None, json: JsonOption = False
+) -> None:
     """Put the PersonaFeedback paper's takeaways to a run and to the published figures: reasoning, size, reward models, memory.
+
+    A run with a view made from memories also gives the table and the figure of its settings, as settings.png and settings.svg.
 
     **Example**
 
@@ -113,10 +118,19 @@ def contrasts(run: RunArgument, store: StoreOption = None, json: JsonOption = Fa
     with Store(store_url(store)) as opened:
         scores = load_run(opened, run)
         found = all_contrasts(opened, scores)
+        shown = settings(scores)
     if json:
-        _print_json(scores, {"contrasts": [contrast.as_dict() for contrast in found]})
+        body = {"contrasts": [contrast.as_dict() for contrast in found]}
+        _print_json(scores, body | ({"settings": as_dicts(shown)} if shown else {}))
         return
     print_contrasts(console(), scores, found)
+    if shown:
+        print_settings(console(), shown)
+        folder = out_folder(out, scores.run.name)
+        try:
+            print(f"Figure: {', '.join(map(str, write_settings(shown, folder)))}")
+        except OSError as error:
+            raise UserError(f"{folder} cannot be written ({error.strerror}).") from error
 
 
 def errors_study(

@@ -19,6 +19,12 @@ class _Commands(LazyGroup):
         ("audit", "personafit.cli.audit:audit", "What a benchmark can be solved by without the person."),
         ("agree", "personafit.cli.agree:agree", "How well raters agree with each other and with gold."),
         ("study", "personafit.cli.study:study", "Tables and figures of a study of attributes and answers."),
+        ("extraction", "personafit.cli.stages_measure:app", "What attributes are worth; where errors flow."),
+        (
+            "retrieval",
+            "personafit.cli.retrieval:retrieval",
+            "How many of the memories that matter are found.",
+        ),
         ("power", "personafit.cli.power:power", "How many people and items a study needs."),
         ("bias", "personafit.cli.judge:bias", "What besides fit moves a judge: length, position, mention."),
         (
@@ -36,9 +42,16 @@ class _Commands(LazyGroup):
             "personafit.cli.best_of:best_of",
             "Of several answers, the one that fits the person best.",
         ),
+        ("stages", "personafit.cli.stages:stages", "From conversations to a person and an answer that fits."),
+        ("build", "personafit.cli.build:build_command", "Build a benchmark from nothing."),
         ("forget", "personafit.cli.forget:forget", "Remove everything that derives from a person."),
         ("data", "personafit.cli.data:app", "Benchmarks as data: list, get, check, import, convert, push."),
         ("models", "personafit.cli.models:app", "Models by name: list, get; record what one said."),
+        (
+            "label",
+            "personafit.cli.label:app",
+            "Human studies in the browser: new, invite, serve, status, export.",
+        ),
         ("train", "personafit.cli.train:app", "Fit raters on human choices."),
     )
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from personafit._errors import UserError
 from personafit.benchmarks.best_of.choosing import Choice
 from personafit.benchmarks.best_of.running import BestOf, Carried, carry_out
-from personafit.cli.common import console, hint, print_json, store_url
+from personafit.cli.common import console, hint, print_json, say_end, store_url
 from personafit.engine import Bars
 from personafit.reporting import Result
 from personafit.statistics import Estimate
@@ -179,20 +179,7 @@ def _control_note(choice: Choice) -> str | None:
 def _say_end(carried: Carried) -> int:
     code = 0
     for summary in carried.summaries:
-        if summary.cost:
-            hint(
-                f"Spent {summary.cost:.4f} USD ({summary.tokens_in:,} tokens in, {summary.tokens_out:,} out)."
-            )
-        for lane in summary.lanes:
-            if lane.stopped:
-                hint(f"personafit: {lane.name} stopped: {lane.stopped}")
-                nothing = lane.finished == lane.failed == lane.reused == 0
-                code = max(code, 2 if lane.unusable and nothing else 1)
+        code = max(code, say_end(summary))
         if summary.interrupted:
-            hint("personafit: interrupted; what was done is kept and the same command goes on from there.")
-            return 130
-        if summary.failed and not any(lane.stopped for lane in summary.lanes):
-            hint(
-                f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
-            )
+            break
     return code

@@ -8,6 +8,7 @@ import orjson
 from rich.console import Console
 
 from personafit._errors import UserError
+from personafit.engine import Summary
 from personafit.reporting import Result, RunScores, load_scores
 from personafit.store import RunRecord, Store
 
@@ -63,6 +64,11 @@ def _run_of_folder(folder: Path) -> str:
 def judged_run(store: Store, name: str) -> RunRecord:
     """A run that has got as far as being judged."""
     run = find_run(store, name)
+    if run.config.get("kind") == "stages":
+        raise UserError(
+            f"{run.name} found attributes in conversations; its files are in {run.config['out']}, and `personafit extraction measure` "
+            "reads them."
+        )
     if "raters" not in run.config:
         raise UserError(
             f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
@@ -94,6 +100,26 @@ def print_json(benchmark: str, results: list[Result]) -> None:
     """Print the one object and nothing else."""
     sys.stdout.buffer.write(results_json(benchmark, results) + b"\n")
     sys.stdout.flush()
+
+
+def say_end(summary: Summary) -> int:
+    """Say what was spent and what came to a stop, was interrupted or failed; returns the exit code so far."""
+    code = 0
+    if summary.cost:
+        hint(f"Spent {summary.cost:.4f} USD ({summary.tokens_in:,} tokens in, {summary.tokens_out:,} out).")
+    for lane in summary.lanes:
+        if lane.stopped:
+            hint(f"personafit: {lane.name} stopped: {lane.stopped}")
+            nothing = lane.finished == lane.failed == lane.reused == 0
+            code = max(code, 2 if lane.unusable and nothing else 1)
+    if summary.interrupted:
+        hint("personafit: interrupted; what was judged is kept and the same command goes on from there.")
+        return 130
+    if summary.failed and not any(lane.stopped for lane in summary.lanes):
+        hint(
+            f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
+        )
+    return code
 
 
 def hint(text: str) -> None:

@@ -18,7 +18,7 @@ from personafit.benchmarks import (
     write_folder,
 )
 from personafit.benchmarks.hostile import hostile_note
-from personafit.benchmarks.personalens import TaskBenchmark
+from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
 from personafit.cli.common import find_run, store_url
 from personafit.cli.hub import get, push
 from personafit.cli.study import forms, votes
@@ -75,9 +75,14 @@ def check(
     if benchmark not in BENCHMARKS and Path(benchmark).is_dir():
         problems = check_folder(Path(benchmark))
     if not problems:
-        opened = open_benchmark(benchmark, data)
+        opened: Benchmark | TaskBenchmark
+        if benchmark == "personalens":
+            opened = open_tasks(data, problems.append)
+        else:
+            opened = open_benchmark(benchmark, data)
         if isinstance(opened, TaskBenchmark):
             counts, more = _count_tasks(opened)
+            problems = list(dict.fromkeys(problems))  # a file that is read twice has its faults twice
         else:
             counts, more = _count_items(opened)
         notes = opened.notes()

@@ -7,6 +7,7 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import store_url
+from personafit.labeling.erasing import forget_in_studies
 from personafit.store import Store
 
 
@@ -19,7 +20,7 @@ def forget(
         bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
     ] = False,
 ) -> None:
-    """Remove a person from a store: profiles, items, answers, contexts, asks and judgments, in every data set.
+    """Remove a person from a store: profiles, items, answers, contexts, asks and judgments, in every data set and study.
 
     A tombstone stays (the id as a hash, when, and how many rows), and data that still names the person is read without
     them from then on. End runs on the same store first.
@@ -31,10 +32,13 @@ def forget(
         personafit forget p17 --store postgresql://me@host/study
     """
     with Store(store_url(store)) as opened:
+        pages = forget_in_studies(opened.engine, person, dry_run)
         done = opened.forget(person, dry_run)
         place = opened.url
     if done is None:
         raise UserError(f"Nobody is called '{person}' in {place}; nothing was removed.")
+    for name, count in pages.items():
+        done.counts[name] = done.counts.get(name, 0) + count
     removed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.counts.items() if count)
     if done.before is not None and not removed:
         when = time.strftime("%Y-%m-%d", time.gmtime(done.before))

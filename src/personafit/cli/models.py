@@ -96,7 +96,13 @@ def record(
         personafit models record last --out said.jsonl && personafit run starter --rater replay:said.jsonl
     """
     with Store(store_url(store)) as opened:
-        rows = recording(opened, find_run(opened, run))
+        found = find_run(opened, run)
+        if found.config.get("kind") == "dialogue":
+            from personafit.simulate import dialogue_recording
+
+            rows = dialogue_recording(opened, found)
+        else:
+            rows = recording(opened, found)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))

@@ -138,5 +138,11 @@ def rescore(
         personafit rescore last
     """
     with Store(store_url(store)) as opened:
-        read, changed = read_again(opened, find_run(opened, run))
+        found = find_run(opened, run)
+        if found.config.get("kind") == "dialogue":
+            from personafit.simulate import rescore_dialogues
+
+            read, changed = rescore_dialogues(opened, found)
+        else:
+            read, changed = read_again(opened, found)
     print(f"{read:,} replies read again, {changed:,} now say something else; the earlier readings are kept.")

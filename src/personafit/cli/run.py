@@ -15,7 +15,16 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.estimate import estimate_run
 from personafit.benchmarks.running import execute
-from personafit.cli.common import console, hint, make_folder, out_folder, print_json, store_url, write_results
+from personafit.cli.common import (
+    console,
+    hint,
+    make_folder,
+    out_folder,
+    print_json,
+    say_end,
+    store_url,
+    write_results,
+)
 from personafit.engine import Bars
 from personafit.models import MODELS, parse_spec
 from personafit.reporting import Result
@@ -266,21 +275,9 @@ def write_run(report: RunReport, name: str, out: Path | None) -> None:
 
 
 def _say_end(finished: Finished, report: RunReport | None, bars: list[tuple[str, float]]) -> int:
-    summary, code = finished.summary, 0
-    if summary.cost:
-        hint(f"Spent {summary.cost:.4f} USD ({summary.tokens_in:,} tokens in, {summary.tokens_out:,} out).")
-    for lane in summary.lanes:
-        if lane.stopped:
-            hint(f"personafit: {lane.name} stopped: {lane.stopped}")
-            nothing = lane.finished == lane.failed == lane.reused == 0
-            code = max(code, 2 if lane.unusable and nothing else 1)
-    if summary.interrupted:
-        hint("personafit: interrupted; what was judged is kept and the same command goes on from there.")
-        return 130
-    if summary.failed and not any(lane.stopped for lane in summary.lanes):
-        hint(
-            f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
-        )
+    code = say_end(finished.summary)
+    if finished.summary.interrupted:
+        return code
     worst = report.worst_coverage() if report is not None else None
     if report is not None and worst is not None and worst[1] < report.coverage_bar:
         bar = f"{100 * report.coverage_bar:.0f} %"

@@ -11,6 +11,7 @@ from personafit.cli.common import hint, make_folder, print_json
 from personafit.cli.train_matcher_grpo import figure_results, train_matcher_grpo
 from personafit.cli.train_preference import preference
 from personafit.cli.train_reward import reward
+from personafit.cli.train_verifier import verifier
 from personafit.training import cross_fit, fit_pairwise, quality
 from personafit.training.choices import card, load_choices, write_rater
 from personafit.training.grpo_settings import GrpoSettings, Method
@@ -18,6 +19,7 @@ from personafit.training.grpo_settings import GrpoSettings, Method
 app = typer.Typer(no_args_is_help=True, help="Fit raters on human judgments.")
 app.command("preference")(preference)
 app.command("reward")(reward)
+app.command("verifier")(verifier)
 
 
 @app.command("pairwise")

@@ -7,7 +7,18 @@ from personafit._errors import UserError
 from personafit.contexts.attributes import AttributesContext, attributes_context
 from personafit.contexts.context import Context, ContextBuilder, People
 from personafit.contexts.dis import dis_context, is_dis
+from personafit.contexts.making import (
+    MADE,
+    Unmade,
+    context_fingerprint,
+    default_model,
+    made_key,
+    made_notes,
+    make_contexts,
+    makers,
+)
 from personafit.contexts.profile import none_context, profile_context
+from personafit.contexts.remembered import is_remembered, remembered_context
 from personafit.contexts.task import TaskItem, task_item
 from personafit.contexts.wrong import WrongContext
 
@@ -20,10 +31,15 @@ CONTEXTS: dict[str, ContextFactory] = {
 }
 
 
-def make_context(name: str, people: People, seed: int) -> ContextBuilder:
-    """The builder a name such as `profile`, `profile:Preference`, `D+I` or `wrong:profile` stands for."""
+def make_context(name: str, people: People, seed: int, model: str | None = None) -> ContextBuilder:
+    """The builder a name such as `profile`, `profile:Preference`, `D+I` or `wrong:profile` stands for.
+
+    `model` makes what needs a model and names none, such as `induced`.
+    """
     if name.startswith("wrong:"):
-        return WrongContext(make_context(name.removeprefix("wrong:"), people, seed), people, seed)
+        return WrongContext(make_context(name.removeprefix("wrong:"), people, seed, model), people, seed)
+    if is_remembered(name):
+        return remembered_context(name, people, model)
     if is_dis(name):
         return dis_context(name, people, seed)
     kind, _, argument = name.partition(":")
@@ -33,18 +49,28 @@ def make_context(name: str, people: People, seed: int) -> ContextBuilder:
         factory: ContextFactory = entry.load()
         return factory(argument, people, seed)
     raise UserError(
-        f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, sums of D, I and S, and wrong:CONTEXT."
+        f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, memory, memory+filter, induced, "
+        "sums of D, I and S, and wrong:CONTEXT."
     )
 
 
 __all__ = [
     "CONTEXTS",
+    "MADE",
     "AttributesContext",
     "Context",
     "ContextBuilder",
     "ContextFactory",
     "People",
     "TaskItem",
+    "Unmade",
+    "context_fingerprint",
+    "default_model",
+    "is_remembered",
+    "made_key",
+    "made_notes",
     "make_context",
+    "make_contexts",
+    "makers",
     "task_item",
 ]

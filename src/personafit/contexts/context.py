@@ -7,10 +7,11 @@ products, so that every answer and every judgment can show what it rested on.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from personafit.people import FacetValue, Person
-from personafit.store import Item, Product, StoredPeople
+from personafit.store import Item, Product, Status, StoredPeople
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,12 @@ class Context:
     about: str | None
     facets: Mapping[str, FacetValue] = field(default_factory=dict)
     """What is told, by path, where it has paths."""
+    maker: str | None = None
+    """Name and fingerprint of how it was made, where more than the name decides what is told."""
+    parents: tuple[str, ...] = ()
+    """Ids of what it was made from: memories, and the asks of a model that chose among them."""
+    status: Status = Status.OK
+    """How making it ended; where a model's reply could not be read, something plainer is told and this says so."""
 
     @property
     def called(self) -> str | None:
@@ -32,7 +39,15 @@ class Context:
     @cached_property
     def product(self) -> Product:
         """The context as it is stored."""
-        return Product(kind="context", text=self.text, maker=self.name, about=self.about)
+        return Product(
+            kind="context",
+            text=self.text,
+            # Told for want of anything better it is another product, even where the words are the same.
+            maker=(self.maker or self.name) + ("" if self.status == Status.OK else f"!{self.status}"),
+            about=self.about,
+            parents=list(self.parents),
+            status=self.status,
+        )
 
     @property
     def id(self) -> str:
@@ -59,6 +74,11 @@ class People(Mapping[str, Person]):
 
     def __len__(self) -> int:
         return len(self._people)
+
+    @property
+    def index_folder(self) -> Path | None:
+        """Where what is indexed about them may be kept; None where there is no such place."""
+        return self._people.index_folder if isinstance(self._people, StoredPeople) else None
 
     def of_language(self, language: str) -> list[str]:
         """Ids of everyone who is written about in that language, sorted."""

@@ -4,6 +4,7 @@ The other person is drawn once per person, seeded, among those of the same langu
 """
 
 from bisect import bisect_left
+from dataclasses import replace
 
 from personafit._errors import UserError
 from personafit._hashing import draw
@@ -17,24 +18,28 @@ class WrongContext:
 
     def __init__(self, inner: ContextBuilder, people: People, seed: int) -> None:
         self.name = f"wrong:{inner.name}"
-        self._inner = inner
+        self.inner = inner
         self._people = people
         self._seed = seed
 
     def build(self, person: Person, item: Item) -> Context:
         """What would be told about the other person."""
-        told = self._inner.build(self._people[self._stand_in(person, item)], item)
-        return Context(self.name, told.text, told.values, told.about, told.facets)
+        told = self.inner.build(self.stand_in(person, item), item)
+        return replace(told, name=self.name, maker=told.maker and f"wrong:{told.maker}")
+
+    def stand_in(self, person: Person, item: Item) -> Person:
+        """Who is told about in place of the person."""
+        return self._people[self._stand_in(person, item)]
 
     def _stand_in(self, person: Person, item: Item) -> str:
         """The other person, or the next one about whom there is as much to tell where the context depends on that."""
         other = self.other(person)
-        if not isinstance(self._inner, Choosy):
+        if not isinstance(self.inner, Choosy):
             return other
         pool = [id for id in self._people.of_language(person.language) if id != person.id]
         start = pool.index(other)
         around = [*pool[start:], *pool[:start]]
-        return next((id for id in around if self._inner.covers(self._people[id], item)), other)
+        return next((id for id in around if self.inner.covers(self._people[id], item)), other)
 
     def other(self, person: Person) -> str:
         """Who is mistaken for this person."""

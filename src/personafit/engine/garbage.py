@@ -8,7 +8,7 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-ALLOCATIONS = 50_000  # between two walks over the young; Python's own figure is 700
+ALLOCATIONS = 200_000  # between two walks over the young; Python's own figure is 700
 
 
 @contextlib.contextmanager

@@ -25,6 +25,13 @@ class AdaptiveLimit:
         self._paused_until = 0.0
         self._last_shrink = 0.0
 
+    def taken_at_once(self) -> bool:
+        """Take a slot if one is free and the endpoint never asked for a pause; the usual case, without a wait."""
+        if self._active + 1 > self.limit or self._paused_until:
+            return False
+        self._active += 1
+        return True
+
     async def acquire(self) -> None:
         """Wait for a slot, and for the end of a pause the endpoint asked for."""
         while self._active >= int(self.limit):

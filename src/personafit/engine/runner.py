@@ -6,7 +6,6 @@ same lanes run again do exactly the missing jobs. A chain goes on from its last 
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -16,6 +15,7 @@ from personafit.engine.garbage import rare_collections
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary
 from personafit.engine.lane_run import LaneRun, Made, Planned, finish
 from personafit.engine.limits import AdaptiveLimit
+from personafit.engine.outbox import Outbox
 from personafit.engine.progress import ProgressView
 from personafit.engine.retries import RetryPolicy
 from personafit.engine.signals import stop_on_signals
@@ -23,8 +23,6 @@ from personafit.models import ModelError, Transient, Unusable
 from personafit.store import Ask, Outcome, Status, Store
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
-WRITE_ROWS = 2000
-WRITE_SECONDS = 0.25
 NOTHING = 1e-12  # USD: what is left of sums that cancel
 BUDGET_PAUSE = 0.02  # seconds between two looks whether money that was held back is free again
 YIELD_EVERY = 64  # inline jobs between two looks at the event loop
@@ -51,8 +49,7 @@ class Runner:
         self._summary = Summary()
         self._limits: dict[str, AdaptiveLimit] = {}
         self._clock = WorkClock()
-        self._outcomes: asyncio.Queue[Made | None] = asyncio.Queue(maxsize=4 * WRITE_ROWS)
-        self._in_flight = 0
+        self._outbox = Outbox()
         self._reserved = 0.0
 
     async def run(self, lanes: Sequence[Lane]) -> Summary:
@@ -62,6 +59,7 @@ class Runner:
                 limit = self._limits.setdefault(endpoint, AdaptiveLimit(most))
                 limit.maximum = max(limit.maximum, most)
             self._progress.begin(lane.name, lane.total)
+        self._outbox = Outbox()
         writer = asyncio.create_task(self._write_outcomes())
         feeders = [asyncio.create_task(self._feed(lane)) for lane in lanes]
         everything = asyncio.gather(*feeders)
@@ -76,8 +74,7 @@ class Runner:
                 for feeder in feeders:
                     feeder.cancel()
                 await asyncio.gather(*feeders, return_exceptions=True)
-                if not writer.done():
-                    await self._outcomes.put(None)
+                self._outbox.close()
                 await writer
         return self._summary
 
@@ -154,8 +151,9 @@ class Runner:
 
     async def _hold(self, run: LaneRun, job: Job) -> float:
         """Wait for a slot at the job's endpoint and hold back the money for one ask."""
-        await self._limit(run, job).acquire()
-        self._in_flight += 1
+        limit = self._limit(run, job)
+        if not limit.taken_at_once():
+            await limit.acquire()
         self._reserved += run.dearest
         return run.dearest
 
@@ -163,7 +161,9 @@ class Runner:
         """Do a job and, where it is a link of a chain, whatever follows from it."""
         try:
             link = await self._do(run, job, generation, reserved)
-            while link is not None and not run.report.stopped and await self._affordable(run):
+            while link is not None and not run.report.stopped:
+                if self._budget is not None and not await self._affordable(run):
+                    break
                 reserved = await self._hold(run, link)
                 link = await self._do(run, link, 0, reserved)
         finally:
@@ -187,7 +187,7 @@ class Runner:
                         # A pause that is too long for one job is too long for all: nobody waits for it.
                         limit.overloaded(error.retry_after if pause is not None else None)
                     if pause is None:
-                        await self._give_up(run, job, str(error), attempt)
+                        self._give_up(run, job, str(error), attempt)
                         return None
                     await asyncio.sleep(pause)
                 except Unusable as error:
@@ -195,23 +195,26 @@ class Runner:
                     run.report.unusable = True
                     return None
                 except ModelError as error:
-                    await self._give_up(run, job, str(error), attempt)
+                    self._give_up(run, job, str(error), attempt)
                     return None
                 else:
                     limit.succeeded()
-                    run.failures_in_a_row.pop(job.endpoint, None)
-                    outcome.ask.attempts += attempt - 1
+                    if run.failures_in_a_row:
+                        run.failures_in_a_row.pop(job.endpoint, None)
+                    if attempt > 1:
+                        outcome.ask.attempts += attempt - 1
                     run.dearest = max(run.dearest, outcome.ask.cost)
                     self._count(outcome.ask)
                     link = job.then(outcome) if job.then else None
-                    await self._outcomes.put(Made(run, job, outcome, link is None))
+                    self._outbox.put(Made(run, job, outcome, link is None))
+                    if self._outbox.crowded:
+                        await self._outbox.room()
                     return link
         finally:
-            self._in_flight -= 1
             self._reserved -= reserved
             limit.release()
 
-    async def _give_up(self, run: LaneRun, job: Job, message: str, attempts: int) -> None:
+    def _give_up(self, run: LaneRun, job: Job, message: str, attempts: int) -> None:
         run.report.failed += 1
         in_a_row = run.failures_in_a_row[job.endpoint] = run.failures_in_a_row.get(job.endpoint, 0) + 1
         self._summary.last_failure = message
@@ -220,7 +223,7 @@ class Runner:
                 f"{in_a_row} asks in a row failed, the last because {message.rstrip('.')}; "
                 "what is judged is kept and the same command goes on from there."
             )
-        await self._outcomes.put(Made(run, job, job.failure(message, attempts), True))
+        self._outbox.put(Made(run, job, job.failure(message, attempts), True))
 
     def _count(self, ask: Ask) -> None:
         """Add up what was spent at once, not when it is stored: the budget has to know."""
@@ -254,33 +257,11 @@ class Runner:
 
     async def _write_outcomes(self) -> None:
         """Commit outcomes in batches; only then do they count as progress."""
-        while True:
-            first = await self._outcomes.get()
-            if first is None:
-                return
-            batch = [first]
-            deadline = time.monotonic() + WRITE_SECONDS
-            last = False
-            while len(batch) < WRITE_ROWS and (left := deadline - time.monotonic()) > 0:
-                try:
-                    entry = self._outcomes.get_nowait()
-                except asyncio.QueueEmpty:
-                    if self._in_flight == 0 and self._outcomes.empty():
-                        left = min(left, 0.01)
-                    try:
-                        entry = await asyncio.wait_for(self._outcomes.get(), left)
-                    except TimeoutError:
-                        break
-                if entry is None:
-                    last = True
-                    break
-                batch.append(entry)
+        while batch := await self._outbox.take():
             links = [made.job.key for made in batch if made.run.lane.chains]
             outcomes = [made.outcome for made in batch]
             await asyncio.to_thread(self._store.write, outcomes, *((self._run, links) if links else ()))
             self._note(batch)
-            if last:
-                return
 
     def _note(self, batch: list[Made]) -> None:
         counts: dict[str, int] = {}

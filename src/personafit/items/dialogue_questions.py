@@ -78,9 +78,9 @@ COHERENCE = (
 SPEAKERS = {"user": "person who wants something from an assistant", "assistant": "capable human assistant"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShownDialogue:
-    """What one ask puts before a judge."""
+    """What is put before a judge; one serves all questions."""
 
     dialogue: Dialogue
     view: View
@@ -89,6 +89,11 @@ class ShownDialogue:
     preferences: str = ""
     """The person's preferences that bear on the task; those who judge completion see them."""
     sample: int = 0
+
+    @cached_property
+    def transcript(self) -> str:
+        """The dialogue as judges read it."""
+        return transcript(self.dialogue)
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ class DialogueQuestion:
 
     def messages(self, shown: ShownDialogue) -> tuple[Message, ...]:
         """The prompt; the dialogue first and the question last, so that prompt caches are hit seven times."""
-        parts = [INTRODUCTION, transcript(shown.dialogue)]
+        parts = [INTRODUCTION, shown.transcript]
         if "goal" in self.needs:
             parts.append(tagged("goal", shown.dialogue.task.goal))
             if shown.preferences:

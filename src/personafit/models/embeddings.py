@@ -70,9 +70,17 @@ EMBEDDERS: dict[str, Callable[[], Embedder]] = {DEFAULT: UniversalSentenceEncode
 
 
 def make_embedder(name: str = "") -> Embedder:
-    """The embedder of a name; an embedder that is not installed is refused at once."""
+    """The embedder of a name, or of an endpoint's spec; an embedder that is not installed is refused at once."""
+    if name.startswith("openai:"):
+        from personafit.models.embedding_endpoint import (
+            EndpointEmbedder,
+        )  # it needs the vectors' type from here
+
+        return EndpointEmbedder(name)
     if (name or DEFAULT) not in EMBEDDERS:
-        raise UserError(f"There is no embedder '{name}'; there are {', '.join(EMBEDDERS)}.")
+        raise UserError(
+            f"There is no embedder '{name}'; there are {', '.join(EMBEDDERS)} and openai:MODEL@URL."
+        )
     embedder = EMBEDDERS[name or DEFAULT]()
     _ = embedder.fingerprint
     return embedder

@@ -70,6 +70,7 @@ class OpenAIModel:
         self._limit_name = LIMITS[0] if self.effort is None else LIMITS[1]
         self._refused_limits: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
+        self._address = f"{self.url}/chat/completions"
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Send one request; rejected parameters are dropped and the request sent again at once."""
@@ -102,7 +103,7 @@ class OpenAIModel:
         temperature = request.temperature if self._temperature is None else self._temperature
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": list(request.messages),
+            "messages": request.messages,
             self._limit_name: request.max_tokens,
             "temperature": temperature,
         }
@@ -123,13 +124,13 @@ class OpenAIModel:
                 connector_owner=False,
                 timeout=aiohttp.ClientTimeout(total=self.timeout),
                 headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
         try:
-            async with self._session.post(
-                address or f"{self.url}/chat/completions", data=orjson.dumps(body)
-            ) as response:
+            async with self._session.post(address or self._address, data=orjson.dumps(body)) as response:
                 data = without(self._key, await self._whole(response))
-                return response.status, _decode(data), _retry_after(response.headers)
+                pause = None if response.status == 200 else _retry_after(response.headers)
+                return response.status, _decode(data), pause
         except TimeoutError:
             raise Transient(f"{self.url} did not answer within {self.timeout:g} s.") from None
         except ValueError:  # InvalidURL is one, and so is a header that no server would take
@@ -139,6 +140,10 @@ class OpenAIModel:
 
     async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
         """All of the reply; one that never ends would otherwise fill the memory before the time is over."""
+        if (response.content_length or LARGEST_REPLY) < LARGEST_REPLY and not response.headers.get(
+            "Content-Encoding"
+        ):
+            return await response.read()  # of a known size
         parts, size = [], 0
         async for part in response.content.iter_any():
             parts.append(part)
@@ -191,7 +196,7 @@ class OpenAIModel:
             raise Transient(f"{self.url} answered something that is not a chat completion.") from None
         text = content if isinstance(content, str) else ""
         reasoning = message.get("reasoning_content") or message.get("reasoning")
-        if match := _THINK.match(text):
+        if "think>" in text and (match := _THINK.match(text)):
             reasoning = reasoning or (match[1] or match[2] or "").strip()
             text = text[match.end() :]
         usage = _object(payload.get("usage"))

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 import polars as pl
 
 from personafit._hashing import draw, hash_text
-from personafit.contexts import Context, ContextBuilder
+from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models.tokens import estimated_cost
@@ -52,7 +52,7 @@ class Judging:
 
     def _shown_page(self, person: Person, page: list[Item], rater: Rater) -> Iterator[Shown]:
         texts = self.store.texts({product for item in page for product in item.products})
-        contexts = [[(item, view.build(person, item)) for item in page] for view in self.views]
+        contexts = [list(_told(view, person, page)) for view in self.views]
         new: dict[str, Context] = {context.id: context for view in contexts for _, context in view}
         self.store.add_products(context.product for context in new.values())
         for view in contexts:
@@ -116,6 +116,15 @@ def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
         ((pl.int_range(pl.len()).over(strata) + 0.5) / pl.len().over(strata)).alias("place")
     ).sort("place", "rank")
     return frozenset(spread["item"].head(limit))
+
+
+def _told(view: ContextBuilder, person: Person, page: list[Item]) -> Iterator[tuple[Item, Context]]:
+    """What is told at each item; an item for which a model should have made it and did not is left unjudged."""
+    for item in page:
+        try:
+            yield item, view.build(person, item)
+        except Unmade:
+            continue
 
 
 def _jobs(judging: Judging, rater: Rater) -> Iterator[Job]:

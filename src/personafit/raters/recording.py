@@ -7,6 +7,7 @@ import orjson
 from sqlalchemy import select
 
 from personafit._errors import UserError
+from personafit.contexts import MADE, made_key
 from personafit.models import LIKELIHOOD
 from personafit.raters.llm import replay_key
 from personafit.store import RunRecord, Status, Store
@@ -50,6 +51,29 @@ def recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
     lines = {
         line["key"]: line for row in rows.values() for line in _lines(row)
     }  # views share what was not told
+    return [*lines.values(), *_made(store, run)]
+
+
+def _made(store: Store, run: RunRecord) -> list[dict[str, Any]]:
+    """The replies that went into what raters were told: memories filtered, profiles induced."""
+    ask = t.asks.c
+    query = (
+        select(ask.job, ask.item, ask.question, ask.order, ask.reply, ask.reasoning, t.products.c.about)
+        .select_from(
+            t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job).join(
+                t.products, t.products.c.id == ask.context
+            )
+        )
+        .where(t.run_jobs.c.run == run.id, ask.question.in_(MADE), ask.status != Status.FAILED)
+        .order_by(ask.item, ask.question, t.products.c.about, ask.order, ask.generation)
+    )
+    lines = {}
+    for row in store.frame(query).iter_rows(named=True):
+        line = {
+            "key": made_key(row["item"], row["question"], row["about"], row["order"]),
+            "reply": row["reply"],
+        }
+        lines[row["job"]] = line | ({"reasoning": row["reasoning"]} if row["reasoning"] else {})
     return list(lines.values())
 
 

@@ -87,7 +87,7 @@ def run_source(store: Store, run: RunRecord) -> Source:
         items = items.filter(pl.col("item").is_in(run.config["selected"]))
     people = dict(zip(items["item"], items["person"], strict=True))
     source = Source(run.name, people, frozenset(people))
-    _add_run(source, store, run, info, source.people)
+    add_run(source, store, run, info, source.people)
     # In a run of answers "gold" only marks which answer was tested: nobody said that it is right.
     if info["metric"] != "win_rate":
         gold = gold_answers(store, run.dataset).select(
@@ -132,8 +132,8 @@ def folder_source(folder: Path, store: Store | None) -> Source:
             # Of runs of other kinds, whose asks are about lists or several answers, the reports of their own speak.
             choices = run.config.get("kind", "choice") == "choice" and "raters" in run.config
             if choices and run.config.get("benchmark") == benchmark.info.name:
-                same = _same_items(store, run.dataset, items, people)
-                _add_run(source, store, run, store.dataset_info(run.dataset), same)
+                same = same_items(store, run.dataset, items, people)
+                add_run(source, store, run, store.dataset_info(run.dataset), same)
     if all(rater.kind == GOLD for rater in source.raters.values()):
         raise UserError(
             f"{folder} has no votes (votes.jsonl) and the store no run on it, so there is nobody to compare; "
@@ -142,7 +142,7 @@ def folder_source(folder: Path, store: Store | None) -> Source:
     return source
 
 
-def _add_run(
+def add_run(
     source: Source, store: Store, run: RunRecord, info: Mapping[str, Any], items: Collection[str]
 ) -> None:
     """The answers of a run's raters about these items; a rater whom nobody asked about any stays out."""
@@ -169,7 +169,7 @@ def _add_run(
     source.add(votes, raters)
 
 
-def _same_items(store: Store, dataset: str, items: Mapping[str, Item], people: Mapping[str, str]) -> set[str]:
+def same_items(store: Store, dataset: str, items: Mapping[str, Item], people: Mapping[str, str]) -> set[str]:
     """Items that have the same texts and the same version of the person in the store and in the folder."""
     stored = {person.id: person.version for person in store.people(dataset).values()}
     return {

@@ -12,6 +12,7 @@ import orjson
 import polars as pl
 
 from personafit.people import Person, render_person
+from personafit.reporting.told import told_by_item
 from personafit.reporting.totals import RunTotals
 from personafit.store import Store
 
@@ -31,6 +32,7 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
     texts = store.texts(places)
     verdicts = _verdicts(totals)
     asks = _asks(store, totals)
+    told = told_by_item(store, totals)
     items = []
     for row in rows.iter_rows(named=True):
         position = row["position"]
@@ -44,6 +46,7 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
                 "facets": [row[name] for name, _ in facets],
                 "verdicts": [verdict.get(position) for verdict in verdicts],
                 "asks": asks.get(position, []),
+                **({"told": told[position]} if position in told else {}),
             }
         )
     return {

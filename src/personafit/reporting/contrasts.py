@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.personafeedback import PUBLISHED
+from personafit.contexts import is_remembered
 from personafit.reporting.compare import shown_interval
 from personafit.reporting.results import RunScores
 from personafit.reporting.tables import columns_of
@@ -84,9 +85,15 @@ def reasoning_contrasts(store: Store, scores: RunScores) -> Iterator[Contrast]:
 
 
 def memory_contrasts(scores: RunScores) -> Iterator[Contrast]:
-    """Views of one rater against each other, paired by item: memories against nothing, the profile against both."""
-    memories = [view for view in scores.views if view.startswith("memory")]
+    """Views of one rater against each other, paired by item: memories against nothing, the profile against both.
+
+    What a model made of the memories stands against the memories themselves too, and each against somebody else's.
+    """
+    memories = [view for view in scores.views if is_remembered(view)]
+    plain = [view for view in memories if view.startswith("memory") and "+" not in view]
     pairs = [(memory, "none") for memory in memories]
+    pairs += [(memory, bare) for memory in memories if memory not in plain for bare in plain]
+    pairs += [(memory, f"wrong:{memory}") for memory in memories]
     pairs += [("profile", other) for other in (*memories, "none")]
     asked = [rater for rater in scores.raters if not rater["control"]] or scores.raters
     for rater in asked:

@@ -23,6 +23,7 @@ VARIABLES = {INK: "ink", MUTED: "muted", GRID: "rule", ACCENT: "accent", PAPER: 
 WIDTH = 9.2  # inches; the page scales it
 ROW = 0.36  # inches per line of dots
 LONGEST_NAME = 36
+LEGEND_WIDTH = 90  # characters
 
 # Shape and fill of the first, second, ... series; a hollow or crossed mark is a control.
 MARKS = (("o", True), ("o", False), ("X", True), ("s", True), ("D", False), ("^", True), ("v", False))
@@ -76,7 +77,8 @@ def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | No
     """All series of a rater on one line of one panel, each with its own mark; the remark stands at the right."""
     with _style():
         step = 0.62 / max(1, len(series) - 1)
-        figure, (axis,) = _subplots(len(rows) * ROW * max(1.6, 0.55 * len(series)) + 1.2, 1)
+        above = 0.2 * (len(series) / _legend_columns(series) - 1)  # inches of further lines in the legend
+        figure, (axis,) = _subplots(len(rows) * ROW * max(1.6, 0.55 * len(series)) + 1.2 + above, 1)
         _frame(axis, rows, len(rows), _limits([dot for row in rows for dot in row.dots], chance), chance)
         for line, row in enumerate(rows):
             for place, dot in enumerate(row.dots):
@@ -214,10 +216,15 @@ def _legend(axis: "Axes", series: Sequence[str]) -> None:
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(-0.01, 1.0),
-        ncols=len(series),
+        ncols=_legend_columns(series),
         frameon=False,
         fontsize=9,
     )
+
+
+def _legend_columns(series: Sequence[str]) -> int:
+    """As many names side by side as the figure is wide for; all of them where they are short."""
+    return max(1, min(len(series), LEGEND_WIDTH // (max(len(_clean(name)) for name in series) + 6)))
 
 
 def _mark(place: int) -> tuple[str, bool]:

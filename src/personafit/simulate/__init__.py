@@ -4,6 +4,7 @@ from personafit.simulate.answering import Answering
 from personafit.simulate.dialogue import Simulation
 from personafit.simulate.reading import dialogues, read_dialogues, task_items
 from personafit.simulate.records import Dialogue, DialogueTurn, Role, StopReason
+from personafit.simulate.stored_replies import dialogue_recording, rescore_dialogues
 from personafit.simulate.systems import make_assistant, make_user
 
 __all__ = [
@@ -13,9 +14,11 @@ __all__ = [
     "Role",
     "Simulation",
     "StopReason",
+    "dialogue_recording",
     "dialogues",
     "make_assistant",
     "make_user",
     "read_dialogues",
+    "rescore_dialogues",
     "task_items",
 ]

@@ -6,10 +6,11 @@ Answers are made by keyed jobs like judgments are, so making them resumes, retri
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from personafit._hashing import content_hash, hash_text
-from personafit.contexts import Context, ContextBuilder
+from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane
 from personafit.items import inert
 from personafit.models import ChatReply, ChatRequest, Message, Model
@@ -43,14 +44,25 @@ class Answering:
         """Hash of the system and of how it is told about people."""
         return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS])
 
+    @property
+    def count(self) -> int:
+        """How many answers there are to be."""
+        items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
+        return items * len(self.givens)
+
+    def items(self) -> Iterator[Item]:
+        """The questions."""
+        for item in self.store.items(self.dataset):
+            if self.selected is None or item.id in self.selected:
+                yield item
+
     def lane(self) -> Lane:
         """All answers to be made, by person and context."""
-        items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
         return Lane(
             name=f"{self.system.name} answers",
             endpoint=self.system.endpoint,
             jobs=self._jobs(),
-            total=items * len(self.givens),
+            total=self.count,
             max_concurrency=self.system.max_concurrency,
             ask_cost=self._ask_cost(),
             free=self.system.price == (0.0, 0.0),
@@ -61,7 +73,7 @@ class Answering:
         if self.system.price in (None, (0.0, 0.0)):
             return 0.0
         item, contexts = next(self.prompts(), (None, []))
-        if item is None:
+        if item is None or not contexts:
             return 0.0
         messages = answer_messages(item.prompt, contexts[0])
         return estimated_cost(ChatRequest(messages), self.system.price, USUAL_TOKENS)
@@ -71,10 +83,13 @@ class Answering:
         return hash_text(item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id)
 
     def prompts(self) -> Iterator[tuple[Item, list[Context]]]:
-        """Every question with the contexts it is asked under."""
-        for item in self.store.items(self.dataset):
-            if self.selected is None or item.id in self.selected:
-                yield item, [given.build(self.people[item.person], item) for given in self.givens]
+        """Every question with the contexts it is asked under; one that a model should have made and did not is left out."""
+        for item in self.items():
+            contexts = []
+            for given in self.givens:
+                with suppress(Unmade):
+                    contexts.append(given.build(self.people[item.person], item))
+            yield item, contexts
 
     def _jobs(self) -> Iterator[Job]:
         for item, contexts in self.prompts():

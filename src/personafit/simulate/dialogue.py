@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from personafit.contexts import ContextBuilder, TaskItem
+from personafit.contexts import ContextBuilder, TaskItem, Unmade
 from personafit.engine import Job, Lane
 from personafit.models import ChatRequest
 from personafit.models.tokens import estimated_cost
@@ -55,7 +55,10 @@ class Simulation:
             person = self.people[item.person]
             brief = user_brief(person, item.task)
             for given in self.givens:
-                told = given.build(person, item)
+                try:
+                    told = given.build(person, item)
+                except Unmade:  # a model should have made it and did not: no dialogue is held without it
+                    continue
                 for sample in range(self.samples):
                     yield Scene(
                         self.dataset, item, person, told, brief, self.system, self.user, self.seed, sample
@@ -73,8 +76,8 @@ class Simulation:
         scene = next(self.scenes(), None)
         if scene is None:
             return 0.0
-        user = ChatRequest(tuple(self.user.messages(scene.brief, (), scene.person.language)))
-        system = ChatRequest(tuple(self.system.messages(scene.told, ())))
+        user = ChatRequest(self.user.opening(scene.brief, scene.person.language))
+        system = ChatRequest(self.system.opening(scene.told))
         return max(
             estimated_cost(user, self.user.model.price, USUAL_TOKENS),
             estimated_cost(system, self.system.model.price, USUAL_TOKENS),

@@ -1,6 +1,6 @@
 """Reading tasks and dialogues back from the store, a page at a time, for the simulator, judges and reports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 import orjson
@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, literal, select
 
 from personafit.contexts import TaskItem, task_item
 from personafit.people import Task
-from personafit.simulate.records import DIALOGUE, QUESTIONS, Dialogue, stored_dialogue
+from personafit.simulate.records import DIALOGUE, QUESTIONS, Dialogue, StopReason, stored_dialogue
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
@@ -16,7 +16,29 @@ PAGE = 200
 ROWS = 1000
 
 
-def dialogues(store: Store, run: int) -> Iterator[Dialogue]:
+class StoredDialogues:
+    """Dialogues in the store: found once, read a page at a time and as often as wanted."""
+
+    def __init__(self, store: Store, found: Mapping[str, StopReason]) -> None:
+        self._store = store
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Dialogue]:
+        ids = iter(self._found)
+        while page := list(islice(ids, PAGE)):
+            yield from read_dialogues(self._store, page)
+
+    @property
+    def ended(self) -> "StoredDialogues":
+        """Those that will not change any more: one that failed is held again by the same command."""
+        ended = {key: stop for key, stop in self._found.items() if stop != StopReason.FAILED}
+        return StoredDialogues(self._store, ended)
+
+
+def dialogues(store: Store, run: int) -> StoredDialogues:
     """Every dialogue of a run that has ended, in the order of slots; of several in one slot the one that counts."""
     ended: ColumnElement[str] = literal(DIALOGUE).concat(t.asks.c.id)
     query = (
@@ -28,15 +50,14 @@ def dialogues(store: Store, run: int) -> Iterator[Dialogue]:
         )
         .where(t.run_jobs.c.run == run, t.asks.c.question.in_(list(QUESTIONS.values())))
     )
-    best: dict[str, tuple[tuple[bool, float], str]] = {}
+    best: dict[str, tuple[tuple[bool, float], str, StopReason]] = {}
     for rows in store.stream(query, ROWS):
         for row in rows:
-            slot, rank = orjson.loads(row.text)["slot"], (row.status != Status.FAILED, row.at)
+            body, rank = orjson.loads(row.text), (row.status != Status.FAILED, row.at)
+            slot = body["slot"]
             if slot not in best or best[slot][0] < rank:
-                best[slot] = (rank, row.id)
-    ids = (best[slot][1] for slot in sorted(best))
-    while page := list(islice(ids, PAGE)):
-        yield from read_dialogues(store, page)
+                best[slot] = (rank, row.id, StopReason(body["stop"]))
+    return StoredDialogues(store, {key: stop for _, (_, key, stop) in sorted(best.items())})
 
 
 def read_dialogues(store: Store, ids: list[str]) -> Iterator[Dialogue]:

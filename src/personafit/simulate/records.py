@@ -4,7 +4,8 @@ What is stored where:
 
 - Each turn is made by a keyed job of its own and committed as it happens: an `Ask` (question `user turn` or
   `assistant turn`, `item` the task's item, `rater` the speaker's fingerprint, `view` and `context` what the speaker
-  was told) and a `Product` of kind `turn`, whose maker is the speaker's fingerprint.
+  was told) and a `Product` of kind `turn`, whose maker is the speaker's fingerprint
+  and whose id is `turn-` and the id of the ask.
 - The ask that ends a dialogue, well or badly, also writes a `Product` of kind `dialogue`, whose id is
   `dialogue-` and the id of that ask, and whose text is the JSON of everything in `Dialogue` but the turns' texts. Its
   parents are the turns in order; its status is that of the last ask.
@@ -25,7 +26,13 @@ from personafit.people import Task
 from personafit.store import Product, Status
 
 DIALOGUE = "dialogue-"  # and the id of the ask that ended it: the id of a dialogue
+TURN = "turn-"  # and the id of the ask it came from: the id of a turn as a product
 QUESTIONS: dict[Role, str] = {"user": "user turn", "assistant": "assistant turn"}
+
+
+def turn_key(item: str, given: str, sample: int, place: int) -> str:
+    """The name of a turn's request in recordings: the task's item, what was given, and the turn's place."""
+    return f"{item}|{given}|{sample}|{place}"
 
 
 def dialogue_product(dialogue: Dialogue, task: str, status: Status) -> Product:
@@ -75,10 +82,12 @@ def stored_dialogue(key: str, body: dict[str, Any], texts: dict[str, str]) -> Di
 __all__ = [
     "DIALOGUE",
     "QUESTIONS",
+    "TURN",
     "Dialogue",
     "DialogueTurn",
     "Role",
     "StopReason",
     "dialogue_product",
     "stored_dialogue",
+    "turn_key",
 ]

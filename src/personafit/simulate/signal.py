@@ -22,8 +22,10 @@ class Signal(StrEnum):
 
 
 _MARKERS = "|".join(re.escape(signal) for signal in Signal)
-_LAST = re.compile(rf"(?:^|\s)[*_`\"']*({_MARKERS})[*_`\"'.]*\Z")
+_BEFORE = "*_`\"'"  # marks of emphasis and quotation that may stand around the marker
+_LAST = re.compile(rf"({_MARKERS})[*_`\"'.]*\Z")
 _ANY = re.compile(_MARKERS)
+_FENCE = re.compile(r"\A```(?:json)?\s*|\s*```\Z")
 _THOUGHT = re.compile(r"\A\s*<thinking>(.*?)</thinking>", re.DOTALL)
 _TOOL_KEYS = {"tool_calls", "tool_call", "function_call", "function", "tool", "arguments", "parameters"}
 _TOOL_TAG = re.compile(r"\A<(tool_call|function_call|\|python_tag\|)>?", re.IGNORECASE)
@@ -44,8 +46,10 @@ def read_user(reply: str) -> Said:
     if match := _THOUGHT.match(reply):
         thought, reply = match[1].strip(), reply[match.end() :]
     text, signal = reply.strip(), None
-    if match := _LAST.search(text):
-        signal, text = Signal(match[1]), text[: match.start()].strip()
+    if match := _LAST.match(text, max(0, text.rfind("["))):
+        before = text[: match.start()].rstrip(_BEFORE)
+        if not before or before[-1].isspace():
+            signal, text = Signal(match[1]), before.rstrip()
     return Said(text, signal, thought)
 
 
@@ -62,7 +66,7 @@ def fault_of_assistant(text: str) -> str | None:
     """Why the assistant's words cannot be used, as a clause; None if they can."""
     if not text:
         return "the assistant said nothing"
-    if not _ANY.sub("", text).strip():
+    if "[" in text and not _ANY.sub("", text).strip():
         return "the assistant said nothing but the user's end signal"
     if _is_tool_call(text):
         return "the assistant sent a tool call instead of words, and there are no tools here"
@@ -81,9 +85,11 @@ def _too_long(text: str, who: str) -> str | None:
 
 
 def _is_tool_call(text: str) -> bool:
+    if text[0] not in "<`{[":
+        return False
     if _TOOL_TAG.match(text):
         return True
-    bare = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text)
+    bare = _FENCE.sub("", text)
     if bare[:1] not in "{[" or len(bare) > LONGEST:
         return False
     try:

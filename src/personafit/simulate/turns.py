@@ -8,14 +8,16 @@ stored.
 import time
 import uuid
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from personafit._hashing import draw, hash_text
+from personafit._hashing import hash_text
 from personafit.contexts import Context, TaskItem
 from personafit.engine import Job
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
+from personafit.models import ChatReply, Message
 from personafit.people import Person, Task
-from personafit.simulate.records import DIALOGUE, QUESTIONS, dialogue_product
-from personafit.simulate.signal import Signal, read_user
+from personafit.simulate.records import DIALOGUE, QUESTIONS, TURN, dialogue_product, turn_key
+from personafit.simulate.signal import Said, Signal, read_user
 from personafit.simulate.speakers import Assistant, Spoken, UserAgent
 from personafit.store import Ask, Outcome, Product, Status
 from personafit.store.rows import storable
@@ -48,14 +50,6 @@ class Scene:
         """The most exchanges."""
         return CAPS[self.task.kind]
 
-    def fingerprint(self, role: Role) -> str:
-        """Of whoever speaks."""
-        return self.user.fingerprint if role == "user" else self.system.fingerprint
-
-    def shown(self, role: Role) -> Context:
-        """What whoever speaks was told."""
-        return self.brief if role == "user" else self.told
-
     @property
     def slot(self) -> str:
         """Names the dialogue within everything that was ever run: readable at its beginning, exact at its end."""
@@ -73,22 +67,53 @@ class Scene:
         return f"{self.item.id}|{self.told.name}|{exact}"
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A dialogue so far, and the key of the turn that comes next."""
+class _Part(NamedTuple):
+    """One side of a dialogue: who speaks, and what its asks and turns say of it."""
+
+    role: Role
+    speaker: Assistant | UserAgent
+    fingerprint: str
+    view: str
+    context: str
+
+
+class _Play(NamedTuple):
+    """What is the same for every turn of a dialogue."""
 
     scene: Scene
     slot: str
+    parts: tuple[_Part, _Part]
+    """The user's and the assistant's, who take turns in that order."""
+    about: dict[str, str]
+
+
+class _State(NamedTuple):
+    """A dialogue so far, the key of the turn that comes next, and what each side is sent for it."""
+
+    play: _Play
     turns: tuple[DialogueTurn, ...]
     key: str
+    to_user: tuple[Message, ...]
+    to_system: tuple[Message, ...]
 
     @property
-    def role(self) -> Role:
-        return "user" if len(self.turns) % 2 == 0 else "assistant"
+    def part(self) -> _Part:
+        """Whose turn it is."""
+        return self.play.parts[len(self.turns) % 2]
+
+    def after(self, turn: DialogueTurn) -> "_State":
+        """The dialogue once that was said."""
+        play, _, key, to_user, to_system = self
+        return _State(
+            play,
+            (*self.turns, turn),
+            hash_text(key, turn.text),
+            (*to_user, play.scene.user.hears(turn)),
+            (*to_system, play.scene.system.hears(turn)),
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(NamedTuple):
     """What follows from a reply: another turn, or the end."""
 
     turn: DialogueTurn | None = None
@@ -98,21 +123,27 @@ class _Step:
 
 def opening_job(scene: Scene) -> Job:
     """The first turn of a dialogue; the others follow from it."""
-    slot = scene.slot
-    return _job(_State(scene, slot, (), hash_text("dialogue", slot)))
+    slot, told, brief = scene.slot, scene.told, scene.brief
+    parts = (
+        _Part("user", scene.user, scene.user.fingerprint, brief.name, brief.id),
+        _Part("assistant", scene.system, scene.system.fingerprint, told.name, told.id),
+    )
+    about = {"person": scene.person.id, "task": scene.task.id, "given": told.name, "text": told.text}
+    play = _Play(scene, slot, parts, about)
+    to_user = scene.user.opening(brief, scene.person.language)
+    return _job(_State(play, (), hash_text("dialogue", slot), to_user, scene.system.opening(told)))
 
 
 def _job(state: _State) -> Job:
-    scene, key = state.scene, state.key
-    speaker = scene.user if state.role == "user" else scene.system
+    key, part = state.key, state.part
     fresh: dict[str, _Step] = {}  # what follows from the ask just made: it need not be found out twice
 
     async def work(generation: int) -> Outcome:
         started = time.monotonic()
-        spoken = await _speak(state, generation)
-        ask = _ask(state, hash_text(key, str(generation)), spoken.status, generation, spoken)
-        ask.seconds = time.monotonic() - started
-        step = fresh[ask.id] = _step(state, ask)
+        ask_id = hash_text(key, str(generation))
+        spoken = await _speak(state, ask_id)
+        ask = _ask(state, ask_id, generation, spoken, time.monotonic() - started)
+        step = fresh[ask.id] = _step(state, ask, spoken.said if ask.reply == spoken.reply else None)
         products = []
         if step.turn is not None:
             products.append(_turn_product(state, step.turn, ask.cost))
@@ -121,74 +152,68 @@ def _job(state: _State) -> Job:
         return Outcome.built(ask=ask, judgments=[], products=products)
 
     def failure(message: str, attempts: int) -> Outcome:
-        ask = _ask(state, uuid.uuid4().hex, Status.FAILED, 0, Spoken("", Status.FAILED, message))
+        ask = _ask(state, uuid.uuid4().hex, 0, Spoken("", Status.FAILED, message), 0.0)
         ask.attempts = attempts
         return Outcome(ask=ask, products=[_ending(state, ask, _Step(stop=StopReason.FAILED))])
 
     def then(outcome: Outcome) -> Job | None:
-        step = fresh.get(outcome.ask.id) or _step(state, outcome.ask)
-        if step.turn is None:
-            return None
-        return _job(_State(scene, state.slot, (*state.turns, step.turn), hash_text(key, step.turn.text)))
+        turn = (fresh.get(outcome.ask.id) or _step(state, outcome.ask)).turn
+        return None if turn is None else _job(state.after(turn))
 
-    return Job(key, work, failure, then, speaker.model.endpoint)
+    return Job(key, work, failure, then, part.speaker.model.endpoint)
 
 
-async def _speak(state: _State, generation: int) -> Spoken:
-    scene, place = state.scene, len(state.turns)
-    name = f"{scene.item.id}|{scene.told.name}|{scene.sample}|{place}"
-    about = {
-        "person": scene.person.id,
-        "task": scene.task.id,
-        "given": scene.told.name,
-        "text": scene.told.text,
-    }
-    if state.role == "user":
-        seed = draw(scene.seed, scene.sample, state.key, generation, among=SEEDS)
-        messages = scene.user.messages(scene.brief, state.turns, scene.person.language)
-        return await scene.user.speak(
-            scene.user.request(messages, name, seed, about), opening=not state.turns
-        )
+async def _speak(state: _State, ask: str) -> Spoken:
+    play, place = state.play, len(state.turns)
+    scene = play.scene
+    name = turn_key(scene.item.id, scene.told.name, scene.sample, place)
+    if place % 2 == 0:
+        request = scene.user.request(state.to_user, name, _seed(ask), play.about)
+        return await scene.user.speak(request, opening=place == 0)
     # At temperature 0 a seed says nothing, and some servers refuse one.
-    seed_or_none = draw(scene.seed, scene.sample, state.key, among=SEEDS) if scene.sample else None
-    messages = scene.system.messages(scene.told, state.turns)
-    return await scene.system.speak(scene.system.request(messages, name, seed_or_none, about))
+    seed_or_none = _seed(ask) if scene.sample else None
+    return await scene.system.speak(scene.system.request(state.to_system, name, seed_or_none, play.about))
 
 
-def _step(state: _State, ask: Ask) -> _Step:
-    """What follows from a reply that was kept."""
+def _seed(ask: str) -> int:
+    """The seed of a turn: its ask's id is a hash of the dialogue, with seed and sample, and of all that was said."""
+    return int(ask, 16) % SEEDS
+
+
+def _step(state: _State, ask: Ask, said: Said | None = None) -> _Step:
+    """What follows from a reply that was kept; `said` is the reply taken apart, where that was done already."""
     if ask.status != Status.OK:
         return _Step(stop=StopReason.REFUSED if ask.status == Status.REFUSED else StopReason.EMPTY)
     reply, place = ask.reply or "", len(state.turns)
-    if state.role == "assistant":
+    if place % 2:
         return _Step(_turn(state, reply, place, ask.id))
-    said = read_user(reply)
+    said = said or read_user(reply)
     if place == 0:  # nothing was answered yet: whatever is signalled, the dialogue begins
         return _Step(_turn(state, said.text, place, ask.id, said.thought))
     if said.signal == Signal.SATISFIED:
         return _Step(stop=StopReason.SATISFIED, closing=said.text)
     if said.signal == Signal.GIVE_UP:
         return _Step(stop=StopReason.GAVE_UP, closing=said.text)
-    if place >= 2 * state.scene.cap:
+    if place >= 2 * state.play.scene.cap:
         return _Step(stop=StopReason.CAP, closing=said.text)
     return _Step(_turn(state, said.text, place, ask.id, said.thought))
 
 
 def _turn(state: _State, text: str, place: int, ask: str, thought: str | None = None) -> DialogueTurn:
-    """A turn belongs to one dialogue and goes by its place there and its words."""
-    return DialogueTurn(state.role, text, place, ask, hash_text("turn", state.key, text), thought)
+    """A turn goes by the ask it came from."""
+    return DialogueTurn(state.part.role, text, place, ask, f"{TURN}{ask}", thought)
 
 
 def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:
-    scene = state.scene
+    scene, part, turns = state.play.scene, state.part, state.turns
     return Product.built(
         id=turn.product,
         kind="turn",
         text=turn.text,
-        maker=scene.fingerprint(turn.role),
-        given=scene.shown(turn.role).id,
+        maker=part.fingerprint,
+        given=part.context,
         about=scene.person.id,
-        parents=[scene.item.id, *(before.product for before in state.turns[-1:])],
+        parents=[scene.item.id, turns[-1].product] if turns else [scene.item.id],
         status=Status.OK,
         cost=cost,
         sample=scene.sample,
@@ -197,11 +222,11 @@ def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:
 
 def _ending(state: _State, ask: Ask, step: _Step) -> Product:
     """The dialogue as it is kept, whole or not."""
-    scene = state.scene
+    scene = state.play.scene
     assert step.stop is not None
     dialogue = Dialogue(
         id=f"{DIALOGUE}{ask.id}",
-        slot=state.slot,
+        slot=state.play.slot,
         dataset=scene.dataset,
         person=scene.person.id,
         task=scene.task,
@@ -222,28 +247,41 @@ def _ending(state: _State, ask: Ask, step: _Step) -> Product:
     return dialogue_product(dialogue, scene.item.products[0], ask.status)
 
 
-def _ask(state: _State, ask_id: str, status: Status, generation: int, spoken: Spoken) -> Ask:
-    scene, calls, shown = state.scene, spoken.calls, state.scene.shown(state.role)
+def _ask(state: _State, ask_id: str, generation: int, spoken: Spoken, seconds: float) -> Ask:
+    scene, part = state.play.scene, state.part
+    spent = spoken.calls[0] if len(spoken.calls) == 1 else _sum(spoken.calls)
     return Ask.built(
         id=ask_id,
         job=state.key,
         generation=generation,
         item=scene.item.id,
-        question=QUESTIONS[state.role],
-        rater=scene.fingerprint(state.role),
-        view=shown.name,
-        context=shown.id,
+        question=QUESTIONS[part.role],
+        rater=part.fingerprint,
+        view=part.view,
+        context=part.context,
         order="",
         sample=scene.sample,
-        status=status,
+        status=spoken.status,
         reply=storable(spoken.reply),
-        reasoning=calls[-1].reasoning if calls else None,
+        reasoning=spent.reasoning,
         detail=spoken.detail,
-        attempts=max(1, len(calls)),
+        attempts=max(1, len(spoken.calls)),
+        tokens_in=spent.tokens_in,
+        tokens_out=spent.tokens_out,
+        tokens_reasoning=spent.tokens_reasoning,
+        cost=spent.cost,
+        seconds=seconds,
+        at=time.time(),
+    )
+
+
+def _sum(calls: list[ChatReply]) -> ChatReply:
+    """What several calls took together, with the reasoning of the last."""
+    return ChatReply(
+        text="",
+        reasoning=calls[-1].reasoning if calls else None,
         tokens_in=sum(call.tokens_in for call in calls),
         tokens_out=sum(call.tokens_out for call in calls),
         tokens_reasoning=sum(call.tokens_reasoning for call in calls),
         cost=sum(call.cost for call in calls),
-        seconds=0.0,
-        at=time.time(),
     )

@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
 
 Floats = NDArray[np.float64]
-Metric = Literal["precision", "recall", "f1", "accuracy", "kappa", "yes_rate", "over_selection"]
+Metric = Literal["precision", "recall", "f1", "f2", "accuracy", "kappa", "yes_rate", "over_selection"]
 
 METRICS: tuple[Metric, ...] = (
     "f1",
@@ -31,6 +31,7 @@ UNDEFINED: dict[Metric, str] = {
     "precision": "undefined: it never says yes",
     "recall": "undefined: nothing is relevant",
     "f1": "undefined: nothing is relevant and it never says yes",
+    "f2": "undefined: nothing is relevant and it never says yes",
     "accuracy": "undefined: no pair has an answer and a label",
     "kappa": "undefined: every answer and label is the same, so chance alone would agree as well",
     "yes_rate": "undefined: no pair has an answer and a label",
@@ -41,6 +42,7 @@ _RATIOS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "precision": ((1, 0, 0, 0), (1, 1, 0, 0)),
     "recall": ((1, 0, 0, 0), (1, 0, 1, 0)),
     "f1": ((2, 0, 0, 0), (2, 1, 1, 0)),
+    "f2": ((5, 0, 0, 0), (5, 1, 4, 0)),  # F-beta with beta 2: a miss weighs four times a false alarm
     "accuracy": ((1, 0, 0, 1), (1, 1, 1, 1)),
     "yes_rate": ((1, 1, 0, 0), (1, 1, 1, 1)),
     "over_selection": ((1, 1, 0, 0), (1, 0, 1, 0)),
@@ -154,16 +156,16 @@ def crossfit_threshold(
     return thresholds, None
 
 
-def best_threshold(scores: Floats, relevant: NDArray[np.bool_]) -> float:
-    """The score from which on saying yes gives the best F1; nan if nothing is relevant."""
+def best_threshold(scores: Floats, relevant: NDArray[np.bool_], beta: float = 1.0) -> float:
+    """The score from which on saying yes gives the best F1, or F-beta; nan if nothing is relevant."""
     if not relevant.any():
         return float("nan")
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
     hits, taken = np.cumsum(relevant[order]), np.arange(1, len(scores) + 1)
-    f1 = 2 * hits / (taken + relevant.sum())
+    f_beta = (1 + beta**2) * hits / (taken + beta**2 * relevant.sum())
     ends = np.append(ranked[:-1] != ranked[1:], True)  # equal scores are taken together or not at all
-    return float(ranked[ends][np.argmax(f1[ends])])
+    return float(ranked[ends][np.argmax(f_beta[ends])])
 
 
 def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float | None:

@@ -68,7 +68,7 @@ def _table(found: dict[tuple[str, str | None, str], Estimate], split: str) -> li
     for control, name in _ROWS.items():
         if (split, control, "f1") in found:
             metrics = (*METRICS, "f1_mean_of_prompts", "average_precision")
-            cells = [_show(found[split, control, metric]) for metric in metrics]
+            cells = [show_estimate(found[split, control, metric]) for metric in metrics]
             lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -77,7 +77,7 @@ def _remarks(
     figures: Sequence[Figure], found: dict[tuple[str, str | None, str], Estimate], split: str
 ) -> list[str]:
     gain = found[split, None, "f1_gain_over_attribute_alone"]
-    lines = [f"F1 gained over the attribute alone, paired: {_show(gain, '+.3f')}."]
+    lines = [f"F1 gained over the attribute alone, paired: {show_estimate(gain, '+.3f')}."]
     spread = [
         figure.estimate.value
         for figure in figures
@@ -89,7 +89,8 @@ def _remarks(
     return lines
 
 
-def _show(estimate: Estimate, form: str = ".3f") -> str:
+def show_estimate(estimate: Estimate, form: str = ".3f") -> str:
+    """A figure with its interval, for people."""
     if estimate.value is None:
         return "–"
     text = format(estimate.value, form)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
 from personafit.models import ChatReply, ChatRequest
 from personafit.people import Person, Task
 from personafit.raters.dialogues import DialogueJudge, dialogue_lanes
+from personafit.raters.dialogues.judge import judge_key
 from personafit.simulate import dialogues, task_items
 from personafit.simulate.records import DIALOGUE, QUESTIONS, dialogue_product
 from personafit.store import Ask, Outcome, Product, RunRecord, Status, Store
@@ -125,15 +125,16 @@ class World:
     ) -> "StubJudge":
         """Let a judge mark every dialogue of the run; `reply(dialogue, question, call)` is what it says."""
         model = StubJudge(name, reply, {one.id: one for one in dialogues(self.store, self.run.id)})
-        judge = DialogueJudge(model)
+        judge = DialogueJudge(model, samples)
         self.store.add_raters([judge.record])
         lanes = dialogue_lanes(
-            self.store, lambda: dialogues(self.store, self.run.id), [judge], self.people, views, samples
+            self.store, dialogues(self.store, self.run.id).ended, [judge], self.people, views
         )
         with ThreadPoolExecutor(1) as apart:  # a browser's test has a loop of its own running in this thread
             apart.submit(lambda: asyncio.run(Runner(self.store, self.run.id, Silence()).run(lanes))).result()
         config = {**self.run.config, "views": list(views), "samples": self.run.config["samples"]}
-        raters = [*config["raters"], {"fingerprint": judge.record.fingerprint, "name": name, "kind": "llm"}]
+        rater = {"fingerprint": judge.record.fingerprint, "name": name, "kind": "llm", "samples": samples}
+        raters = [*config["raters"], rater]
         self.run = self.store.begin_run(self.run.name, self.dataset, {**config, "raters": raters}, 1)
         return model
 
@@ -160,9 +161,13 @@ class StubJudge:
         """What the test says."""
         self.asked.append(request)
         call = self.calls[request.key] = self.calls.get(request.key, 0) + 1
-        match = re.fullmatch(r"(dialogue-.*)\|(?:given|full)\|([a-z.]+)\|\d+", request.key)
-        assert match is not None
-        return ChatReply(text=self.reply(self.dialogues[match[1]], match[2], call))
+        _, view, question, sample = request.key.rsplit("|", 3)
+        (dialogue,) = [
+            one
+            for one in self.dialogues.values()
+            if judge_key(one, view, question, int(sample)) == request.key
+        ]
+        return ChatReply(text=self.reply(dialogue, question, call))
 
     async def close(self) -> None:
         """Nothing to release."""

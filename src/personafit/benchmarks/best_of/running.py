@@ -14,7 +14,7 @@ from personafit.benchmarks import ingest, open_benchmark
 from personafit.benchmarks.best_of.candidates import Comparisons, Prompt, Questions, read_candidates
 from personafit.benchmarks.best_of.choosing import Choice, Scores, choose
 from personafit.benchmarks.config import check_budget
-from personafit.contexts import People, make_context
+from personafit.contexts import People, default_model, make_context, make_contexts
 from personafit.engine import ProgressView, Runner, Summary
 from personafit.items import FIT
 from personafit.models import make_model
@@ -100,15 +100,18 @@ async def _sampled(
     model = make_model(asked.system)
     try:
         check_budget(asked.budget, [(model.name, model)])
-        given = make_context(asked.given, everyone, asked.seed)
+        given = make_context(asked.given, everyone, asked.seed, default_model([asked.system]))
         sampling = Sampling(store, dataset, everyone, model, given, asked.count, asked.temperature)
-        lane = sampling.lane()
         name = (
             f"best-of-answering-{content_hash([dataset, sampling.fingerprint, asked.given, asked.seed])[:8]}"
         )
         record = {"benchmark": "best-of", "kind": "best-of", "systems": [asked.system], "stage": "answering"}
-        run = store.begin_run(name, dataset, record, lane.total)
-        summary = await Runner(store, run.id, progress, asked.retry, asked.budget).run([lane])
+        run = store.begin_run(name, dataset, record, store.count_items(dataset) * asked.count)
+        runner = Runner(store, run.id, progress, asked.retry, asked.budget)
+        told = await make_contexts([given], store, everyone, lambda: store.items(dataset), runner)
+        if told is not None and (told.interrupted or any(lane.stopped for lane in told.lanes)):
+            return prompts, told
+        summary = await runner.run([sampling.lane()])
     finally:
         await model.close()
     made = {item.id: texts for item, texts in sampling.answers()}
@@ -128,7 +131,7 @@ async def _compared(
     """The scores of all candidates."""
     dataset = ingest(store, Comparisons(prompts, people))
     everyone = People(store.people(dataset))
-    view = make_context(asked.view, everyone, asked.seed)
+    view = make_context(asked.view, everyone, asked.seed, default_model([asked.rater]))
     judging = Judging(store, dataset, everyone, [view], FIT, asked.seed)
     record = {
         "benchmark": "best-of",
@@ -140,9 +143,11 @@ async def _compared(
     }
     run = store.begin_run(f"best-of-{content_hash(record)[:8]}", dataset, record, judging.count(rater))
     store.add_raters([rater.record])
-    summary = await Runner(store, run.id, progress, asked.retry, asked.budget).run(
-        judging_lanes(judging, [rater])
-    )
+    runner = Runner(store, run.id, progress, asked.retry, asked.budget)
+    told = await make_contexts([view], store, everyone, judging.items, runner)
+    if told is not None and (told.interrupted or any(lane.stopped for lane in told.lanes)):
+        return {}, told
+    summary = await runner.run(judging_lanes(judging, [rater]))
     return dict(_scores(store, run.id, prompts, rater)), summary
 
 

@@ -11,6 +11,7 @@ from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.hub.copies import data_folder
 from personafit.benchmarks.lines import read_object
 from personafit.benchmarks.personalens.reader import PersonaLens
+from personafit.benchmarks.personalens.repairs import Complain, refuse
 from personafit.benchmarks.personalens.tasks import TaskBenchmark
 from personafit.people import Person, Task
 
@@ -18,15 +19,15 @@ STARTER = Path(__file__).parents[1] / "starter" / "dialogues"
 
 
 class FolderTasks(TaskBenchmark):
-    """The people and tasks of a folder; the first fault met is an error that names file, line and field."""
+    """The people and tasks of a folder; faults, which name file, line and field, go to `complain`."""
 
-    def __init__(self, folder: Path, name: str | None = None) -> None:
+    def __init__(self, folder: Path, name: str | None = None, complain: Complain = refuse) -> None:
         super().__init__()
         self._folder = folder
         for file in ("people.jsonl", "tasks.jsonl"):
             if not (folder / file).is_file():
                 raise UserError(f"{folder} has no {file}; dialogues need people.jsonl and tasks.jsonl.")
-        self._records = FolderRecords(folder, _refuse)
+        self._records = FolderRecords(folder, complain)
         if (folder / "benchmark.toml").is_file():
             self.info = read_info(folder / "benchmark.toml")
             self.info.layout = [["tasks"], ["domain"]]
@@ -71,7 +72,7 @@ class FolderTasks(TaskBenchmark):
         return [self.info.description] if self.info.description else []
 
 
-def open_tasks(data: Path | None) -> TaskBenchmark:
+def open_tasks(data: Path | None, complain: Complain = refuse) -> TaskBenchmark:
     """The people and tasks that --data names: the published layout, a benchmark folder, or `starter`."""
     data = data_folder("personalens", data)
     if data is None:
@@ -81,13 +82,9 @@ def open_tasks(data: Path | None) -> TaskBenchmark:
             "small set that is shipped."
         )
     if str(data) == "starter" and not data.is_dir():
-        return FolderTasks(STARTER, "starter-dialogues")
+        return FolderTasks(STARTER, "starter-dialogues", complain)
     if not data.is_dir():
         raise UserError(f"--data {data}: there is no such folder.")
     if (data / "tasks.jsonl").is_file():
-        return FolderTasks(data)
-    return PersonaLens(data)
-
-
-def _refuse(sentence: str) -> None:
-    raise UserError(sentence)
+        return FolderTasks(data, complain=complain)
+    return PersonaLens(data, complain)

@@ -10,6 +10,7 @@ import orjson
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines
+from personafit.benchmarks.personalens.repairs import Complain, refuse
 
 _SUFFIX = re.compile(r"^(?P<name>.*\S)\s*\((?P<domain>[^()]+)\)$")
 MULTI = "Multi-Domain"
@@ -80,8 +81,8 @@ class Definition:
     """A kind of repair for each name that did not resolve plainly, and for each domain left without a name."""
 
 
-def read_definitions(folder: Path, domains: Domains) -> dict[str, Definition]:
-    """All tasks of data/task by task id."""
+def read_definitions(folder: Path, domains: Domains, complain: Complain = refuse) -> dict[str, Definition]:
+    """All tasks of data/task by task id; faulty ones go to `complain` and are left out."""
     found: dict[str, Definition] = {}
     paths = sorted(folder.glob("*/task.jsonl"))
     if not paths:
@@ -89,22 +90,33 @@ def read_definitions(folder: Path, domains: Domains) -> dict[str, Definition]:
             f"{folder} holds no DOMAIN/task.jsonl; --data must be the folder with res/ and data/."
         )
     for path in paths:
-        for number, row in read_lines(path):
-            definition = _definition(row, path, number, domains)
-            found[definition.id] = definition
+        try:
+            for number, row in read_lines(path):
+                faults = list(_faults(row, path, number, domains))
+                for fault in faults:
+                    complain(fault)
+                if not faults:
+                    definition = _definition(row, path.parent.name, domains)
+                    found[definition.id] = definition
+        except UserError as error:
+            complain(str(error))
     return found
 
 
-def _definition(row: dict[str, Any], path: Path, number: int, domains: Domains) -> Definition:
+def _faults(row: dict[str, Any], path: Path, number: int, domains: Domains) -> Iterator[str]:
+    """What is wrong with the definition of a task."""
     area = path.parent.name
     fields = ["Task Number", "Task Description", "User Intent", "Task Goal", "Relevant Affinity Types"]
     for field in [*fields, "Relevant Domains"] if area == MULTI else fields:
         if not row.get(field):
-            raise UserError(f"{located(path, number, field)} is missing or empty.")
-    touched = tuple(row["Relevant Domains"]) if area == MULTI else (area,)
-    for domain in touched:
+            yield f"{located(path, number, field)} is missing or empty."
+    for domain in (row.get("Relevant Domains") or ()) if area == MULTI else (area,):
         if domain not in domains:
-            raise UserError(f"{located(path, number)}: the ontology knows no domain '{domain}'.")
+            yield f"{located(path, number)}: the ontology knows no domain '{domain}'."
+
+
+def _definition(row: dict[str, Any], area: str, domains: Domains) -> Definition:
+    touched = tuple(row["Relevant Domains"]) if area == MULTI else (area,)
     task = f"MD-task-{row['Task Number']}" if area == MULTI else f"SD-{area}-task-{row['Task Number']}"
     preferences, findings = resolve(row["Relevant Affinity Types"], touched, domains)
     return Definition(

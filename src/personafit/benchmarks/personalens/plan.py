@@ -11,7 +11,15 @@ from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import ingest
 from personafit.benchmarks.config import RunConfig, check_budget, chosen_people
 from personafit.benchmarks.personalens.folder import open_tasks
-from personafit.contexts import ContextBuilder, People, TaskItem, make_context
+from personafit.contexts import (
+    ContextBuilder,
+    People,
+    TaskItem,
+    context_fingerprint,
+    default_model,
+    make_context,
+    makers,
+)
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.spec import parse_spec
 from personafit.raters import select_items
@@ -96,7 +104,9 @@ def make_plan(
     dataset = ingest(store, benchmark)
     people = People(store.people(dataset))
     selected = select_tasks(store, dataset, config)
-    givens = [make_context(name, people, config.seed) for name in config.givens or GIVENS]
+    makes = default_model(config.systems)
+    givens = [make_context(name, people, config.seed, makes) for name in config.givens or GIVENS]
+    check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(givens)])
     record = {
         "kind": "dialogue",
         "benchmark": benchmark.info.name,
@@ -110,12 +120,19 @@ def make_plan(
         "samples": config.samples,
         "selected": sorted(selected),
         "raters": [
-            {"fingerprint": judge.record.fingerprint, "name": judge.record.name, "kind": judge.record.kind}
+            {
+                "fingerprint": judge.record.fingerprint,
+                "name": judge.record.name,
+                "kind": judge.record.kind,
+                "samples": judge.samples,
+            }
             for judge in judges
         ],
         "notes": [*benchmark.notes(), *filter(None, [weak_model_note(config)])],
         "command": config.command,
     }
+    if prints := {given.name: print for given in givens if (print := context_fingerprint(given))}:
+        record["contexts"] = prints
     return Plan(store, dataset, people, selected, systems, user, givens, config, record)
 
 

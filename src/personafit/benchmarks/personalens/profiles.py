@@ -7,7 +7,7 @@ from typing import Any
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_object
 from personafit.benchmarks.personalens.ontology import Attribute, Domains
-from personafit.benchmarks.personalens.repairs import Repairs
+from personafit.benchmarks.personalens.repairs import Complain, Repairs, refuse
 from personafit.people import FacetValue, Person
 
 PARTS = ("affinities", "demographics", "interests", "interactions")
@@ -20,18 +20,26 @@ _PREAMBLE = re.compile(
 _PLACEHOLDER = re.compile(r"\[[A-Za-z][^\[\]\n]{2,40}\]")
 
 
-def read_person(path: Path, domains: Domains, repairs: Repairs) -> tuple[Person, frozenset[str]]:
-    """The person in a profile.json, and the domains they care about."""
-    raw, user = read_object(path), path.parent.name
-    for part in PARTS:
-        if not isinstance(raw.get(part), dict):
-            raise UserError(f"{located(path, None, part)} is missing or no object.")
+def read_person(
+    path: Path, domains: Domains, repairs: Repairs, complain: Complain = refuse
+) -> tuple[Person, frozenset[str]] | None:
+    """The person in a profile.json, and the domains they care about; faults go to `complain`."""
+    try:
+        raw, user = read_object(path), path.parent.name
+    except UserError as error:
+        complain(str(error))
+        return None
+    missing = [part for part in PARTS if not isinstance(raw.get(part), dict)]
+    for part in missing:
+        complain(f"{located(path, None, part)} is missing or no object.")
+    if missing:
+        return None
     demographics = raw["demographics"]
     if demographics.get("user_id") != user:
-        raise UserError(
+        complain(
             f"{located(path, None, 'demographics.user_id')} is '{demographics.get('user_id')}' in folder {user}."
         )
-    interests = _interests(raw["interests"], path, domains, user, repairs)
+    interests = _interests(raw["interests"], path, domains, user, repairs, complain)
     order = list(domains)
     if list(raw["affinities"]) != order or list(raw["interests"]) != order:
         repairs.note("domain order", user)
@@ -48,19 +56,26 @@ def read_person(path: Path, domains: Domains, repairs: Repairs) -> tuple[Person,
         where = f"affinities.{domain}"
         affinities = raw["affinities"].get(domain)
         if not isinstance(affinities, dict):
-            raise UserError(f"{located(path, None, where)} is missing.")
+            complain(f"{located(path, None, where)} is missing.")
+            affinities = {}
         for name, value in affinities.items():
             attribute = domains[domain].get(name)
             if attribute is None:
-                raise UserError(f"{located(path, None, where)}: the ontology knows no '{name}' there.")
-            kept = _value(value, attribute, user, repairs, f"{located(path, None, f'{where}.{name}')}")
+                complain(f"{located(path, None, where)}: the ontology knows no '{name}' there.")
+                continue
+            if not _fits(value, attribute):
+                kind = "a list of texts" if attribute.several else "a text"
+                complain(f"{located(path, None, f'{where}.{name}')} must be {kind}.")
+                continue
+            kept = _value(value, attribute, user, repairs)
             if not kept:
                 repairs.note("value empty", user)
             elif domain in interests:
                 facets[f"{domain}.{name}"] = kept
         summary = raw["interactions"].get(domain)
         if not isinstance(summary, str):
-            raise UserError(f"{located(path, None, f'interactions.{domain}')} is missing or no text.")
+            complain(f"{located(path, None, f'interactions.{domain}')} is missing or no text.")
+            continue
         summary = _summary(summary, user, repairs)
         if domain in interests:
             summaries[domain] = summary
@@ -71,7 +86,7 @@ def read_person(path: Path, domains: Domains, repairs: Repairs) -> tuple[Person,
 
 
 def _interests(
-    raw: dict[str, Any], path: Path, domains: Domains, user: str, repairs: Repairs
+    raw: dict[str, Any], path: Path, domains: Domains, user: str, repairs: Repairs, complain: Complain
 ) -> frozenset[str]:
     mask: dict[str, bool] = {}
     for name, value in raw.items():
@@ -79,19 +94,22 @@ def _interests(
         if name not in domains:
             domain = _MARKS.sub("", name).strip()
             if domain not in domains or domain in raw:
-                raise UserError(f"{located(path, None, 'interests')}: the ontology knows no domain '{name}'.")
+                complain(f"{located(path, None, 'interests')}: the ontology knows no domain '{name}'.")
+                continue
             repairs.note("interest name", user)
         mask[domain] = bool(value)
     return frozenset(domain for domain, wanted in mask.items() if wanted)
 
 
-def _value(value: Any, attribute: Attribute, user: str, repairs: Repairs, where: str) -> FacetValue | None:
+def _fits(value: Any, attribute: Attribute) -> bool:
+    """Whether the value is of the kind the ontology wants: a list of texts or one text."""
     values = value if isinstance(value, list) else [value]
-    if isinstance(value, list) != attribute.several or not all(isinstance(each, str) for each in values):
-        kind = "a list of texts" if attribute.several else "a text"
-        raise UserError(f"{where} must be {kind}.")
+    return isinstance(value, list) == attribute.several and all(isinstance(each, str) for each in values)
+
+
+def _value(value: Any, attribute: Attribute, user: str, repairs: Repairs) -> FacetValue | None:
     kept = []
-    for each in values:
+    for each in value if isinstance(value, list) else [value]:
         if attribute.closed and each not in attribute.values:
             usual = attribute.by_case.get(each.casefold())
             repairs.note("value foreign" if usual is None else "value case", user)

@@ -14,7 +14,7 @@ from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.lines import read_object
 from personafit.benchmarks.personalens.ontology import Definition, read_definitions, read_ontology
 from personafit.benchmarks.personalens.profiles import read_person
-from personafit.benchmarks.personalens.repairs import Repairs
+from personafit.benchmarks.personalens.repairs import Complain, Repairs, refuse
 from personafit.benchmarks.personalens.situations import usual_situation
 from personafit.benchmarks.personalens.tasks import TaskBenchmark
 from personafit.people import Person, Task
@@ -24,13 +24,14 @@ FILES = ("tasks.json", "tasks_md.json")
 
 
 class PersonaLens(TaskBenchmark):
-    """The published people and their tasks."""
+    """The published people and their tasks; faults go to `complain`, and what is faulty is left out."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, complain: Complain = refuse) -> None:
         super().__init__()
+        self._complain = complain
         self._profiles = folder / "data" / "profile"
         self._ontology = read_ontology(folder / "res" / "schema.json")
-        self._definitions = read_definitions(folder / "data" / "task", self._ontology)
+        self._definitions = read_definitions(folder / "data" / "task", self._ontology, complain)
         if not self._profiles.is_dir():
             raise UserError(f"{self._profiles} is missing; --data must be the folder with res/ and data/.")
         self._folders = sorted((path for path in self._profiles.iterdir() if path.is_dir()), key=_number)
@@ -62,31 +63,45 @@ class PersonaLens(TaskBenchmark):
         """Each person with their tasks, in the order of their numbers; repairs are counted anew."""
         self.repairs = Repairs()
         for folder in self._folders:
-            person, interests = read_person(folder / "profile.json", self._ontology, self.repairs)
-            tasks = [
-                self._task(raw, outer, folder / name, person, interests)
-                for name in FILES
-                for outer, raw in read_object(folder / name).items()
-            ]
-            yield person, tasks
+            read = read_person(folder / "profile.json", self._ontology, self.repairs, self._complain)
+            if read is not None:
+                yield read[0], list(self._tasks(folder, *read))
 
-    def _task(self, raw: Any, outer: str, path: Path, person: Person, interests: frozenset[str]) -> Task:
-        user = person.id
+    def _tasks(self, folder: Path, person: Person, interests: frozenset[str]) -> Iterator[Task]:
+        for name in FILES:
+            try:
+                rows = read_object(folder / name)
+            except UserError as error:
+                self._complain(str(error))
+                continue
+            for outer, raw in rows.items():
+                faults = self._faults(raw, outer, folder / name, person.id, interests)
+                for fault in faults:
+                    self._complain(fault)
+                if not faults:
+                    yield self._task(raw, person)
+
+    def _faults(self, raw: Any, outer: str, path: Path, user: str, interests: frozenset[str]) -> list[str]:
+        """What is wrong with one task of a user."""
         if not isinstance(raw, dict) or not isinstance(raw.get("task_id"), str):
-            raise UserError(f"{located(path, None, f'{outer}.task_id')} is missing.")
-        definition = self._definitions.get(raw["task_id"])
+            return [f"{located(path, None, f'{outer}.task_id')} is missing."]
+        definition, faults = self._definitions.get(raw["task_id"]), []
         if definition is None:
-            raise UserError(
+            faults.append(
                 f"{located(path, None, f'{outer}.task_id')}: no task '{raw['task_id']}' is defined in data/task."
             )
-        for domain in definition.domains:
+        for domain in definition.domains if definition else ():
             if domain not in interests:
-                raise UserError(
+                faults.append(
                     f"{located(path, None, outer)}: {raw['task_id']} touches {domain}, which is no interest of {user}."
                 )
         situations = raw.get("situations")
         if not isinstance(situations, dict) or not all(isinstance(v, str) for v in situations.values()):
-            raise UserError(f"{located(path, None, f'{outer}.situations')} is missing or no object of texts.")
+            faults.append(f"{located(path, None, f'{outer}.situations')} is missing or no object of texts.")
+        return faults
+
+    def _task(self, raw: dict[str, Any], person: Person) -> Task:
+        user, definition, situations = person.id, self._definitions[raw["task_id"]], raw["situations"]
         if tuple(raw.get("Relevant Affinity Types") or ()) != definition.named:
             self.repairs.note("reference changed", user)
         return Task.model_construct(

@@ -1,6 +1,12 @@
 """What had to be put right while reading, and what could not be: counted by kind, with the people concerned."""
 
+from collections.abc import Callable
 from typing import Any
+
+from personafit._errors import UserError
+
+Complain = Callable[[str], None]
+"""Where faults go, which are not put right: raises the sentence as an error, or keeps it."""
 
 KINDS = {
     "interest name": "names in the interest mask carried stray marks, which were removed",
@@ -55,3 +61,8 @@ class Repairs:
             named = ", ".join(users[:NAMED]) + (f" and {len(users) - NAMED:,} more" if users[NAMED:] else "")
             said.append(f"{row['kind']}: {row['count']:,} {row['what']} ({named}).")
         return said
+
+
+def refuse(sentence: str) -> None:
+    """Take the first fault as an error."""
+    raise UserError(sentence)

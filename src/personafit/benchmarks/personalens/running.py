@@ -6,6 +6,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.personalens.plan import DEFAULT, Plan, make_plan
 from personafit.benchmarks.running import close_run
+from personafit.contexts import make_contexts
 from personafit.engine import ProgressView, Runner, Summary
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, VIEWS, View
 from personafit.models import Model
@@ -25,15 +26,17 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
     judges = [make_dialogue_judge(spec) for spec in dict.fromkeys(config.raters or [DEFAULT])]
     plan = make_plan(store, config, judges, views)
     try:
-        asks = plan.dialogues * (1 + len(judges) * len(DIALOGUE_QUESTIONS) * config.samples)
+        asks = plan.dialogues * (1 + sum(judge.samples for judge in judges) * len(DIALOGUE_QUESTIONS))
         run = store.begin_run(plan.name, plan.dataset, plan.record, asks)
         store.add_raters([*(judge.record for judge in judges), *_speakers(plan)])
         runner = Runner(store, run.id, progress, config.retry, config.budget)
+        made = await make_contexts(plan.givens, store, plan.people, plan.tasks, runner)
+        if made is not None and (made.interrupted or any(lane.stopped for lane in made.lanes)):
+            return close_run(store, run.name, made)
         summary = await runner.run([simulation.lane() for simulation in plan.simulations()])
         if not _ended_early(summary):
-            lanes = dialogue_lanes(
-                store, lambda: dialogues(store, run.id), judges, plan.people, views, config.samples
-            )
+            ended = dialogues(store, run.id).ended
+            lanes = dialogue_lanes(store, ended, judges, plan.people, views)
             summary = await runner.run(lanes)
     finally:
         for judge in judges:
@@ -81,15 +84,17 @@ def estimate(store: Store, config: RunConfig) -> str:
     ]
     each = plan.dialogues // len(plan.systems)
     simulation = plan.simulations()[0]
-    scene = next(simulation.scenes())
+    scene = next(simulation.scenes(), None)
+    if scene is None:  # all that is given has to be made by a model first
+        return f"{lines[0]}\n  unknown: what the assistant is given is not made yet."
     history = USUAL_EXCHANGES * USUAL_TOKENS  # on average half of what is said by both is in a prompt
-    to_user = prompt_tokens(plan.user.messages(scene.brief, (), scene.person.language)) + history
-    to_system = prompt_tokens(plan.systems[0].messages(scene.told, ())) + history
+    to_user = prompt_tokens(plan.user.opening(scene.brief, scene.person.language)) + history
+    to_system = prompt_tokens(plan.systems[0].opening(scene.told)) + history
     for system in plan.systems:
         lines.append(_line(system.model, each * USUAL_EXCHANGES, to_system, USUAL_TOKENS))
     lines.append(_line(plan.user.model, plan.dialogues * (USUAL_EXCHANGES + 1), to_user, USUAL_TOKENS))
     for judge in judges:
-        asks = plan.dialogues * len(DIALOGUE_QUESTIONS) * config.samples
+        asks = plan.dialogues * len(DIALOGUE_QUESTIONS) * judge.samples
         lines.append(_line(judge, asks, 2 * history + to_system, USUAL_TOKENS // 2))
     return "\n".join(lines)
 

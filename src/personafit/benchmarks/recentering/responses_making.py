@@ -7,8 +7,6 @@ a list. Matching and answering are keyed jobs like everything that costs: they r
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import select
-
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.benchmark import ingest
@@ -18,16 +16,14 @@ from personafit.benchmarks.recentering.responses_made import MadeResponses
 from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation, open_prompts
 from personafit.contexts import AttributesContext, ContextBuilder, People, make_context
 from personafit.contexts.attributes import HUMAN, MATCHED
-from personafit.engine import Lane, ProgressView, Runner, Summary
-from personafit.items.relevance import RELEVANT_GRADES, YES, Candidate, Listing
+from personafit.engine import ProgressView, Runner, Summary
 from personafit.models import Model, make_model
-from personafit.raters.relevance import RelevanceRater, make_relevance_rater, relevance_job
+from personafit.raters.relevance import make_relevance_rater
 from personafit.simulate import Answering
+from personafit.stages.matching import Matching
 from personafit.store import Store
-from personafit.store import tables as t
 
 DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{HUMAN}")
-CHUNK = 500
 
 
 @dataclass
@@ -143,67 +139,18 @@ async def _match(
     rater = make_relevance_rater(spec, people)
     try:
         check_budget(budget, [(rater.record.name, rater)])
-        listings = {one.id: _listings(one, rater) for one in situations}
-        jobs = [relevance_job(rater, listing) for group in listings.values() for listing in group]
-        lane = Lane(
-            name=f"{rater.record.name} matches",
-            endpoint=rater.endpoint,
-            jobs=jobs,
-            total=len(jobs),
-            max_concurrency=rater.max_concurrency,
-            free=rater.price == (0.0, 0.0),
-        )
+        matching = Matching(store, rater, situations)
         store.add_raters([rater.record])
-        summary = await Runner(store, run, progress, config.retry, budget).run([lane])
+        summary = await Runner(store, run, progress, config.retry, budget).run([matching.lane()])
     finally:
         await rater.close()
-    keys = [job.key for job in jobs]
-    states = store.job_states(keys)
-    said = _labels(store, [hash_text(key, str(state.generation)) for key, state in states.items()])
-    if any(label is None for label in said.values()):
-        raise UserError(
-            f"{spec} gives scores and no answers, so nothing says what it picks; match with a rater that answers, such as "
-            "list:openai:MODEL@URL or fitted:DIR."
-        )
-    chosen: dict[str, tuple[str, ...]] = {}
-    for one in situations:
-        candidates = [each for listing in listings[one.id] for each in listing.candidates]
-        if all(each.item in said for each in candidates):
-            picked = {each.attribute for each in candidates if said[each.item] in (YES, *RELEVANT_GRADES)}
-            chosen[one.id] = tuple(text for text in one.known if text in picked)
+    picked = matching.picked()
+    chosen = {
+        one.id: tuple(text for text in one.known if text in picked[one.id])
+        for one in situations
+        if one.id in picked
+    }
     return chosen, summary
-
-
-def _listings(one: Situation, rater: RelevanceRater) -> list[Listing]:
-    candidates = [
-        Candidate(f"{one.id}#{number}", hash_text(one.prompt, text), text)
-        for number, text in enumerate(one.known)
-    ]
-    # Numbers in a list may attract: their order is drawn, not the file's.
-    drawn = sorted(candidates, key=lambda candidate: hash_text("list", candidate.item))
-    size = (rater.most_listed or len(drawn)) if rater.by_list else 1
-    parts = [tuple(drawn[start : start + size]) for start in range(0, len(drawn), size)]
-    return [
-        Listing(
-            one.id,
-            one.person,
-            one.prompt,
-            part,
-            part=f"{number}/{len(parts)}" if rater.by_list and len(parts) > 1 else "",
-        )
-        for number, part in enumerate(parts, 1)
-    ]
-
-
-def _labels(store: Store, asks: Sequence[str]) -> dict[str, str | None]:
-    """What was said of each candidate; those without an answer are absent, those with a score alone are None."""
-    found: dict[str, str | None] = {}
-    for start in range(0, len(asks), CHUNK):
-        query = select(t.judgments.c.item, t.judgments.c.label).where(
-            t.judgments.c.ask.in_(asks[start : start + CHUNK]), t.judgments.c.status == "ok"
-        )
-        found.update(store.frame(query).iter_rows())
-    return found
 
 
 def _note_unmatched(

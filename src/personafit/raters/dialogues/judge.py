@@ -3,8 +3,10 @@
 Unparsed is unparsed whatever the question: no metric turns an unreadable reply into a failure or drops it from its count.
 """
 
+from personafit._errors import UserError
+from personafit.items.dialogue import Dialogue, DialogueTurn
 from personafit.items.dialogue_questions import INSTRUMENT, REPLY_TOKENS, DialogueQuestion, ShownDialogue
-from personafit.models import ChatReply, ChatRequest, Message, Model, make_model, parse_spec
+from personafit.models import ChatReply, ChatRequest, Message, Model, Spec, make_model, parse_spec
 from personafit.raters.llm import REASONED_REPLY, replay_key
 from personafit.raters.rater import Part, Verdict, rater_record
 from personafit.store import Status
@@ -15,8 +17,10 @@ READING = "dialogue-1"
 class DialogueJudge:
     """Asks a model for its marks."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, samples: int = 1) -> None:
         self._model = model
+        self.samples = samples
+        """How often it is asked each question about a dialogue."""
         self.endpoint = model.endpoint
         self.max_concurrency = model.max_concurrency
         self.price = model.price
@@ -65,7 +69,7 @@ class DialogueJudge:
             messages=messages,
             max_tokens=REASONED_REPLY if self._reasons else REPLY_TOKENS,
             seed=None if shown.sample == 0 else shown.sample,
-            key=replay_key(shown.dialogue.id, shown.view, question.name, shown.sample),
+            key=judge_key(shown.dialogue, shown.view, question.name, shown.sample),
         )
 
     async def _chat(self, request: ChatRequest, verdict: Verdict) -> ChatReply:
@@ -90,11 +94,28 @@ def _answer(
         theirs = [turn for turn in shown.dialogue.turns if turn.role == "assistant"]
         for place, turn in enumerate(theirs):
             label, value = (str(marks[place]), float(marks[place])) if marks else (None, None)
-            verdict.parts.append(Part(f"turn {turn.index + 1}", label, value))
+            verdict.parts.append(Part(turn_target(turn), label, value))
     elif marks is not None:
         verdict.label, verdict.value = str(marks[0]), float(marks[0])
 
 
+def turn_target(turn: DialogueTurn) -> str:
+    """What marks of a turn are kept under."""
+    return f"turn {turn.index + 1}"
+
+
+def judge_key(dialogue: Dialogue, view: str, question: str, sample: int) -> str:
+    """The name of a request in recordings; what was said is part of it, not who is on record as having said it."""
+    item = f"{dialogue.person}/{dialogue.task.id}|{dialogue.given}|{dialogue.sample}|{dialogue.content}"
+    return replay_key(item, view, question, sample)
+
+
 def make_dialogue_judge(text: str) -> DialogueJudge:
-    """The judge a spec names."""
-    return DialogueJudge(make_model(parse_spec(text)))
+    """The judge a spec names; `samples=K` has it asked everything K times."""
+    spec = parse_spec(text)
+    samples = spec.number("samples", 1, least=1)
+    if samples != int(samples):
+        raise UserError(f"{text}: samples must be a whole number.")
+    options = {name: value for name, value in spec.options.items() if name != "samples"}
+    model = make_model(Spec(spec.text, spec.kind, spec.name, spec.url, options))
+    return DialogueJudge(model, int(samples))

@@ -4,13 +4,14 @@ A dialogue that did not run to an end of its own is put before nobody: its asks 
 against coverage like everything that has no answer.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Protocol
 
 from personafit.engine import Job, Lane
-from personafit.items.dialogue import Dialogue, StopReason
+from personafit.items.dialogue import Dialogue
 from personafit.items.dialogue_questions import (
     DIALOGUE_QUESTIONS,
     DialogueQuestion,
@@ -24,9 +25,16 @@ from personafit.raters.dialogues.judge import DialogueJudge
 from personafit.raters.rater import Verdict
 from personafit.store import Product, Status, Store
 
-Dialogues = Callable[[], Iterable[Dialogue]]
 PAGE = 100  # dialogues whose contexts are read together
 USUAL_TOKENS = 60  # of a reply: a sentence and a mark
+
+
+class Dialogues(Protocol):
+    """Dialogues that can be counted, and gone through as often as there are judges."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Dialogue]: ...
 
 
 @dataclass(frozen=True)
@@ -35,13 +43,12 @@ class DialogueJudging:
 
     store: Store
     dialogues: Dialogues
-    """Gives the dialogues of the run, anew at each call."""
+    """Those that will not change any more."""
     people: Mapping[str, Person]
     views: Sequence[View] = ("given",)
-    samples: int = 1
     questions: Sequence[DialogueQuestion] = DIALOGUE_QUESTIONS
 
-    def asks(self) -> Iterator[tuple[ShownDialogue, DialogueQuestion, str | None]]:
+    def asks(self, judge: DialogueJudge) -> Iterator[tuple[ShownDialogue, DialogueQuestion, str | None]]:
         """Everything a judge is to be shown, in the order of work, with the id of what is shown as known."""
         for dialogue, given in self._with_given():
             person = self.people[dialogue.person]
@@ -49,16 +56,16 @@ class DialogueJudging:
             for view in self.views:
                 known = given if view == "given" else everything(person, dialogue)
                 context = dialogue.context if view == "given" else self._kept(known, person)
+                samples = [ShownDialogue(dialogue, view, known, preferences, n) for n in range(judge.samples)]
                 for question in self.questions:
                     if view != self.views[0] and "known" not in question.needs:
                         continue  # what it shows is the same under every view
-                    for sample in range(self.samples):
-                        shown = ShownDialogue(dialogue, view, known, preferences, sample)
+                    for shown in samples:
                         yield shown, question, context if "known" in question.needs else None
 
     def _with_given(self) -> Iterator[tuple[Dialogue, str]]:
         """The dialogues with what the assistant was told, looked up a page at a time."""
-        dialogues = self._ended()
+        dialogues = iter(self.dialogues)
         while page := list(islice(dialogues, PAGE)):
             told = self.store.texts({dialogue.context for dialogue in page})
             for dialogue in page:
@@ -69,15 +76,11 @@ class DialogueJudging:
         self.store.add_products([product])
         return product.id
 
-    def count(self) -> int:
-        """How many asks one judge gets."""
+    def count(self, judge: DialogueJudge) -> int:
+        """How many asks a judge gets."""
         known = sum("known" in question.needs for question in self.questions)
-        each = (len(self.questions) + known * (len(self.views) - 1)) * self.samples
-        return each * sum(1 for _ in self._ended())
-
-    def _ended(self) -> Iterator[Dialogue]:
-        """The dialogues that will not change any more: one that failed is tried again by the same command."""
-        return (dialogue for dialogue in self.dialogues() if dialogue.stop != StopReason.FAILED)
+        each = (len(self.questions) + known * (len(self.views) - 1)) * judge.samples
+        return each * len(self.dialogues)
 
 
 def dialogue_lanes(
@@ -86,23 +89,25 @@ def dialogue_lanes(
     judges: Sequence[DialogueJudge],
     people: Mapping[str, Person],
     views: Sequence[View] = ("given",),
-    samples: int = 1,
 ) -> list[Lane]:
     """One lane per judge, over all dialogues and questions."""
-    judging = DialogueJudging(store, dialogues, people, views, samples)
-    total = judging.count()
+    judging = DialogueJudging(store, dialogues, people, views)
     return [
         Lane(
             name=judge.record.name,
             endpoint=judge.endpoint,
-            jobs=(dialogue_job(judge, *ask) for ask in judging.asks()),
-            total=total,
+            jobs=_jobs(judging, judge),
+            total=judging.count(judge),
             max_concurrency=judge.max_concurrency,
             ask_cost=_ask_cost(judging, judge),
             free=judge.price == (0.0, 0.0),
         )
         for judge in judges
     ]
+
+
+def _jobs(judging: DialogueJudging, judge: DialogueJudge) -> Iterator[Job]:
+    return (dialogue_job(judge, *ask) for ask in judging.asks(judge))
 
 
 def dialogue_job(
@@ -152,7 +157,7 @@ def _ask_cost(judging: DialogueJudging, judge: DialogueJudge) -> float:
     """About what one ask costs: the first one's prompt, and a short reply."""
     if judge.price in (None, (0.0, 0.0)):
         return 0.0
-    first = next(judging.asks(), None)
+    first = next(judging.asks(judge), None)
     return estimated_cost(judge.request(first[0], first[1]), judge.price, USUAL_TOKENS) if first else 0.0
 
 

@@ -107,7 +107,7 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
         schema=_SCHEMA,
     )
     answers = _answers(store, run, set(counted))
-    samples = int(run.config.get("samples", 1))
+    samples = {rater["fingerprint"]: judge_samples(run, rater) for rater in run.config["raters"]}
     return DialogueRun(
         run=run,
         info=info,
@@ -120,6 +120,11 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
         turn_marks=_turn_marks(answers),
         answers=answers,
     )
+
+
+def judge_samples(run: RunRecord, rater: Mapping[str, Any]) -> int:
+    """How often a judge was asked everything; early runs asked as often as each dialogue was held."""
+    return int(rater.get("samples", run.config.get("samples", 1)))
 
 
 def closed_values(info: Mapping[str, Any]) -> dict[str, Sequence[str]]:
@@ -220,8 +225,8 @@ _ANSWERS: dict[str, Any] = {
 }
 
 
-def _marks(answers: pl.DataFrame, samples: int) -> pl.DataFrame:
-    """Per dialogue and question the mean over samples; what has no answer has no value."""
+def _marks(answers: pl.DataFrame, samples: Mapping[str, int]) -> pl.DataFrame:
+    """Per dialogue and question the mean over the rater's samples; what has no answer has no value."""
     ok = pl.col("status") == Status.OK.value
     return (
         answers.filter(pl.col("target") == "", pl.col("question") != TURNS)
@@ -231,7 +236,9 @@ def _marks(answers: pl.DataFrame, samples: int) -> pl.DataFrame:
             ok.sum().cast(pl.Int64).alias("answered"),
             (pl.col("status") == Status.UNPARSED.value).sum().cast(pl.Int64).alias("unparsed"),
         )
-        .with_columns(pl.lit(samples, pl.Int64).alias("asked"))
+        .with_columns(
+            pl.col("rater").replace_strict(samples, default=1, return_dtype=pl.Int64).alias("asked")
+        )
     )
 
 

@@ -11,7 +11,14 @@ from typing import Any
 
 import polars as pl
 
-from personafit.reporting.dialogues.loading import COUNTED, SHARES, WHOLE, DialogueRun, is_canned
+from personafit.reporting.dialogues.loading import (
+    COUNTED,
+    SHARES,
+    WHOLE,
+    DialogueRun,
+    is_canned,
+    judge_samples,
+)
 from personafit.reporting.results import Result
 from personafit.statistics import Estimate, mean_by_item, prompts_recur
 
@@ -151,7 +158,7 @@ def _judged(group: Group, rater: dict[str, Any]) -> Iterator[Result]:
         metric = METRICS[question]
         for view in views_of(run, question):
             marked = group.marked(rater["fingerprint"], view, question)
-            samples = int(run.run.config.get("samples", 1))
+            samples = judge_samples(run.run, rater)
             for where, part in group.slices():
                 part = marked.filter(pl.col("item").is_in(part["item"].to_list()))
                 asked = group.planned(where) * samples
@@ -270,8 +277,8 @@ def worst_coverage(run: DialogueRun) -> tuple[str, float] | None:
     """The assistant, context and judge with the least coverage."""
     found = []
     for group in groups(run):
-        asked = group.planned({}) * int(run.run.config.get("samples", 1))
         for rater in run.raters:
+            asked = group.planned({}) * judge_samples(run.run, rater)
             for question in WHOLE:
                 answered = int(group.marked(rater["fingerprint"], run.views[0], question)["answered"].sum())
                 if asked:

@@ -157,6 +157,7 @@ function show(item, button) {
       element("summary", {}, [element("bdi", { text: line(`The person: ${item.person}`) })]),
       profile,
     ]),
+    ...told(item),
     element("h4", { text: "Answers" }),
     element("div", { class: "answers" }, item.answers.map((text, place) => answer(item, text, place))),
     element("h4", { text: "Who chose what" }),
@@ -164,6 +165,14 @@ function show(item, button) {
     ...replies(item),
   );
   byId("detail").scrollTop = 0;
+}
+
+function told(item) {
+  return (item.told || []).map(([view, text, status, from]) => {
+    const title = line(`Told under ${data.views[view]}${status === "ok" ? "" : ` (${status})`}`, from.length ? `from ${from.join(", ")}` : "");
+    const body = element("div", { class: "profile", tabindex: "0", "aria-label": "What was told" }, [external(text || "Nothing was found.")]);
+    return element("details", { class: "person" }, [element("summary", {}, [element("bdi", { text: title })]), body]);
+  });
 }
 
 function answer(item, text, place) {

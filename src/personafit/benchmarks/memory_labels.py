@@ -1,0 +1,76 @@
+"""`relevant_memories.jsonl` of a benchmark folder: which of a person's memories bear on an item, as somebody judged it.
+
+A line is `{"item": ID, "relevant": [MEMORY ID, ...]}`; an empty list says that none does. Retrieval is measured against it.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from personafit._errors import UserError, located
+from personafit.benchmarks.folder import FolderBenchmark
+from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.starter import FOLDER as STARTER
+from personafit.contexts.memories import memories_of
+from personafit.contexts.retrieval import Retrieved, Retriever
+from personafit.people import Person
+from personafit.store import Item
+
+FILE = "relevant_memories.jsonl"
+
+
+class MemoryLabel(BaseModel):
+    """Which memories bear on an item."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    item: str = Field(description="Id of an item.")
+    relevant: list[str] = Field(
+        description="Ids of the person's memories that bear on it; empty where none does."
+    )
+
+
+class LabelledMemories:
+    """A benchmark's people, items and labels of memories."""
+
+    def __init__(self, benchmark: str) -> None:
+        folder = STARTER if benchmark == "starter" else Path(benchmark)
+        path = folder / FILE
+        if not path.is_file():
+            raise UserError(
+                f"{benchmark} does not say which memories bear on which items: {path} is missing; a line is "
+                '{"item": ID, "relevant": [MEMORY ID, ...]}.'
+            )
+        source = FolderBenchmark(folder)
+        self.people: dict[str, Person] = {person.id: person for person in source.people()}
+        self._items: dict[str, Item] = {item.id: item for item in source.items()}
+        self.labels = list(self._read(path))
+        self.memories = {person.id: len(memories_of(person)) for person in self.people.values()}
+
+    def retrieved(self, retriever: Retriever, depth: int) -> Iterator[tuple[str, Retrieved]]:
+        """For each labelled item its person's language, and what is found beside what bears on it."""
+        for item, relevant in self.labels:
+            person = self.people[item.person]
+            found = retriever.find(person.id, memories_of(person), item.prompt, depth)
+            yield (
+                person.language,
+                Retrieved(person.id, item.prompt, [memory.id for memory in found], frozenset(relevant)),
+            )
+
+    def _read(self, path: Path) -> Iterator[tuple[Item, Sequence[str]]]:
+        seen: set[str] = set()
+        for number, row in read_lines(path):
+            label = validated(MemoryLabel, row, path, number)
+            item = self._items.get(label.item)
+            if item is None:
+                raise UserError(f"{located(path, number, 'item')}: there is no item '{label.item}'.")
+            if label.item in seen:
+                raise UserError(f"{located(path, number, 'item')}: '{label.item}' was labelled before.")
+            seen.add(label.item)
+            known = {memory.id for memory in memories_of(self.people[item.person])}
+            if unknown := [one for one in label.relevant if one not in known]:
+                raise UserError(
+                    f"{located(path, number, 'relevant')}: {item.person} has no memory '{unknown[0]}'."
+                )
+            yield item, label.relevant

@@ -1,0 +1,138 @@
+"""`induced[:every=8][@SPEC]`: traits inferred from all of a person's memories before any question is asked, as an explicit profile.
+
+Memories are read oldest first, a few at a time; each time a model proposes edits to the persona so far. A new memory costs one more
+ask: what was learned from the earlier ones is read back from the store.
+"""
+
+from collections.abc import Sequence
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash, hash_text
+from personafit.contexts.context import Context, People
+from personafit.contexts.making import MadeAsk, Unmade, made_job
+from personafit.contexts.memories import has_memories, memories_of, oldest_first
+from personafit.contexts.persona import Persona
+from personafit.contexts.profiling import (
+    edits_in,
+    profiling_fingerprint,
+    profiling_messages,
+    reply_tokens,
+    words_for,
+)
+from personafit.engine import Job
+from personafit.models import Model
+from personafit.people import Memory, Person, facet_values
+from personafit.store import Item, Outcome, Product, Status, Store
+
+KIND = "induced"
+EVERY = 8
+LONGEST_MEMORY = 2_000  # characters of one memory that the model is shown
+
+
+class InducedContext:
+    """A profile that a model inferred from memories."""
+
+    question = "induce"
+    per_person = True
+
+    def __init__(self, people: People, model: Model, every: int, named: str | None) -> None:
+        self.model = model
+        self._every = every
+        options = f":every={every}" if every != EVERY else ""
+        self.name = f"{KIND}{options}" + (f"@{named}" if named else "")
+        self.fingerprint = content_hash([model.settings, every, LONGEST_MEMORY, profiling_fingerprint()])
+        self._store: Store | None = None
+        self._made: dict[str, Context] = {}
+
+    def begin(self, store: Store) -> None:
+        """Say where the model's replies are kept."""
+        self._store = store
+        self._made.clear()
+
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether there is anything to infer from."""
+        return has_memories(person)
+
+    def job(self, person: Person, item: Item) -> Job | None:
+        """The first link of the chain that reads the person's memories."""
+        return self._link(person, Persona(), 0)
+
+    def build(self, person: Person, item: Item) -> Context:
+        """The persona as an outline, with the memories it rests on as parents."""
+        if person.id not in self._made:
+            self._made[person.id] = self._read(person)
+        return self._made[person.id]
+
+    def persona(self, person: Person) -> tuple[Persona, list[str], Status]:
+        """The persona from the stored replies, the asks it came from, and the worst status among them."""
+        persona, asks, status, step = Persona(), list[str](), Status.OK, 0
+        while new := self._next(person, persona):
+            asked = self._asked(person, persona, new, step)
+            ask = self._store.final_asks([asked.key]).get(asked.key) if self._store is not None else None
+            if ask is None:
+                raise Unmade(
+                    f"{self.name} of {person.id} is not made: the model was not asked or did not answer; the same "
+                    "`personafit run` tries again."
+                )
+            status = status if ask.status == Status.OK else ask.status
+            persona = persona.updated(edits_in(ask.reply or "", new) or [], new)
+            asks.append(ask.id)
+            step += 1
+        return persona, asks, status
+
+    def _read(self, person: Person) -> Context:
+        persona, asks, status = self.persona(person)
+        evidence = sorted({id for belief in persona.fields.values() for id in belief.evidence})
+        return Context(
+            self.name,
+            persona.render(),
+            tuple(facet_values(persona.facets)),
+            person.id,
+            persona.facets,
+            maker=f"{self.name}#{self.fingerprint}",
+            parents=(*evidence, *asks),
+            status=status,
+        )
+
+    def _next(self, person: Person, persona: Persona) -> list[Memory]:
+        return persona.unseen(oldest_first(memories_of(person)))[: self._every]
+
+    def _link(self, person: Person, persona: Persona, step: int) -> Job | None:
+        new = self._next(person, persona)
+        if not new:
+            return None
+
+        def then(outcome: Outcome) -> Job | None:
+            edits = edits_in(outcome.ask.reply or "", new) or []
+            return self._link(person, persona.updated(edits, new), step + 1)
+
+        return made_job(self._asked(person, persona, new, step), self.model, then)
+
+    def _asked(self, person: Person, persona: Persona, new: Sequence[Memory], step: int) -> MadeAsk:
+        shown = [memory.model_copy(update={"text": memory.text[:LONGEST_MEMORY]}) for memory in new]
+        said = "\n".join(f"{memory.id}: {memory.text}" for memory in shown)
+        return MadeAsk(
+            item=person.id,
+            view=self.name,
+            question=self.question,
+            fingerprint=self.fingerprint,
+            source=Product(kind="memories", text=said, maker=hash_text(person.id, said), about=person.id),
+            messages=profiling_messages(persona, shown, person.language),
+            again=words_for(person.language)["again"].format(),
+            readable=lambda reply: edits_in(reply, new) is not None,
+            step=str(step),
+            tokens=reply_tokens(new),
+        )
+
+
+def induced_every(argument: str, name: str) -> int:
+    """The number of memories read at a time, from `every=8`."""
+    if not argument:
+        return EVERY
+    option, _, value = argument.partition("=")
+    if option != "every" or not (value.isascii() and value.isdecimal() and 1 <= int(value) <= 100):
+        raise UserError(f"{name}: '{argument}' is no option; write induced:every=NUMBER, from 1 to 100.")
+    return int(value)
+
+
+__all__ = ["InducedContext", "induced_every"]

@@ -1,0 +1,288 @@
+"""Contexts that a model makes, such as filtered memories or an induced profile: made once before they are needed, and kept.
+
+Each is made by a keyed job like any other ask, so making resumes, is retried, keeps to the budget and is paid for once. Builders
+then read what was made back from the store; what could not be made is told to nobody.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from sqlalchemy import func, select
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.contexts.context import ContextBuilder, People
+from personafit.contexts.wrong import WrongContext
+from personafit.engine import Job, Lane, Runner, Summary
+from personafit.models import MODELS, ChatReply, ChatRequest, Message, Model, parse_spec
+from personafit.people import Person
+from personafit.store import Ask, Item, Outcome, Product, RaterRecord, Status, Store
+from personafit.store import tables as t
+
+MADE = ("memory-filter", "induce")  # what the asks that make contexts are called
+REASONED = 4096
+USUAL_TOKENS = (900, 200)  # in and out, for estimates
+RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model
+
+
+class Unmade(UserError):
+    """A context that a model should have made, and has not."""
+
+
+@runtime_checkable
+class ModelMade(Protocol):
+    """A builder whose contexts take a model's work."""
+
+    name: str
+    model: Model
+    question: str
+    """What its asks are called in the store."""
+    fingerprint: str
+    """Hash of the model, the wording and everything else that decides what is made."""
+    per_person: bool
+    """Whether what is made depends on the person alone, and not on the item."""
+
+    def begin(self, store: Store) -> None:
+        """Say where what is made is kept."""
+
+    def job(self, person: Person, item: Item) -> Job | None:
+        """The first job towards what is told of the person; None where no model is needed."""
+
+
+@dataclass(frozen=True)
+class MadeAsk:
+    """One ask of a model that makes a context."""
+
+    item: str
+    """Id of the item, or of the person where no item matters."""
+    view: str
+    question: str
+    fingerprint: str
+    source: Product
+    """What the model reads about the person, kept so that forgetting them finds the ask."""
+    messages: tuple[Message, ...]
+    again: str
+    """What is said after a reply that cannot be read."""
+    readable: Callable[[str], bool]
+    step: str = ""
+    tokens: int = 256
+    """How long a reply may be, of a model that does not reason first."""
+
+    @property
+    def key(self) -> str:
+        """The job key: everything that could change the reply."""
+        said = "\n".join(message["content"] for message in self.messages)
+        return hash_text(
+            self.item, self.view, self.question, self.fingerprint, self.source.id, self.step, said
+        )
+
+    @property
+    def replay(self) -> str:
+        """The name of the request in recordings."""
+        return made_key(self.item, self.question, self.source.about or "", self.step)
+
+
+def made_key(item: str, question: str, person: str, step: str) -> str:
+    """How recordings name a reply that went into a context."""
+    return f"{item}|{question} {person}|{step}|0"
+
+
+def made_job(asked: MadeAsk, model: Model, then: Callable[[Outcome], Job | None] | None = None) -> Job:
+    """The job that asks, and asks once more if the reply cannot be read."""
+    key = asked.key
+
+    def ask(
+        status: Status, ask_id: str, generation: int, replies: Sequence[ChatReply], **more: object
+    ) -> Ask:
+        last = replies[-1] if replies else ChatReply("")
+        spent = {
+            name: sum(getattr(reply, name) for reply in replies)
+            for name in ("tokens_in", "tokens_out", "tokens_reasoning", "cost")
+        }
+        return Ask.model_validate(
+            {
+                "id": ask_id,
+                "job": key,
+                "generation": generation,
+                "item": asked.item,
+                "question": asked.question,
+                "rater": asked.fingerprint,
+                "view": asked.view,
+                "context": asked.source.id,
+                "order": asked.step,
+                "status": status,
+                "reply": last.text,
+                "reasoning": last.reasoning,
+                "attempts": max(1, len(replies)),
+                "at": time.time(),
+                **spent,
+                **more,
+            }
+        )
+
+    async def work(generation: int) -> Outcome:
+        started = time.monotonic()
+        room = REASONED if model.settings.get("effort") else asked.tokens
+        replies = [await model.chat(ChatRequest(asked.messages, room, key=asked.replay))]
+        detail = None
+        if not replies[0].refused and not asked.readable(replies[0].text):
+            detail = f"first reply: {replies[0].text[:500]}"
+            more = (
+                *asked.messages,
+                {"role": "assistant", "content": replies[0].text or "…"},
+                {"role": "user", "content": asked.again},
+            )
+            replies.append(await model.chat(ChatRequest(more, room, key=asked.replay)))
+        last = replies[-1]
+        readable = asked.readable(last.text)
+        status = Status.OK if readable else Status.REFUSED if last.refused else Status.UNPARSED
+        ask_id, seconds = hash_text(key, str(generation)), time.monotonic() - started
+        finished = ask(status, ask_id, generation, replies, detail=detail, seconds=seconds)
+        return Outcome(ask=finished, products=[asked.source])
+
+    def failure(message: str, attempts: int) -> Outcome:
+        return Outcome(ask=ask(Status.FAILED, uuid.uuid4().hex, 0, (), detail=message, attempts=attempts))
+
+    return Job(key, work, failure, then)
+
+
+def makers(builders: Sequence[ContextBuilder]) -> list[ModelMade]:
+    """The builders that need a model, those behind `wrong:` included; the same one stands once."""
+    found: dict[str, ModelMade] = {}
+    for builder in builders:
+        inner = _inner(builder)
+        if isinstance(inner, ModelMade):
+            found.setdefault(inner.fingerprint, inner)
+    return list(found.values())
+
+
+async def make_contexts(
+    builders: Sequence[ContextBuilder],
+    store: Store,
+    people: People,
+    items: Callable[[], Iterator[Item]],
+    runner: Runner,
+) -> Summary | None:
+    """Have everything made that the builders will tell; None where no model is needed. The models are closed afterwards."""
+    needed = makers(builders)
+    if not needed:
+        return None
+    models: dict[str, Model] = {}
+    for builder in builders:
+        if isinstance(inner := _inner(builder), ModelMade):
+            inner.model = models.setdefault(inner.model.name, inner.model)  # weights are loaded once
+            inner.begin(store)
+    store.add_raters(
+        RaterRecord(
+            fingerprint=one.fingerprint,
+            name=f"{one.model.name} ({one.question})",
+            kind="maker",
+            settings={**one.model.settings, "makes": one.name},
+        )
+        for one in needed
+    )
+    count = sum(1 for _ in items())
+    persons = len({item.person for item in items()})
+    try:
+        lanes = []
+        for maker in needed:
+            views = [
+                builder
+                for builder in builders
+                if getattr(_inner(builder), "fingerprint", "") == maker.fingerprint
+            ]
+            price = maker.model.price
+            lanes.append(
+                Lane(
+                    name=f"{maker.model.name} makes {maker.name}",
+                    endpoint=maker.model.endpoint,
+                    jobs=_jobs(views, people, items),
+                    total=min(persons * len(views), len(people)) if maker.per_person else count * len(views),
+                    max_concurrency=maker.model.max_concurrency,
+                    ask_cost=usual_cost(price),
+                    free=price == (0.0, 0.0),
+                    chains=maker.model.max_concurrency if maker.per_person else 0,
+                )
+            )
+        return await runner.run(lanes)
+    finally:
+        for model in models.values():
+            await model.close()
+
+
+def usual_cost(price: tuple[float, float] | None) -> float:
+    """About what one ask costs in USD."""
+    return (
+        sum(tokens * each for tokens, each in zip(USUAL_TOKENS, price, strict=True)) / 1e6 if price else 0.0
+    )
+
+
+def made_notes(store: Store, run: int, builders: Sequence[ContextBuilder]) -> list[str]:
+    """A sentence for each maker some of whose replies could not be used, so that nothing plainer is told silently."""
+    notes = []
+    for maker in makers(builders):
+        ask = t.asks.c
+        query = (
+            select(ask.status, func.count(ask.job.distinct()))
+            .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
+            .where(t.run_jobs.c.run == run, ask.rater == maker.fingerprint)
+            .group_by(ask.status)
+        )
+        counts = dict(store.frame(query).iter_rows())
+        bad = {status: n for status, n in counts.items() if status in (Status.UNPARSED, Status.REFUSED)}
+        if bad:
+            listed = ", ".join(f"{n} {status}" for status, n in sorted(bad.items()))
+            notes.append(
+                f"{maker.name}: of {sum(counts.values())} replies of {maker.model.name}, {listed}; where that is so, "
+                + (
+                    "nothing was learned from those memories."
+                    if maker.per_person
+                    else "all that was retrieved is told."
+                )
+            )
+    return notes
+
+
+def default_model(specs: Sequence[str]) -> str | None:
+    """The first of some specs that names a model to be prompted, without what says how it is to judge.
+
+    A function of somebody's own may be a judge or an assistant that answers nothing else, so it has to be named.
+    """
+    for text in specs:
+        spec = parse_spec(text)
+        if spec.kind in MODELS and spec.kind != "python":
+            options = "".join(
+                f",{name}={value}" for name, value in spec.options.items() if name not in RATERS_OWN
+            )
+            url = f"@{spec.url}" if spec.url else ""
+            return f"{spec.kind}{':' if spec.name else ''}{spec.name}{url}{options}"
+    return None
+
+
+def context_fingerprint(builder: ContextBuilder) -> str | None:
+    """Hash of how a context is made, where more than its name decides it."""
+    return getattr(_inner(builder), "fingerprint", None)
+
+
+def _jobs(
+    views: Sequence[ContextBuilder], people: People, items: Callable[[], Iterator[Item]]
+) -> Iterator[Job]:
+    seen: set[str] = set()
+    for item in items():
+        for view in views:
+            person, builder = people[item.person], view
+            while isinstance(builder, WrongContext):
+                person, builder = builder.stand_in(person, item), builder.inner
+            job = builder.job(person, item) if isinstance(builder, ModelMade) else None
+            if job is not None and job.key not in seen:
+                seen.add(job.key)
+                yield job
+
+
+def _inner(builder: ContextBuilder) -> ContextBuilder:
+    while isinstance(builder, WrongContext):
+        builder = builder.inner
+    return builder

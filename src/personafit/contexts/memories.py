@@ -1,0 +1,63 @@
+"""A person's memories, wherever they come from: on record, the sentences of summaries, or what was said in a session.
+
+Memories on record come first; somebody who has none but summaries of earlier interactions gets one memory for each sentence or
+bullet of them, named after the domain and its place.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.people import Conversation, Memory, Person
+
+_PIECE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*(?:[-*•]\s+|\d+[.)]\s+)?")
+_BULLET = re.compile(r"^(?:[-*•]\s+|\d+[.)]\s+)")
+
+
+def memories_of(person: Person) -> list[Memory]:
+    """What is remembered about the person, in the order of the file; ids must differ and no text may be blank."""
+    memories = person.memories or list(_of_summaries(person))
+    seen: set[str] = set()
+    for memory in memories:
+        if memory.id in seen:
+            raise UserError(
+                f"Person '{person.id}' has two memories with the id '{memory.id}'; give each its own."
+            )
+        if not memory.text.strip():
+            raise UserError(
+                f"Memory '{memory.id}' of person '{person.id}' is blank; remove it or say what is remembered."
+            )
+        seen.add(memory.id)
+    return memories
+
+
+def has_memories(person: Person) -> bool:
+    """Whether there is anything to retrieve."""
+    return bool(person.memories or any(text.strip() for text in person.summaries.values()))
+
+
+def session_memories(conversation: Conversation, time: str | None = None) -> list[Memory]:
+    """What the person said in a conversation, a memory for each turn of theirs; 'ID#3' is turn 3, from 0."""
+    return [
+        Memory(id=f"{conversation.id}#{number}", text=turn.text, time=time, source=conversation.id)
+        for number, turn in enumerate(conversation.turns)
+        if turn.role == "user" and turn.text.strip()
+    ]
+
+
+def memories_hash(memories: Sequence[Memory]) -> str:
+    """Hash of ids, texts and times: an index or a profile made from others is out of date."""
+    return hash_text(*(part for one in memories for part in (one.id, one.text, one.time or "")))
+
+
+def oldest_first(memories: Sequence[Memory]) -> list[Memory]:
+    """By time, those without one first; the order of the file decides ties."""
+    return sorted(memories, key=lambda memory: memory.time or "")
+
+
+def _of_summaries(person: Person) -> Iterator[Memory]:
+    for domain, text in person.summaries.items():
+        pieces = (_BULLET.sub("", piece.strip()) for piece in _PIECE.split(text))
+        for number, piece in enumerate((piece for piece in pieces if piece), 1):
+            yield Memory(id=f"{domain}#{number}", text=piece, source=domain)

@@ -1,0 +1,180 @@
+"""The fitted verifier: from a conversation and statements about its user to the probability that each is problematic.
+
+Everything fitted is in one small readable file, `verifier.json`: weights of named features, two thresholds, no text of the
+training data. `starter` names the one that comes with the package, fitted on the starter set.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
+from personafit.raters.verifier.features import FEATURES, Floats, Turn, statement_features
+
+FILE_FORMAT = "personafit.verifier"
+FILE_VERSION = 1
+FILE_NAME = "verifier.json"
+MODES = ("over-generalised", "missing-evidence", "task-context", "not-standalone")
+DIGITS = 6  # of a probability: the last bits depend on how many texts are embedded at once
+_SHIPPED = Path(__file__).parent / "shipped"
+
+Label = Literal["accepted", "unsure", "rejected"]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A linear function of scaled features."""
+
+    means: tuple[float, ...]
+    scales: tuple[float, ...]
+    weights: tuple[float, ...]
+    bias: float
+
+    def of(self, rows: Floats) -> Floats:
+        """Its value for each row, which does not depend on the other rows."""
+        scaled = (rows - np.array(self.means)) / np.array(self.scales)
+        values: Floats = (scaled * np.array(self.weights)).sum(axis=1) + self.bias
+        return values
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a verifier says of one statement."""
+
+    score: float
+    """Probability that people would not simply accept it."""
+    label: Label
+    mode: str
+    """What is likely wrong with it, whatever the label; one of `MODES`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Verifier:
+    """Statements are unsure from `suspect` on and rejected from `reject` on."""
+
+    problem: Weights
+    modes: Mapping[str, Weights]
+    suspect: float
+    reject: float
+    embedder: str = DEFAULT
+    embedder_fingerprint: str = ""
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def judge(self, turns: Sequence[Turn], statements: Sequence[str]) -> list[Judged]:
+        """Judge statements about the user of one conversation, which must be whole: what the assistant said counts too."""
+        return self.judge_rows(statement_features(turns, statements, self._embedder))
+
+    def judge_rows(self, rows: Floats) -> list[Judged]:
+        """Judge rows of features."""
+        names = list(self.modes)
+        likely = np.stack([self.modes[name].of(rows) for name in names]).argmax(axis=0) if len(rows) else []
+        return [
+            Judged(score, self.label(score), names[int(mode)])
+            for score, mode in zip(self.scores(rows), likely, strict=True)
+        ]
+
+    def scores(self, rows: Floats) -> list[float]:
+        """Probabilities of rows of features."""
+        logits = np.clip(self.problem.of(rows), -30, 30)
+        return [round(float(1 / (1 + math.exp(-value))), DIGITS) for value in logits]
+
+    def label(self, score: float) -> Label:
+        """What a score is called."""
+        return "rejected" if score >= self.reject else "unsure" if score >= self.suspect else "accepted"
+
+    @cached_property
+    def _embedder(self) -> Embedder:
+        embedder = make_embedder(self.embedder)
+        if embedder.fingerprint != self.embedder_fingerprint:
+            raise UserError(
+                f"This verifier was fitted with another version of the embedder '{self.embedder}' than is installed; fit "
+                "it again with `personafit train verifier`."
+            )
+        return embedder
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that can change a verdict."""
+        return content_hash([FILE_FORMAT, FILE_VERSION, self._numbers])
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "problem": _table(self.problem),
+            "modes": {mode: _table(weights) for mode, weights in self.modes.items()},
+            "suspect": self.suspect,
+            "reject": self.reject,
+            "embedder": self.embedder,
+            "embedder_fingerprint": self.embedder_fingerprint,
+        }
+
+    def save(self, folder: Path) -> Path:
+        """Write the file; `load` gives back a verifier with the same verdicts and fingerprint."""
+        folder.mkdir(parents=True, exist_ok=True)
+        head = {"format": FILE_FORMAT, "version": FILE_VERSION, "fingerprint": self.fingerprint}
+        text = json.dumps(head | self._numbers | {"card": dict(self.card)}, ensure_ascii=False, indent=1)
+        path = folder / FILE_NAME
+        path.write_text(text + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def load(cls, name: str | Path) -> "Verifier":
+        """Read a folder that `personafit train verifier` wrote, its file, or one that comes with the package."""
+        path = Path(name).expanduser()
+        if path.is_dir():
+            path = path / FILE_NAME
+        elif not path.exists() and (_SHIPPED / f"{name}.json").is_file():
+            path = _SHIPPED / f"{name}.json"
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document["format"] != FILE_FORMAT or document["version"] != FILE_VERSION:
+                raise ValueError(f"it is not in version {FILE_VERSION} of the format {FILE_FORMAT}")
+            verifier = cls(
+                problem=_weights(document["problem"]),
+                modes={str(mode): _weights(table) for mode, table in document["modes"].items()},
+                suspect=float(document["suspect"]),
+                reject=float(document["reject"]),
+                embedder=str(document["embedder"]),
+                embedder_fingerprint=str(document["embedder_fingerprint"]),
+                card=dict(document.get("card", {})),
+            )
+            if verifier.fingerprint != document["fingerprint"]:
+                raise ValueError("it was changed after it was written")
+        except FileNotFoundError as error:
+            known = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.json"))) or "none"
+            raise UserError(
+                f"{path} is missing; `personafit train verifier --out DIR` writes one, and the package brings {known}."
+            ) from error
+        except OSError as error:
+            raise UserError(f"{path} cannot be read ({error.strerror or error}).") from error
+        except Exception as error:  # a damaged file fails in as many ways as there are fields
+            what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else error
+            raise UserError(f"{path} is no verifier that can be used: {what}.") from error
+        _ = verifier._embedder
+        return verifier
+
+
+def _table(weights: Weights) -> dict[str, Any]:
+    rows = zip(FEATURES, weights.means, weights.scales, weights.weights, strict=True)
+    features = {name: {"mean": mean, "scale": scale, "weight": weight} for name, mean, scale, weight in rows}
+    return {"bias": weights.bias, "features": features}
+
+
+def _weights(table: Mapping[str, Any]) -> Weights:
+    features = table["features"]
+    if tuple(features) != FEATURES:
+        raise ValueError("its features are not those of this program")
+    columns = [tuple(float(row[key]) for row in features.values()) for key in ("mean", "scale", "weight")]
+    weights = Weights(columns[0], columns[1], columns[2], float(table["bias"]))
+    numbers = (*weights.means, *weights.weights, weights.bias)
+    if not all(map(math.isfinite, (*numbers, *weights.scales))) or min(weights.scales) <= 0:
+        raise ValueError("a number in it is not finite or a scale is not positive")
+    return weights

@@ -1,0 +1,196 @@
+"""The pages of extraction and of error flows: self-contained, made like every other report and as inert."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from personafit.reporting import plots
+from personafit.reporting.page import fill_page, put_page
+from personafit.reporting.results import Result
+from personafit.reporting.stages.figure import CAPTION, waterfall_figure
+from personafit.reporting.stages.published import SOURCE
+from personafit.reporting.stages.tables import GAP, number, row_name, side_by_side
+from personafit.stages.error_flow import Traced
+from personafit.stages.measures import Source
+from personafit.statistics import Estimate
+
+PACKAGE = "personafit.reporting.stages"
+COVERAGE_BAR = 0.95
+
+
+def write_sources(sources: Sequence[Source], results: Sequence[Result], path: Path) -> None:
+    """Sources side by side."""
+    headings, rows = side_by_side(results)
+    figure = _acceptance(results)
+    put_page(
+        path,
+        _filled(
+            title="What extraction is worth",
+            facts=[f"{source.name}: {source.kind}, judged by {source.judged_by}" for source in sources],
+            sentences=[*_source_sentences(results), f"Published figures: {SOURCE}."],
+            figure=figure,
+            figure_title="Accepted, unsure, rejected",
+            caption="How to read it: each dot is a share of the attributes in %, the bar its 95 % interval over people; "
+            "lines called published were not measured here.",
+            tables=[
+                {
+                    "title": "Side by side",
+                    "caption": "Shares in %, 95 % intervals over people.",
+                    "headings": headings,
+                    "rows": rows,
+                }
+            ],
+            notes=_notes(results),
+        ),
+    )
+
+
+def write_flow(traced: Traced, names: Mapping[str, str], results: Sequence[Result], path: Path) -> None:
+    """An error flow."""
+    figure = waterfall_figure(traced)
+    steps = [
+        [step.stage or "people everywhere", number(_of(results, "f1", place)), _change(results, step.stage)]
+        for place, step in enumerate(traced.steps)
+    ]
+    alone = [
+        [
+            stage,
+            names[stage],
+            number(_at(results, "f1_lost_alone", stage), signed=True),
+            number(_at(results, "f1_gained_by_people", stage), signed=True),
+        ]
+        for stage in traced.lost_alone
+    ]
+    low = traced.coverage < COVERAGE_BAR
+    put_page(
+        path,
+        _filled(
+            title="Where the end result is lost",
+            facts=[f"{stage}: {name}" for stage, name in names.items()],
+            warning=f"Only {100 * traced.coverage:.1f} % of the judged pairs have an answer at every stage."
+            if low
+            else "",
+            sentences=list(_flow_sentences(traced)),
+            figure=None if figure is None else Markup(plots.svg(figure, "plot-flow")),
+            figure_title="From people to models, stage by stage",
+            caption=CAPTION,
+            tables=[
+                {
+                    "title": "Step by step",
+                    "caption": "The stage named and all above it are models'. F1 in %, 95 % intervals over people.",
+                    "headings": ["stage", "F1", "change"],
+                    "rows": steps,
+                },
+                {
+                    "title": "Each stage by itself",
+                    "caption": "F1 in points. The two differ where stages hide each other's errors.",
+                    "headings": [
+                        "stage",
+                        "by",
+                        "lost when it alone is a model's",
+                        "gained when it alone is people's",
+                    ],
+                    "rows": alone,
+                },
+            ],
+            notes=[
+                *_notes(results),
+                "People's answer to the last stage is a response that serves exactly the attributes it was given.",
+                f"Pairs that some stage has no answer to are left out everywhere; coverage {100 * traced.coverage:.1f} %.",
+            ],
+        ),
+    )
+
+
+def _filled(**values: Any) -> str:
+    return fill_page(PACKAGE, "stages.html.j2", "", **({"warning": ""} | values))
+
+
+def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
+    for one in results:
+        if one.metric == f"accepted{GAP}" and one.value is not None:
+            yield (
+                f"Of {one.system}, {number(one, signed=True)} points more are accepted than of {one.slice['minus']}."
+            )
+    for one in results:
+        if one.metric == "recall" and one.value is not None:
+            yield f"{one.system} has {number(one)} % of what is known, {one.slice['refinement']} refinement."
+        if one.metric == "recall_lost_by_refinement" and one.value is not None:
+            yield f"Refinement cost {one.system} {number(one)} points of recall."
+
+
+def _flow_sentences(traced: Traced) -> Iterator[str]:
+    last = traced.steps[-1].f1.value
+    if last is not None:
+        yield f"With models at every stage {100 * last:.0f} % of the end result is left."
+    alone = {stage: one for stage, one in traced.lost_alone.items() if one.value is not None}
+    for stage, one in sorted(alone.items(), key=lambda pair: -(pair[1].value or 0.0)):
+        told = "" if one.low is None or one.low > 0 else ", which cannot be told from nothing"
+        yield f"With everything else right, {stage} by a model loses {100 * (one.value or 0.0):.0f} points{told}."
+    for step in traced.steps:
+        if (
+            step.stage is not None
+            and _holds_zero(step.change)
+            and (traced.lost_alone[step.stage].low or 0.0) > 0
+        ):
+            yield (
+                f"After the stages before it, what {step.stage} loses cannot be told from nothing: they may have lost it already."
+            )
+    if traced.invented is not None and traced.invented.value is not None:
+        yield f"Beside that, {traced.invented.value:.1f} attributes a prompt that nobody knows of are called relevant."
+
+
+def _holds_zero(change: Estimate | None) -> bool:
+    return (
+        change is not None
+        and change.low is not None
+        and change.high is not None
+        and change.low <= 0 <= change.high
+    )
+
+
+def _acceptance(results: Sequence[Result]) -> Markup | None:
+    labels = ("accepted", "unsure", "rejected")
+    index = {(str(r.system), r.metric): r for r in results if not r.slice}
+    systems = list(dict.fromkeys(str(r.system) for r in results if r.metric == "accepted"))
+    measured = [one for one in systems if index[one, "accepted"].control is None]
+    if not measured:
+        return None
+    rows = [
+        plots.Row(
+            system[: plots.LONGEST_NAME],
+            [_dot(index.get((system, label))) for label in labels],
+        )
+        for system in systems
+    ]
+    return Markup(
+        plots.svg(plots.panels_figure(rows, [plots.Panel(label) for label in labels]), "plot-accepted")
+    )
+
+
+def _dot(result: Result | None) -> plots.Dot:
+    if result is None or result.value is None:
+        return plots.Dot()
+    ends = [None if end is None else 100 * end for end in (result.low, result.high)]
+    return plots.Dot(100 * result.value, *ends)
+
+
+def _of(results: Sequence[Result], metric: str, place: int) -> Result:
+    return [one for one in results if one.metric == metric][place]
+
+
+def _at(results: Sequence[Result], metric: str, stage: str) -> Result:
+    return next(one for one in results if one.metric == metric and one.slice["stage"] == stage)
+
+
+def _change(results: Sequence[Result], stage: str | None) -> str:
+    return "" if stage is None else number(_at(results, "f1_change", stage), signed=True)
+
+
+def _notes(results: Sequence[Result]) -> list[str]:
+    notes = dict.fromkeys(
+        f"{row_name(one)}: {one.note}." for one in results if one.note and one.control is None
+    )
+    return list(notes)

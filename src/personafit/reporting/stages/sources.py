@@ -1,0 +1,122 @@
+"""Whatever holds attributes of people, in the one shape that is measured: a run of stages, labels of people, published data."""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from personafit._errors import UserError
+from personafit.benchmarks.statements import FINER, Statements, load_statements
+from personafit.people import Conversation
+from personafit.stages.measures import Found, Source
+from personafit.stages.records import (
+    Extracted,
+    StageFile,
+    Verdict,
+    after_refinement,
+    before_refinement,
+    read_lines,
+)
+from personafit.stages.verifying import decide
+
+STARTER = "starter"
+
+
+def open_source(text: str, known: Path | None = None) -> Source:
+    """The source that `NAME=PLACE` or `PLACE` names; PLACE is a folder, or starter."""
+    name, equals, place = text.partition("=")
+    if not equals:
+        name, place = Path(text).name or text, text
+    folder = Path(place)
+    if place == STARTER or (folder / "labels.jsonl").is_file():
+        return _labelled(name, load_statements(place))
+    if (folder / "attributes.jsonl").is_file():
+        return _staged(name, StageFile(folder), known)
+    if (folder / "relevance.jsonl").is_file():
+        return _published(name, folder)
+    raise UserError(
+        f"{place} holds no attributes: name a folder that `personafit stages` wrote, one with conversations.jsonl and "
+        "labels.jsonl, one with relevance.jsonl as published, or starter."
+    )
+
+
+def known_statements(path: Path) -> dict[str, list[str]]:
+    """The true statements of a file of conversations, by person."""
+    if not path.is_file():
+        raise UserError(
+            f"{path} is not there; --known takes a conversations.jsonl whose conversations have attributes."
+        )
+    found: dict[str, list[str]] = {}
+    for one in read_lines(path, Conversation):
+        texts = found.setdefault(one.person, [])
+        texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
+    if not any(found.values()):
+        raise UserError(f"{path} knows nothing: none of its conversations has attributes.")
+    return found
+
+
+def _staged(name: str, files: StageFile, known: Path | None) -> Source:
+    rows = list(files.read_attributes())
+    decided: dict[str, Verdict] = {}
+    voices: set[str] = set()
+    verdicts = sorted(files.read_verdicts(), key=lambda verdict: verdict.attribute)
+    for attribute, group in groupby(verdicts, lambda verdict: verdict.attribute):
+        one = decide(list(group))
+        if one is not None:
+            decided[attribute] = one
+            voices.add(one.by if one.by == "human" else f"{one.by} {one.verifier}".strip())
+    people = [one.person for one in files.read_conversations()] + [row.person for row in rows]
+    nothing: dict[str, list[Found]] = {person: [] for person in people}
+    given = nothing | _by_person(before_refinement(rows), decided)
+    truth = known_statements(known) if known is not None else _known_in(files)
+    return Source(
+        name=name,
+        kind="extracted",
+        judged_by=", ".join(sorted(voices)) or "nobody",
+        found=given,
+        refined=nothing | _by_person(after_refinement(rows), {}),
+        # Whoever is known but has no conversation in the run was not the extractor's to find.
+        known={person: texts for person, texts in truth.items() if person in given},
+    )
+
+
+def _known_in(files: StageFile) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in files.read_conversations():
+        texts = found.setdefault(one.person, [])
+        texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
+    return found
+
+
+def _by_person(rows: Sequence[Extracted], decided: dict[str, Verdict]) -> dict[str, list[Found]]:
+    found: dict[str, list[Found]] = {}
+    for row in rows:
+        verdict = decided.get(row.id)
+        judged = Found(row.text) if verdict is None else Found(row.text, verdict.label, verdict.mode)
+        found.setdefault(row.person, []).append(judged)
+    return found
+
+
+def _labelled(name: str, statements: Statements) -> Source:
+    found: dict[str, list[Found]] = {}
+    for person, text, label, failure in zip(
+        statements.people, statements.texts, statements.labels, statements.failures, strict=True
+    ):
+        mode = FINER.get(failure, failure) or "none"
+        found.setdefault(person, []).append(Found(text, label, mode))
+    return Source(name=name, kind="labelled", judged_by="its authors", found=found)
+
+
+def _published(name: str, folder: Path) -> Source:
+    from personafit.benchmarks.recentering import open_relevance
+
+    benchmark = open_relevance(folder)
+    texts = {product.id: product.text for product in benchmark.products()}
+    found: dict[str, dict[str, None]] = {}
+    for item in benchmark.items():
+        found.setdefault(item.person, {})[texts[item.products[0]]] = None
+    return Source(
+        name=name,
+        kind="published attributes",
+        judged_by="nobody: labels of acceptance were not released",
+        found={person: [Found(text) for text in attributes] for person, attributes in found.items()},
+    )

@@ -1,0 +1,1 @@
+"""From conversations to a person: read, prepare, extract, merge, verify, refine, match, answer."""

@@ -1,0 +1,196 @@
+"""One kind of question put to one model, for any number of people: keyed jobs, strict parsing, one re-ask, typed statuses.
+
+What is shown is stored as a product about the person, so forgetting them finds every ask that rested on it. Answers are read
+from the stored replies; a command that was killed reads the ones it has and asks for the rest.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import select
+
+from personafit._hashing import content_hash, hash_text
+from personafit.engine import Job, Lane
+from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.models.tokens import estimated_cost
+from personafit.raters.asking import Asked, rating_job
+from personafit.raters.llm import REASONED_REPLY
+from personafit.raters.rater import Verdict
+from personafit.store import Product, Status, Store
+from personafit.store import tables as t
+
+T = TypeVar("T")
+BATCH = 200
+USUAL_REPLY = 200  # tokens, for what is held back from a budget
+FIRST_REPLY = 300  # characters of a first reply that are kept beside the second
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """One ask: what is shown of whom, and the whole prompt."""
+
+    name: str
+    """What it is about: a conversation's part, an attribute, a person."""
+    person: str
+    shown: str
+    messages: tuple[Message, ...]
+    max_tokens: int
+    again: str
+    """What is said after a reply that cannot be read."""
+
+    @property
+    def product(self) -> Product:
+        """What is shown, as it is stored."""
+        return Product(kind="context", text=self.shown, maker="stages", about=self.person)
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What came of an ask; no value unless it is ok."""
+
+    status: Status
+    value: T | None
+    reason: str | None
+
+
+class Question(Generic[T]):
+    """A question: its name, the version of its wording, and how a reply is read."""
+
+    def __init__(self, name: str, version: str, read: Callable[[str], T | None]) -> None:
+        self.name = name
+        self.read = read
+        self.instrument = content_hash([name, version])
+
+
+class Asker(Generic[T]):
+    """Puts one question to one model."""
+
+    def __init__(self, store: Store, model: Model, question: Question[T]) -> None:
+        self._store = store
+        self._model = model
+        self._question = question
+        self._reasons = bool(model.settings.get("effort"))
+        self.fingerprint = content_hash([model.settings, question.instrument])
+
+    def lane(self, prompts: Callable[[], Iterable[Prompt]], total: int) -> Lane:
+        """All asks as one lane; the prompts are made as they are needed."""
+        model = self._model
+        first = next(iter(prompts()), None) if model.price not in (None, (0.0, 0.0)) else None
+        request = ChatRequest(first.messages) if first is not None else None
+        return Lane(
+            name=f"{model.name}: {self._question.name}",
+            endpoint=model.endpoint,
+            jobs=self._jobs(prompts()),
+            total=total,
+            max_concurrency=model.max_concurrency,
+            ask_cost=estimated_cost(request, model.price, USUAL_REPLY) if request else 0.0,
+            free=model.price == (0.0, 0.0),
+        )
+
+    def answers(self, prompts: Iterable[Prompt]) -> Iterator[tuple[Prompt, Answer[T]]]:
+        """What came of every prompt, in order, read from the store."""
+        for batch in _batches(prompts):
+            keys = [self._asked(prompt).key for prompt in batch]
+            asks = self._store.final_asks(keys)
+            missing = [key for key in keys if key not in asks]
+            failures = self._failures(missing) if missing else {}
+            for prompt, key in zip(batch, keys, strict=True):
+                ask = asks.get(key)
+                if ask is None:
+                    yield prompt, Answer(Status.FAILED, None, failures.get(key, "It was not asked yet."))
+                elif ask.status != Status.OK:
+                    yield prompt, Answer(ask.status, None, _sentence(ask.status, ask.reply))
+                elif (value := self._question.read(ask.reply or "")) is None:
+                    yield prompt, Answer(Status.UNPARSED, None, _sentence(Status.UNPARSED, ask.reply))
+                else:
+                    yield prompt, Answer(Status.OK, value, None)
+
+    def _asked(self, prompt: Prompt) -> Asked:
+        return Asked(
+            item=prompt.product.id,
+            content=hash_text(*(message["content"] for message in prompt.messages)),
+            question=self._question.name,
+            instrument=self._question.instrument,
+            rater=self.fingerprint,
+            context=prompt.product.id,
+        )
+
+    def _jobs(self, prompts: Iterable[Prompt]) -> Iterator[Job]:
+        seen: set[bytes] = set()  # the same words may stand in two conversations of one person
+        for batch in _batches(prompts):
+            self._store.add_products({prompt.product.id: prompt.product for prompt in batch}.values())
+            for prompt in batch:
+                job = rating_job(self._asked(prompt), partial(self._ask, prompt))
+                mark = bytes.fromhex(job.key)
+                if mark not in seen:
+                    seen.add(mark)
+                    yield job
+
+    async def _ask(self, prompt: Prompt) -> Verdict:
+        """Ask, and once more if the reply cannot be read."""
+        verdict = Verdict(calls=0, answers_whole=False)
+        reply = await self._chat(prompt, prompt.messages, verdict)
+        thought = reply.reasoning is not None or reply.tokens_reasoning > 0
+        if not self._reasons and reply.cut and thought and not reply.text.strip():
+            self._reasons = (
+                True  # only now is it known that this model thinks first: give it room from now on
+            )
+            reply = await self._chat(prompt, prompt.messages, verdict)
+        if not reply.refused and self._question.read(reply.text) is None:
+            verdict.detail = f"first reply: {reply.text[:FIRST_REPLY]}"
+            said = {"role": "assistant", "content": reply.text[: 4 * prompt.max_tokens] or "…"}
+            again = {"role": "user", "content": prompt.again}
+            reply = await self._chat(prompt, (*prompt.messages, said, again), verdict)
+        verdict.reply, verdict.reasoning = reply.text, reply.reasoning
+        if reply.refused:
+            verdict.status = Status.REFUSED
+        elif self._question.read(reply.text) is None:
+            verdict.status = Status.UNPARSED
+        return verdict
+
+    async def _chat(self, prompt: Prompt, messages: tuple[Message, ...], verdict: Verdict) -> ChatReply:
+        room = max(REASONED_REPLY, prompt.max_tokens) if self._reasons else prompt.max_tokens
+        reply = await self._model.chat(
+            ChatRequest(messages, room, key=f"{self._question.name}|{prompt.name}")
+        )
+        verdict.calls += 1
+        verdict.tokens_in += reply.tokens_in
+        verdict.tokens_out += reply.tokens_out
+        verdict.tokens_reasoning += reply.tokens_reasoning
+        verdict.cost += reply.cost
+        return reply
+
+    def _failures(self, keys: list[str]) -> dict[str, str]:
+        query = select(t.asks.c.job, t.asks.c.detail).where(
+            t.asks.c.job.in_(keys), t.asks.c.status == Status.FAILED
+        )
+        return {
+            job: f"The ask failed ({(detail or 'no reason is known').rstrip('.')}); the same command tries it again."
+            for job, detail in self._store.frame(query).iter_rows()
+        }
+
+
+def read_json(reply: str) -> Any:
+    """A reply that is JSON and nothing else, but for a fence around it; None where it is not."""
+    text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _sentence(status: Status, reply: str | None) -> str:
+    if status == Status.REFUSED:
+        return "The model refused."
+    return f"The reply could not be read, asked for twice: {' '.join((reply or '').split())[:80]!r}."
+
+
+def _batches(prompts: Iterable[Prompt]) -> Iterator[list[Prompt]]:
+    iterator = iter(prompts)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch

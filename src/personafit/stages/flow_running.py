@@ -1,0 +1,239 @@
+"""The models' part of an error flow: matching and answering once for every way the stages before can be done.
+
+All asks go through the engine, so the same command goes on where it was interrupted, and nothing is asked twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy import select
+
+from personafit._hashing import hash_text
+from personafit.engine import Lane
+from personafit.items.preference import GENERIC, MIDDLE, PERSONAL, Compared
+from personafit.models import Model
+from personafit.models.embeddings import Embedder
+from personafit.people import Attribute, Person
+from personafit.raters.preference import PreferenceRater, make_preference_rater, preference_job
+from personafit.stages.error_flow import Arm, Flow, Pair
+from personafit.stages.known import Floats, match_known
+from personafit.stages.prompting import Wish, answer, keep, match
+from personafit.stages.records import Answered, Matched
+from personafit.stages.session import Session
+from personafit.store import Status
+from personafit.store import tables as t
+
+BY_PEOPLE, BY_MODEL = False, True
+_CHUNK = 500
+
+
+async def run_flow(
+    session: Session,
+    pairs: Sequence[Pair],
+    found: Mapping[str, Sequence[str]],
+    languages: Mapping[str, str],
+    matcher: str,
+    embedder: Embedder,
+    model: Model | None = None,
+    judge: str = "",
+) -> Flow:
+    """Everything an error flow is computed from.
+
+    `found` are the attributes an extractor gave each person. Without `model` no responses are made and the flow ends with
+    what is relevant; `judge` is who says what a response serves.
+    """
+    same = _said_again(pairs, found, embedder)
+    people = {arm: _people(pairs, found if arm else None, languages) for arm in (BY_PEOPLE, BY_MODEL)}
+    wishes = {arm: _wishes(pairs, people[arm]) for arm in people}
+    matched = {arm: await match(session, matcher, people[arm], wishes[arm]) for arm in people}
+    picked = {arm: _picked(matched[arm], people[arm]) for arm in matched}
+    reached = np.array([(pair.person, pair.attribute) in same for pair in pairs], dtype=bool)
+    said = {
+        arm: np.array([_is_in(picked[arm], pair, same if arm else None) for pair in pairs]) for arm in picked
+    }
+    own = {
+        person: set(texts) - {same[key] for key in same if key[0] == person}
+        for person, texts in found.items()
+    }
+    invented = {
+        key: len(own.get(key[0], set()) & texts)
+        for key, texts in picked[BY_MODEL].items()
+        if texts is not None
+    }
+    served: dict[Arm, Floats] = {}
+    if model is not None:
+        for by_model in (BY_PEOPLE, BY_MODEL):
+            for by_matcher in (BY_PEOPLE, BY_MODEL):
+                rows = matched[by_model]
+                if not by_matcher:
+                    rows = _by_labels(pairs, rows, people[by_model], same if by_model else None)
+                dataset = keep(session.store, people[by_model], wishes[by_model])
+                answers = await answer(session, model, dataset, people[by_model], wishes[by_model], rows)
+                served[by_model, by_matcher] = await _served(session, pairs, list(answers), judge)
+    return Flow(pairs, reached, said, served, invented)
+
+
+def _said_again(
+    pairs: Sequence[Pair], found: Mapping[str, Sequence[str]], embedder: Embedder
+) -> dict[tuple[str, str], str]:
+    """By person and judged attribute, the found one that says the same."""
+    same = {}
+    for person in dict.fromkeys(pair.person for pair in pairs):
+        judged = list(dict.fromkeys(pair.attribute for pair in pairs if pair.person == person))
+        texts = list(found.get(person, ()))
+        for text, place in zip(texts, match_known(texts, judged, embedder), strict=True):
+            if place is not None:
+                same[person, judged[place]] = text
+    return same
+
+
+def _people(
+    pairs: Sequence[Pair], found: Mapping[str, Sequence[str]] | None, languages: Mapping[str, str]
+) -> dict[str, Person]:
+    """Everyone who asks, with what is believed of them: by people, or by the extractor."""
+    people = {}
+    for person in dict.fromkeys(pair.person for pair in pairs):
+        judged = [pair.attribute for pair in pairs if pair.person == person]
+        texts = dict.fromkeys(judged if found is None else found.get(person, ()))
+        attributes = [Attribute(id=f"{person}-{number}", text=text) for number, text in enumerate(texts)]
+        people[person] = Person(id=person, language=languages.get(person, "en"), attributes=attributes)
+    return people
+
+
+def _wishes(pairs: Sequence[Pair], people: Mapping[str, Person]) -> list[Wish]:
+    asked = dict.fromkeys((pair.person, pair.prompt) for pair in pairs)
+    return [
+        Wish(
+            f"{prompt}@{person}", prompt, person, prompt, tuple(one.text for one in people[person].attributes)
+        )
+        for person, prompt in asked
+    ]
+
+
+def _picked(
+    matched: Sequence[Matched], people: Mapping[str, Person]
+) -> dict[tuple[str, str], set[str] | None]:
+    """By person and prompt the texts the matcher picked; None where it gave no answer."""
+    picked: dict[tuple[str, str], set[str] | None] = {}
+    for row in matched:
+        texts = {one.id: one.text for one in people[row.person].attributes}
+        answered = row.status in (Status.OK, Status.SKIPPED)  # skipped: there was nothing to pick from
+        picked[row.person, row.prompt] = {texts[name] for name in row.attributes} if answered else None
+    return picked
+
+
+def _is_in(
+    picked: Mapping[tuple[str, str], set[str] | None],
+    pair: Pair,
+    same: Mapping[tuple[str, str], str] | None,
+) -> float:
+    texts = picked[pair.person, pair.prompt]
+    if texts is None:
+        return float("nan")
+    text = pair.attribute if same is None else same.get((pair.person, pair.attribute))
+    return float(text in texts)
+
+
+def _by_labels(
+    pairs: Sequence[Pair],
+    matched: Sequence[Matched],
+    people: Mapping[str, Person],
+    same: Mapping[tuple[str, str], str] | None,
+) -> list[Matched]:
+    """The same rows with what people call relevant in place of what the matcher does."""
+    rows = []
+    for row in matched:
+        wanted = {
+            pair.attribute if same is None else same.get((pair.person, pair.attribute))
+            for pair in pairs
+            if pair.relevant and (pair.person, pair.prompt) == (row.person, row.prompt)
+        }
+        chosen = [one.id for one in people[row.person].attributes if one.text in wanted]
+        rows.append(row.model_copy(update={"attributes": chosen, "scores": {}, "status": Status.OK}))
+    return rows
+
+
+async def _served(session: Session, pairs: Sequence[Pair], answers: Sequence[Answered], judge: str) -> Floats:
+    """Whether the personalized response serves each judged attribute better than the generic one does."""
+    texts: dict[tuple[str, str, str], Answered] = {
+        (one.person, one.prompt, one.given): one for one in answers
+    }
+    rater = make_preference_rater(judge)
+    try:
+        session.store.add_raters([rater.record])
+        shown = _compared(pairs, texts)
+        jobs = {}
+        for compared in shown.values():
+            orders = (
+                [(GENERIC, PERSONAL), (PERSONAL, GENERIC)] if rater.order_matters else [(GENERIC, PERSONAL)]
+            )
+            for order in orders:
+                job = preference_job(rater, replace(compared, order=order))
+                jobs[job.key] = job
+        lane = Lane(
+            name=f"{rater.record.name} judges responses",
+            endpoint=rater.endpoint,
+            jobs=list(jobs.values()),
+            total=len(jobs),
+            max_concurrency=rater.max_concurrency,
+            free=rater.price == (0.0, 0.0),
+        )
+        await session.carry([lane])
+        marks = _marks(session, list(jobs), rater)
+    finally:
+        await rater.close()
+    return np.array([_better(pair, texts, shown, marks) for pair in pairs])
+
+
+def _compared(
+    pairs: Sequence[Pair], texts: Mapping[tuple[str, str, str], Answered]
+) -> dict[tuple[str, str], Compared]:
+    """What the judge is shown: the two responses, and every attribute that people judged."""
+    shown = {}
+    for person, prompt in dict.fromkeys((pair.person, pair.prompt) for pair in pairs):
+        generic, personal = (texts[person, prompt, given] for given in ("generic", "personalized"))
+        if generic.text is None or personal.text is None:
+            continue
+        judged = [one.attribute for one in pairs if (one.person, one.prompt) == (person, prompt)]
+        content = hash_text(person, prompt, generic.text, personal.text)
+        shown[person, prompt] = Compared(
+            item=f"flow/{content}",
+            content=content,
+            person=person,
+            prompt=prompt,
+            answers=(generic.text, personal.text),
+            attributes=tuple((hash_text(person, text), text) for text in judged),
+        )
+    return shown
+
+
+def _marks(
+    session: Session, keys: Sequence[str], rater: PreferenceRater
+) -> dict[tuple[str, str], list[float]]:
+    """By item and attribute the marks beyond the middle, or the differences of scores."""
+    states = session.store.job_states(list(keys))
+    asks = [hash_text(key, str(state.generation)) for key, state in states.items()]
+    judgment = t.judgments.c
+    found: dict[tuple[str, str], list[float]] = {}
+    for start in range(0, len(asks), _CHUNK):
+        query = select(judgment.item, judgment.target, judgment.label, judgment.value).where(
+            judgment.ask.in_(asks[start : start + _CHUNK]), judgment.status == Status.OK
+        )
+        for item, target, label, value in session.store.frame(query).iter_rows():
+            beyond = float(label) - MIDDLE if label is not None else float(value)
+            found.setdefault((item, target), []).append(beyond)
+    return found
+
+
+def _better(
+    pair: Pair,
+    texts: Mapping[tuple[str, str, str], Answered],
+    shown: Mapping[tuple[str, str], Compared],
+    marks: Mapping[tuple[str, str], list[float]],
+) -> float:
+    if texts[pair.person, pair.prompt, "personalized"].status == Status.SKIPPED:
+        return 0.0  # nothing was chosen, so the generic response stands and serves nobody in particular
+    compared = shown.get((pair.person, pair.prompt))
+    beyond = marks.get((compared.item, hash_text(pair.person, pair.attribute))) if compared else None
+    return float(np.mean(beyond) > 0) if beyond else float("nan")

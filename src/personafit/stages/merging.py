@@ -1,0 +1,93 @@
+"""Attributes that say the same become one: average linkage over cosines, cut at 0.7, one person at a time.
+
+The result does not depend on the order the attributes come in: they are sorted first, and the representative is the member
+nearest to the cluster's centre, weighted by confidence, with ties broken by confidence and text.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from personafit.models.embeddings import Embedder, Vectors
+from personafit.stages.records import Extracted
+
+LIKENESS = 0.7  # mean cosine between two clusters from which on they are one
+MOST_AT_ONCE = 4_000  # attributes of one person linked at once: memory grows with the square
+DIGITS = 5  # of a cosine: the last bits depend on how many texts are embedded at once
+
+
+def merge(rows: Sequence[Extracted], embedder: Embedder) -> list[Extracted]:
+    """All rows of one person, sorted; those that were merged name the one that stands for them, which has all their evidence."""
+    usable = sorted((row for row in rows if row.status == "kept"), key=_order)
+    rest = [row for row in rows if row.status != "kept"]
+    if not usable:
+        return sorted(rest, key=_order)
+    texts = sorted({row.text for row in usable})
+    vectors = dict(zip(texts, embedder.embed(texts), strict=True))
+    merged: list[Extracted] = []
+    for members in _clusters(usable, vectors):
+        chosen = _representative(members, vectors)
+        evidence = list(dict.fromkeys(place for row in sorted(members, key=_order) for place in row.evidence))
+        confidence = max(row.confidence for row in members)
+        for row in members:
+            if row is chosen:
+                merged.append(row.model_copy(update={"evidence": evidence, "confidence": confidence}))
+            else:
+                merged.append(row.model_copy(update={"status": "merged", "into": chosen.id}))
+    return sorted(merged + rest, key=_order)
+
+
+def _order(row: Extracted) -> tuple[str, str, str]:
+    return row.conversation, row.text, row.id
+
+
+def _clusters(rows: list[Extracted], vectors: dict[str, Vectors]) -> list[list[Extracted]]:
+    """Rows that say the same; the same words are always one cluster."""
+    same: dict[str, list[Extracted]] = {}
+    for row in rows:
+        same.setdefault(row.text, []).append(row)
+    groups = [[text] for text in sorted(same)]
+    while True:
+        linked: list[list[str]] = []
+        for start in range(0, len(groups), MOST_AT_ONCE):
+            linked += _link(groups[start : start + MOST_AT_ONCE], vectors)
+        # More than can be linked at once are linked in blocks, over and over while that brings any together.
+        if len(groups) <= MOST_AT_ONCE or len(linked) == len(groups):
+            return [[row for text in group for row in same[text]] for group in linked]
+        groups = sorted(linked)
+
+
+def _link(groups: list[list[str]], vectors: dict[str, Vectors]) -> list[list[str]]:
+    if len(groups) < 2:
+        return groups
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    centres = np.stack([_unit(sum(vectors[text] for text in group)) for group in groups])
+    distances = np.round(1.0 - centres @ centres.T, DIGITS).astype(np.float64)
+    distances = np.clip((distances + distances.T) / 2, 0.0, 2.0)
+    np.fill_diagonal(distances, 0.0)
+    tree = linkage(squareform(distances, checks=False), method="average")
+    labels = fcluster(tree, t=1.0 - LIKENESS, criterion="distance")
+    found: dict[int, list[str]] = {}
+    for label, group in zip(labels, groups, strict=True):
+        found.setdefault(int(label), []).extend(group)
+    return sorted(sorted(group) for group in found.values())
+
+
+def _representative(members: list[Extracted], vectors: dict[str, Vectors]) -> Extracted:
+    centre = _unit(sum(row.confidence * vectors[row.text] + 1e-6 * vectors[row.text] for row in members))
+    return min(
+        members,
+        key=lambda row: (
+            -round(float(vectors[row.text] @ centre), DIGITS),
+            -row.confidence,
+            *_order(row),
+        ),
+    )
+
+
+def _unit(vector: "Vectors | int") -> Vectors:
+    array = np.asarray(vector, dtype=np.float32)
+    length = float(np.linalg.norm(array))
+    return array / length if length else array

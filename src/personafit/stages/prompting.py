@@ -1,0 +1,185 @@
+"""The last two stages: which attributes matter for what a person asks, and a personalized answer beside a generic one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from personafit._errors import UserError, located
+from personafit._hashing import content_hash, hash_text
+from personafit.contexts import AttributesContext, People, make_context
+from personafit.models import Model
+from personafit.people import Person
+from personafit.people.redaction import redacted
+from personafit.raters.relevance import make_relevance_rater
+from personafit.simulate import Answering
+from personafit.stages.matching import Matching
+from personafit.stages.reading.rows import read_rows
+from personafit.stages.records import Answered, Matched
+from personafit.stages.session import Session, refuse_unpriced
+from personafit.store import Item, Status, Store
+
+GIVEN = "attributes:matched"
+_FIELDS = ("prompt", "question", "text")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A prompt as the file has it; it is everybody's where it names no person."""
+
+    id: str
+    text: str
+    person: str | None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One prompt put by one person."""
+
+    id: str
+    prompt_id: str
+    person: str
+    prompt: str
+    known: tuple[str, ...]
+
+
+def read_prompts(path: Path, redacting: bool) -> list[Asked]:
+    """The prompts of a file: JSONL with a prompt, and if wanted an id and the id of a person."""
+    found: dict[str, Asked] = {}
+    for number, row in enumerate(read_rows(path), 1):
+        if row.value is None:
+            raise UserError(row.problem or "")
+        text = next((row.value[name] for name in _FIELDS if isinstance(row.value.get(name), str)), "").strip()
+        if not text:
+            raise UserError(f"{located(path, number, 'prompt')} is missing or empty; write what is asked.")
+        text = redacted(text) if redacting else text
+        name = str(row.value.get("id") or f"prompt-{number}")
+        if name in found:
+            raise UserError(f"{located(path, number, 'id')}: {name} is taken; ids of prompts must differ.")
+        person = row.value.get("person")
+        found[name] = Asked(name, text, str(person) if person is not None else None)
+    if not found:
+        raise UserError(f"{path} holds no prompts; write one JSON object with a prompt on each line.")
+    return list(found.values())
+
+
+def wishes(prompts: Sequence[Asked], people: Mapping[str, Person]) -> list[Wish]:
+    """Every prompt with everyone who puts it."""
+    return [
+        Wish(
+            f"{asked.id}@{person.id}",
+            asked.id,
+            person.id,
+            asked.text,
+            tuple(dict.fromkeys(one.text for one in person.attributes)),
+        )
+        for asked in prompts
+        for person in people.values()
+        if asked.person in (None, person.id)
+    ]
+
+
+def keep(store: Store, people: Mapping[str, Person], wanted: Sequence[Wish]) -> str:
+    """Put people and prompts into the store as a data set, so that answering and forgetting find them."""
+    hashed = content_hash([[p.version for p in people.values()], [[w.id, w.prompt] for w in wanted]])
+    dataset = f"stages@{hashed[:12]}"
+    if not store.has_dataset(dataset):
+        store.begin_dataset(dataset, "stages", {"name": "stages", "notes": [], "forgotten": 0})
+        store.add_people(dataset, people.values())
+        items = [Item(id=w.id, kind="prompt", person=w.person, prompt=w.prompt, products=[]) for w in wanted]
+        store.add_items(dataset, enumerate(items))
+        store.finish_dataset(dataset)
+    return dataset
+
+
+async def match(
+    session: Session, spec: str, people: Mapping[str, Person], wanted: Sequence[Wish]
+) -> list[Matched]:
+    """Let a relevance rater say which attributes matter."""
+    rater = make_relevance_rater(spec, people)
+    refuse_unpriced(spec, rater.price, session.budget)
+    try:
+        session.store.add_raters([rater.record])
+        matching = Matching(session.store, rater, wanted)
+        await session.carry([matching.lane()])
+        picked = matching.picked()
+    finally:
+        await rater.close()
+    return [_matched(wish, people[wish.person], spec, picked.get(wish.id)) for wish in wanted]
+
+
+def _matched(wish: Wish, person: Person, spec: str, picked: Mapping[str, float | None] | None) -> Matched:
+    row = Matched(person=wish.person, prompt=wish.prompt_id, question=wish.prompt, matcher=spec)
+    if not wish.known:
+        return row.model_copy(update={"status": Status.SKIPPED, "reason": "Nothing is known of the person."})
+    if picked is None:
+        why = (
+            "The matcher gave no answer that could be read; failed asks are tried again by the same command."
+        )
+        return row.model_copy(update={"status": Status.UNPARSED, "reason": why})
+    ids = {one.text: one.id for one in person.attributes}
+    chosen = [text for text in wish.known if text in picked]
+    scores = {ids[text]: score for text in chosen if (score := picked[text]) is not None}
+    return row.model_copy(update={"attributes": [ids[text] for text in chosen], "scores": scores})
+
+
+async def answer(
+    session: Session,
+    model: Model,
+    dataset: str,
+    people: Mapping[str, Person],
+    wanted: Sequence[Wish],
+    matched: Sequence[Matched],
+) -> Iterator[Answered]:
+    """A generic answer to every prompt, and a personalized one wherever something matters."""
+    texts = {one.id: one.text for person in people.values() for one in person.attributes}
+    chosen = {
+        wish.id: tuple(texts[name] for name in row.attributes)
+        for wish, row in zip(wanted, matched, strict=True)
+        if row.attributes
+    }
+    everyone = dict(people)
+    generic = Answering(session.store, dataset, everyone, model, [make_context("none", People(everyone), 0)])
+    personal = Answering(
+        session.store, dataset, everyone, model, [AttributesContext(GIVEN, chosen)], frozenset(chosen)
+    )
+    lanes = [replace(generic.lane(), name=f"{model.name}: generic answers")]
+    if chosen:
+        lanes.append(replace(personal.lane(), name=f"{model.name}: personalized answers"))
+    await session.carry(lanes)
+    said = {("generic", item.id): made.get("none") for item, made in generic.answers()}
+    if chosen:
+        said |= {("personalized", item.id): made.get(GIVEN) for item, made in personal.answers()}
+    return _answered(wanted, matched, said, model.name)
+
+
+def _answered(
+    wanted: Sequence[Wish],
+    matched: Sequence[Matched],
+    said: Mapping[tuple[str, str], str | None],
+    system: str,
+) -> Iterator[Answered]:
+    for wish, row in zip(wanted, matched, strict=True):
+        for given in ("generic", "personalized"):
+            text = said.get((given, wish.id))
+            answered = Answered(
+                person=wish.person,
+                prompt=wish.prompt_id,
+                question=wish.prompt,
+                given="generic" if given == "generic" else "personalized",
+                attributes=row.attributes if given == "personalized" else [],
+                text=text,
+                system=system,
+            )
+            if given == "personalized" and not row.attributes:
+                why = row.reason or "Nothing known of the person matters here; the generic answer stands."
+                yield answered.model_copy(update={"status": Status.SKIPPED, "reason": why})
+            elif text is None:
+                why = "The model gave no answer; failed asks are tried again by the same command."
+                yield answered.model_copy(update={"status": Status.FAILED, "reason": why})
+            else:
+                yield answered
+
+
+def prompts_mark(prompts: Sequence[Asked]) -> str:
+    """Hash of the prompts, for the run's name."""
+    return hash_text(*(part for asked in prompts for part in (asked.id, asked.text, asked.person or "")))

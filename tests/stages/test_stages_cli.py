@@ -1,0 +1,218 @@
+"""The command itself: what it prints, its exit codes, its pages, and the marks that come back from them."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit.benchmarks import FolderBenchmark, check_folder
+from personafit.stages.records import StageFile
+from tests.faults.world import write_benchmark
+from tests.scripted import invoke, write_lines
+from tests.stages.conftest import Bags
+from tests.stages.world import chat
+from tests.stub_endpoint import StubEndpoint
+
+
+def stages(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, endpoint: StubEndpoint, *more: str, code: int = 0
+) -> None:
+    invoke(
+        monkeypatch,
+        folder,
+        "stages",
+        "log.jsonl",
+        "--model",
+        endpoint.spec(),
+        "--out",
+        "out",
+        *more,
+        code=code,
+    )
+
+
+def test_what_is_printed(
+    tmp_path: Path,
+    log: Path,
+    endpoint: StubEndpoint,
+    bags: Bags,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stages(monkeypatch, tmp_path, endpoint, "--prepare", "language=en")
+    printed = capsys.readouterr().out
+    assert "4 conversations read, 8 messages of users." in printed
+    assert re.search(r"language\s*│ 3\s*│ 2\s*│ 4\s*│ 3", printed)
+    assert re.search(r"rewritten\s*│ 1\s*│ 20.0 %", printed)
+    assert "Faults: over-generalised 2." in printed
+
+
+def test_json_is_one_object_of_flat_records_with_intervals(
+    tmp_path: Path,
+    log: Path,
+    endpoint: StubEndpoint,
+    bags: Bags,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stages(monkeypatch, tmp_path, endpoint, "--json")
+    results: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["results"]
+    found = {row["metric"]: row for row in results}
+    assert found["extraction_coverage"]["value"] == 1.0
+    accepted = found["accepted_share"]
+    assert accepted["value"] == pytest.approx(5 / 7)
+    assert accepted["low"] < accepted["value"] < accepted["high"]
+    assert (accepted["n"], accepted["people"], accepted["coverage"]) == (7, 3, 1.0)
+    shares = [found[f"{fate}_share"]["value"] for fate in ("kept", "rewritten", "dropped")]
+    assert sum(shares) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--prepare", "nonsense"], "there is no step 'nonsense'"),
+        (["--matcher", "rule:bm25"], "--matcher means nothing without --prompts"),
+        (["--prompts", "missing.jsonl"], "missing.jsonl cannot be read"),
+        (["--prompts", "log.jsonl"], "field 'prompt' is missing"),
+        (["--verifier", "fitted:nowhere"], "nowhere is missing"),
+        (["--verifier", "people:log.jsonl"], "log.jsonl, line 1 is no mark"),
+        (["--verifier", "nobody"], "'nobody' names no model"),
+        (["--budget", "1"], "--budget needs to know what"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(
+    tmp_path: Path,
+    log: Path,
+    endpoint: StubEndpoint,
+    bags: Bags,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    stages(monkeypatch, tmp_path, endpoint, *arguments, code=2)
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert "Traceback" not in said
+    assert endpoint.requests == []
+
+
+def test_a_log_that_is_not_there(
+    tmp_path: Path,
+    endpoint: StubEndpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stages(monkeypatch, tmp_path, endpoint, code=2)
+    assert "log.jsonl is not there" in capsys.readouterr().err
+
+
+def test_low_coverage_is_an_exit_code(
+    tmp_path: Path,
+    log: Path,
+    endpoint: StubEndpoint,
+    bags: Bags,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    endpoint.behave("prose")
+    stages(monkeypatch, tmp_path, endpoint, code=1)
+    assert "attributes could be read from 0.0 % of the conversations" in capsys.readouterr().err
+
+
+def test_marks_from_a_page_are_believed(
+    tmp_path: Path, log: Path, endpoint: StubEndpoint, bags: Bags, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages(monkeypatch, tmp_path, endpoint)
+    files = StageFile(tmp_path / "out")
+    rows = list(files.read_attributes())
+    dog = next(row for row in rows if "Rex" in row.text)
+    tea = next(row for row in rows if row.status == "rewritten")
+    diary = next(row for row in rows if row.status == "dropped")
+    marks = [
+        {"attribute": dog.id, "text": dog.text, "label": "rejected"},
+        {"attribute": tea.id, "text": tea.text, "label": "rejected"},
+        {"attribute": diary.id, "text": diary.text, "label": "accepted"},
+    ]
+    write_lines(tmp_path / "marks.jsonl", marks)
+    endpoint.requests.clear()
+    stages(monkeypatch, tmp_path, endpoint, "--verifier", "people:marks.jsonl", "--verifier", endpoint.spec())
+    assert endpoint.requests == [], "what people say costs no ask"
+    after = {row.id: row for row in files.read_attributes()}
+    assert (after[dog.id].status, after[dog.id].reason) == ("dropped", "The person says that it is not true.")
+    assert after[tea.id].status == "dropped", "it was the rewritten words that were marked"
+    assert after[diary.id].status == "kept"
+    assert {verdict.by for verdict in files.read_verdicts()} == {"human", "llm"}
+
+
+def test_the_induced_profile_beside_the_true_one(
+    tmp_path: Path,
+    endpoint: StubEndpoint,
+    bags: Bags,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_benchmark(tmp_path / "world")
+    write_lines(
+        tmp_path / "log.jsonl", [chat("c", "p1", "I like tea and rain."), chat("d", "other", "I like soup.")]
+    )
+    stages(monkeypatch, tmp_path, endpoint, "--verifier", "rule", "--benchmark", "world")
+    assert check_folder(tmp_path / "out" / "benchmark") == []
+    (person,) = FolderBenchmark(tmp_path / "out" / "benchmark").people()
+    assert person.facets["Job"] == "job 1"
+    assert [one.text for one in person.attributes] == ["The user says I like tea and rain."]
+    views = ["--view", "profile", "--view", "attributes:all"]
+    invoke(monkeypatch, tmp_path, "run", "out/benchmark", "--rater", "rule:overlap", *views)
+    assert "attributes:all" in capsys.readouterr().out
+    write_lines(tmp_path / "log.jsonl", [chat("d", "other", "I like soup.")])
+    stages(monkeypatch, tmp_path, endpoint, "--verifier", "rule", "--benchmark", "world", code=2)
+    assert "must have the same ids" in capsys.readouterr().err
+
+
+def test_pages_hold_evidence_and_nothing_that_runs(
+    tmp_path: Path, endpoint: StubEndpoint, bags: Bags, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wild = "I like <script>alert(1)</script> & <img src=x onerror=alert(2)> \u202etea."
+    rows = [chat("c", "../../<b>ann</b>", wild), chat("d", "index", "I like soup.")]
+    write_lines(tmp_path / "log.jsonl", rows)
+    stages(monkeypatch, tmp_path, endpoint, "--verifier", "rule")
+    pages = sorted(path.name for path in (tmp_path / "out" / "pages").iterdir())
+    assert len(pages) == 3
+    assert not (tmp_path / "out" / "index.html").exists()
+    for name in pages:
+        page = (tmp_path / "out" / "pages" / name).read_text(encoding="utf-8")
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert "<b>" not in page
+        assert "default-src &#39;none&#39;" in page
+        assert "\u202e" not in page
+
+
+def test_a_person_can_mark_their_page(
+    tmp_path: Path, log: Path, endpoint: StubEndpoint, bags: Bags, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("no browser is installed")
+    stages(monkeypatch, tmp_path, endpoint)
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        try:
+            page = browser.new_page()
+            faults: list[str] = []
+            page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)
+            page.goto((tmp_path / "out" / "pages" / "ann.html").as_uri())
+            assert page.locator(".attribute").count() == 3
+            assert page.locator(".turn.used").count() == 4
+            page.locator(".attribute").nth(1).get_by_label("not true").check()
+            (mark,) = [json.loads(line) for line in page.locator("#marked").input_value().splitlines()]
+            assert faults == []
+        finally:
+            browser.close()
+    assert mark["label"] == "rejected"
+    known = {row.id: row.text for row in StageFile(tmp_path / "out").read_attributes()}
+    assert known[mark["attribute"]] == mark["text"]
