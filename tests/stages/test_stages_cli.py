@@ -50,6 +50,22 @@ def test_what_is_printed(
     assert "Faults: over-generalised 2." in printed
 
 
+def test_a_log_with_many_broken_lines_is_below_the_bar(
+    tmp_path: Path,
+    log: Path,
+    endpoint: StubEndpoint,
+    bags: Bags,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with log.open("a", encoding="utf-8") as file:
+        file.write("this is no JSON\n")
+    stages(monkeypatch, tmp_path, endpoint, code=1)
+    printed = capsys.readouterr()
+    assert "1 of them could not be read; out/conversations.jsonl says why." in printed.out
+    assert "80.0 % of the log's conversations could be read, below the bar of 95 %" in printed.err
+
+
 def test_json_is_one_object_of_flat_records_with_intervals(
     tmp_path: Path,
     log: Path,

@@ -71,6 +71,12 @@ def test_ties_and_lone_votes_are_in_no_tier() -> None:
     assert np.isnan(tiers.shares[2])
 
 
+def test_no_votes_at_all_are_said() -> None:
+    tiers = vote_tiers(np.full((3, 4), -1), np.arange(3))
+    assert (tiers.medium, tiers.hard) == (None, None)
+    assert tiers.warnings == ("No pair has two votes and a majority.",)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(5, 9), min_size=4, max_size=40), st.integers(0, 1000))
 def test_whatever_the_votes_a_tier_keeps_its_promise(agreeing: list[int], seed: int) -> None:

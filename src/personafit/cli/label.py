@@ -125,6 +125,9 @@ def invite(
     anyone: Annotated[
         bool, typer.Option("--open", help="One link for everybody: each takes the next free seat.")
     ] = False,
+    rater: Annotated[
+        str | None, typer.Option(metavar="CODE", help="The link of one rater again, who lost it.")
+    ] = None,
     address: Annotated[str, typer.Option(help="Where the server is reached.")] = ADDRESS,
     store: Annotated[str | None, STORE] = None,
 ) -> None:
@@ -138,6 +141,7 @@ def invite(
     """
     from personafit.labeling.access import Access
     from personafit.labeling.records import RaterState
+    from personafit.labeling.steering import find_seat
     from personafit.labeling.studies import Studies
     from personafit.store import Store
 
@@ -147,10 +151,14 @@ def invite(
         if anyone:
             print(f"{address}/join/{access.invite(study, None)}")
             return
+        if rater is not None:
+            print(f"{address}/join/{access.invite(study, find_seat(studies, study, rater).seat)}")
+            return
         free = [seat for seat in studies.seats(study) if seat.state is RaterState.FREE]
         if not free:
             raise UserError(
-                f"{study} has no free seat; `personafit label extend {study} --raters N` adds some."
+                f"{study} has no free seat; `personafit label extend {study} --raters N` adds some, "
+                "and --rater CODE prints the link of one who has a seat."
             )
         for seat in free[:n]:
             print(f"{address}/join/{access.invite(study, seat.seat)}")
@@ -159,7 +167,7 @@ def invite(
 @app.command("serve")
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8710,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
     store: Annotated[str | None, STORE] = None,
 ) -> None:
     """Serve the studies of a store.

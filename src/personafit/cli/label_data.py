@@ -186,7 +186,13 @@ def extend(
 
     with _studies(store) as studies:
         seats, pages = steering.extend(studies.store, study, raters, items, find_run, source, data)
+        added = studies.seats(study)[-seats:] if seats else []
+        idle = sum(not studies.assigned(study, seat.seat) for seat in added)
     print(f"{study}: {seats:,} seats and {pages:,} pages more.")
+    if idle:
+        hint(
+            f"{idle:,} of the seats have no pages: all pages have the raters planned for them. --items adds pages."
+        )
     if seats:
         hint(f"personafit label invite {study}")
 

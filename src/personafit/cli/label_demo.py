@@ -12,7 +12,7 @@ DEMO = (("demo", "fit"), ("demo-attributes", "attributes"), ("demo-relevance", "
 
 
 def demo(
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8710,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
     out: Annotated[Path, typer.Option(help="Where the demonstration is kept.")] = HOME / "label-demo",
 ) -> None:
     """Serve small studies of the starter set: rate a few pages, then look at them as the researcher.

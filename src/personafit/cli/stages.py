@@ -143,6 +143,8 @@ def _write_benchmark(benchmark: str, out: Path) -> None:
 def _print(counts: dict[str, Any], out: Path, pages: int) -> None:
     read = counts["conversations"]
     print(f"{read['read']:,} conversations read, {read['messages']:,} messages of users.")
+    if unparsed := read["by_status"].get("unparsed"):
+        print(f"{unparsed:,} of them could not be read; {out / 'conversations.jsonl'} says why.")
     if counts["redacted"]:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts["redacted"].items()))
         print(f"Redacted: {listed}.")
@@ -187,6 +189,14 @@ def _check_coverage(counts: dict[str, Any]) -> int:
     if coverage < COVERAGE_BAR:
         hint(
             f"personafit: attributes could be read from {100 * coverage:.1f} % of the conversations, below the bar of "
+            f"{100 * COVERAGE_BAR:.0f} %; conversations.jsonl says why."
+        )
+        return 1
+    read = counts["conversations"]
+    readable = 1 - read["by_status"].get("unparsed", 0) / read["read"]
+    if readable < COVERAGE_BAR:
+        hint(
+            f"personafit: {100 * readable:.1f} % of the log's conversations could be read, below the bar of "
             f"{100 * COVERAGE_BAR:.0f} %; conversations.jsonl says why."
         )
         return 1

@@ -30,6 +30,7 @@ from personafit.store.inserting import DriverInsert
 from personafit.store.rows import ask_row, judgment_row, storable
 
 MOST_AT_ONCE = 256
+SEEN_EVERY = 10.0  # seconds between two notes of when a rater was last there
 UNDONE = "undone"
 CANNOT_TELL = "cannot tell"
 BUSY = "The answer could not be stored just now; it is kept in this browser and sent again."
@@ -119,6 +120,7 @@ class Writer:
             .values(seen=bindparam("when")),
             engine.dialect,
         )
+        self._noted: dict[tuple[str, int], float] = {}
         self._waiting: queue.SimpleQueue[tuple[Answer, Future[Saved]] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
         self._thread.start()
@@ -255,10 +257,13 @@ class Writer:
                 for study, seat, position in [place]
             ]
             self._pages.add(connection, rows)
-            seats = sorted({(study, seat) for study, seat, _ in pages})
-            self._seen.add(
-                connection, [{"in_study": study, "in_seat": seat, "when": now} for study, seat in seats]
-            )
+            seats = {(study, seat) for study, seat, _ in pages}
+            stale = sorted(one for one in seats if now - self._noted.get(one, 0.0) > SEEN_EVERY)
+            if stale:
+                self._noted |= dict.fromkeys(stale, now)
+                self._seen.add(
+                    connection, [{"in_study": study, "in_seat": seat, "when": now} for study, seat in stale]
+                )
         return done
 
     def _standing(self, connection: Connection, jobs: Sequence[str]) -> dict[str, bool]:

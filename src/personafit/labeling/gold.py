@@ -77,10 +77,10 @@ def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
     """Write the study as a benchmark folder: people, answers, items that have gold, the single votes, and a card."""
     studies = Studies(store)
     gold = study_gold(studies, name)
-    benchmark = _Voted(studies, name, gold)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder} is there already and not empty; choose another with --out.")
     votes = study_votes(studies, name)
+    benchmark = _Voted(studies, name, gold, votes)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is there already and not empty; choose another with --benchmark.")
     write_folder(folder, benchmark, _card(studies, name, gold, votes))
     with (folder / "votes.jsonl").open("w", encoding="utf-8") as file:
         for row in votes.iter_rows(named=True):
@@ -92,18 +92,17 @@ def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
 class _Voted:
     """A study as a benchmark."""
 
-    def __init__(self, studies: Studies, name: str, gold: StudyGold) -> None:
+    def __init__(self, studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> None:
         study = studies.study(name)
         self._studies, self._dataset = studies, study.dataset
         self._gold = gold
         self.kept = {row.item for row in gold.rows}
-        people = "simulated raters" if study.config.simulated else "raters"
         kinds = {item.kind for item in self.items()}
         self.info = BenchmarkInfo(
             name=name,
             version="1",
             title=study.config.title or name,
-            description=f"Gold is the majority of {study.config.overlap} {people} (study {name}).",
+            description=f"Gold is the majority of {_who(votes, 'raters')} (study {name}).",
             language=[study.config.language],
             gold=f"majority({name})",
             metric={"relevance": "f1", "preference": "rating"}.get(next(iter(kinds), "choice"), "accuracy"),
@@ -214,18 +213,23 @@ def _vote(row: dict[str, object]) -> Judgment:
     )
 
 
+def _who(votes: pl.DataFrame, people: str) -> str:
+    """How many raters voted, simulated ones apart: their votes may be imported into a study of people."""
+    raters = votes.group_by("kind").agg(pl.col("rater").n_unique()).sort("kind")
+    names = {"simulated": "simulated raters"}
+    return " and ".join(f"{count} {names.get(kind, people)}" for kind, count in raters.iter_rows())
+
+
 def _card(studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> str:
     study = studies.study(name)
-    kind = "simulated raters" if study.config.simulated else "people"
-    raters = votes["rater"].n_unique()
     lines = [
         f"# {study.config.title or name}",
         "",
-        f"Made by a study of {raters} {kind}: {len(studies.pages(name, (Role.ITEM,))):,} pages, {len(votes):,} votes, "
+        f"Made by a study of {_who(votes, 'people')}: {len(studies.pages(name, (Role.ITEM,))):,} pages, {len(votes):,} votes, "
         f"{study.config.overlap} raters planned for each. Gold is the majority of the votes.",
         "",
     ]
-    if study.config.simulated:
+    if set(votes["kind"]) == {"simulated"}:
         lines += ["**All votes are simulated.** Nothing here says what people think.", ""]
     if gold.sizes:
         lines += ["| tier | items | share of the majority | Fleiss' kappa |", "|---|---|---|---|"]

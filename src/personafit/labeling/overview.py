@@ -115,7 +115,7 @@ class Overview:
     @property
     def complete_pages(self) -> int:
         """Pages that have all the raters they are to have."""
-        return sum(page.done >= page.planned > 0 for page in self._items)
+        return sum(page.done >= self.study.config.overlap for page in self._items)
 
     @property
     def item_pages(self) -> int:

@@ -23,9 +23,14 @@ TASTE = 4.0  # how far single raters stray from the overlap rule, in character b
 def simulate_votes(store: Store, name: str) -> int:
     """Fill every free seat of a study with a simulated rater who answers everything; returns how many answers were given."""
     studies = Studies(store)
-    if not studies.study(name).config.simulated:
+    study = studies.study(name)
+    if not study.config.simulated:
         raise UserError(
             f"{name} is a study of people; make one for simulated raters with `label new --simulated`."
+        )
+    if study.state != "open":
+        raise UserError(
+            f"{name} is {study.state} and takes no answers; `personafit label resume {name}` opens it."
         )
     return asyncio.run(_fill(studies, name))
 

@@ -19,6 +19,7 @@ from personafit.statistics.clusters import Estimate
 MEDIUM_ABOVE = 0.6
 HARD_ABOVE = 0.4
 FEWEST_UNITS = 2
+NO_VOTES = "No pair has two votes and a majority."
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ def vote_tiers(codes: ArrayLike, people: ArrayLike, seed: int = 0) -> Tiers:
     same label and kappa, which corrects for that, would be undefined or wrong. `labeling.gold` codes answers by a draw per item.
     """
     ratings = as_codes(codes)
+    if not (ratings >= 0).any():
+        empty = np.full(len(ratings), np.nan)
+        return Tiers(empty, np.full(len(ratings), -1), None, None, (NO_VOTES,))
     counts = label_counts(ratings)
     votes, top = counts.sum(1), counts.max(1, initial=0)
     shares = np.where(votes > 0, top / np.maximum(votes, 1), np.nan)
@@ -60,7 +64,7 @@ def vote_tiers(codes: ArrayLike, people: ArrayLike, seed: int = 0) -> Tiers:
     usable = (votes >= 2) & (majority >= 0)
     warnings: list[str] = []
     if not usable.any():
-        return Tiers(shares, majority, None, None, ("No pair has two votes and a majority.",))
+        return Tiers(shares, majority, None, None, (NO_VOTES,))
     cuts = sorted({float(share) for share in shares[usable]}, reverse=True)
     kappas = _Kappas(ratings, usable, shares)
     medium, hard = _best_cuts(kappas, cuts)

@@ -20,6 +20,7 @@ from personafit.labeling.adjudicating import decide, disputes
 from personafit.labeling.agreement import study_source
 from personafit.labeling.erasing import erase_rater, forget_pages
 from personafit.labeling.exporting import FORMATS, export_study
+from personafit.labeling.gold import write_benchmark
 from personafit.labeling.importing import import_votes
 from personafit.labeling.overview import overview
 from personafit.labeling.records import RaterState
@@ -94,6 +95,30 @@ def test_what_is_exported_comes_in_again_as_it_was(studies: Studies, tmp_path: P
     again = import_votes(studies, "copy", tmp_path / "out" / f"votes.{kind}")
     assert (again.votes, again.known) == (0, 24)
     assert study_votes(studies, "copy").height == 24
+
+
+def test_a_benchmark_of_imported_simulated_votes_says_so(studies: Studies, tmp_path: Path) -> None:
+    export_study(studies, "pilot", tmp_path / "out", "jsonl")
+    import_votes(studies, "copy", tmp_path / "out" / "votes.jsonl")
+    write_benchmark(studies.store, "copy", tmp_path / "all")
+    assert "majority of 3 simulated raters" in (tmp_path / "all" / "benchmark.toml").read_text()
+    card = (tmp_path / "all" / "card.md").read_text()
+    assert "a study of 3 simulated raters:" in card
+    assert "All votes are simulated" in card
+    item = study_votes(studies, "copy")["item"][0]
+    votes = write_votes(tmp_path / "one.jsonl", [{"item": item, "rater": "ana", "label": "0"}])
+    import_votes(studies, "copy", votes)
+    write_benchmark(studies.store, "copy", tmp_path / "mixed")
+    card = (tmp_path / "mixed" / "card.md").read_text()
+    assert "a study of 1 people and 3 simulated raters:" in card
+    assert "All votes are simulated" not in card
+
+
+@pytest.mark.parametrize("state", ["paused", "closed"])
+def test_a_study_that_takes_no_answers_is_not_simulated(studies: Studies, state: str) -> None:
+    steering.set_state(studies, "pilot", state)
+    with pytest.raises(UserError, match=f"pilot is {state} and takes no answers"):
+        simulate_votes(studies.store, "pilot")
 
 
 def test_every_format_has_the_same_votes_and_nobody_s_name(studies: Studies, tmp_path: Path) -> None:

@@ -60,6 +60,18 @@ def results(text: str) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {(str(row["system"]), row["metric"], ",".join(row["slice"].values())): row for row in rows}
 
 
+def test_what_was_never_put_to_the_extractor_is_no_miss_of_its(tmp_path: Path) -> None:
+    folder = stages_folder(tmp_path / "run")
+    used, failed, *rest = conversations()
+    failed = failed | {"person": "somebody", "status": "unparsed", "step": "extract"}
+    left_out = [one | {"person": "other", "status": "skipped", "step": "limit"} for one in rest]
+    write_lines(folder / "attributes.jsonl", [])
+    write_lines(folder / "conversations.jsonl", [used, failed, *left_out])
+    source = open_source(str(folder))
+    assert set(source.found) == set(source.known) == {used["person"], "somebody"}
+    assert len(source.known[used["person"]]) == len(used["attributes"])
+
+
 def test_a_run_is_measured_against_what_is_known(tmp_path: Path) -> None:
     stages_folder(tmp_path / "run")
     done = run_cli("extraction", "measure", "run", "--out", "ex", "--json", cwd=tmp_path)

@@ -14,6 +14,7 @@ FOLDER_FILES = (
     "items.jsonl",
     "gold.jsonl",
     "conversations.jsonl",
+    "relevant_memories.jsonl",
     "tasks.jsonl",
     "votes.jsonl",
     "card.md",

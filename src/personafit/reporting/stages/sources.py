@@ -1,15 +1,17 @@
 """Whatever holds attributes of people, in the one shape that is measured: a run of stages, labels of people, published data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.benchmarks.statements import FINER, Statements, load_statements
 from personafit.people import Conversation
+from personafit.stages.extracting import EXTRACT
 from personafit.stages.measures import Found, Source
 from personafit.stages.records import (
     Extracted,
+    StagedConversation,
     StageFile,
     Verdict,
     after_refinement,
@@ -17,6 +19,7 @@ from personafit.stages.records import (
     read_lines,
 )
 from personafit.stages.verifying import decide
+from personafit.store import Status
 
 STARTER = "starter"
 
@@ -64,7 +67,7 @@ def _staged(name: str, files: StageFile, known: Path | None) -> Source:
         if one is not None:
             decided[attribute] = one
             voices.add(one.by if one.by == "human" else f"{one.by} {one.verifier}".strip())
-    people = [one.person for one in files.read_conversations()] + [row.person for row in rows]
+    people = [one.person for one in _asked_about(files)] + [row.person for row in rows]
     nothing: dict[str, list[Found]] = {person: [] for person in people}
     given = nothing | _by_person(before_refinement(rows), decided)
     truth = known_statements(known) if known is not None else _known_in(files)
@@ -81,10 +84,15 @@ def _staged(name: str, files: StageFile, known: Path | None) -> Source:
 
 def _known_in(files: StageFile) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for one in files.read_conversations():
+    for one in _asked_about(files):
         texts = found.setdefault(one.person, [])
         texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
     return found
+
+
+def _asked_about(files: StageFile) -> Iterator[StagedConversation]:
+    """What was put to the extractor: a conversation left out before was not its to find anything in."""
+    return (one for one in files.read_conversations() if one.status == Status.OK or one.step == EXTRACT)
 
 
 def _by_person(rows: Sequence[Extracted], decided: dict[str, Verdict]) -> dict[str, list[Found]]:

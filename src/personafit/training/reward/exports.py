@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from personafit._errors import UserError
+from personafit.factory.pairs.layout import trl_row
 from personafit.models.reward.rendering import KNOWN
 from personafit.people import render_facets
 from personafit.training.reward.pairs import Pair
@@ -34,15 +35,8 @@ def write_pairs(pairs: Sequence[Pair], path: Path, target: Target) -> list[Path]
 
 
 def _trl(pair: Pair) -> dict[str, Any]:
-    """Prompt, chosen and rejected as messages, which its RewardTrainer takes as they are; the rest is ours."""
-    row: dict[str, Any] = {
-        "prompt": _asked(pair),
-        "chosen": [_answer(pair.chosen)],
-        "rejected": [_answer(pair.rejected)],
-        "person": dict(pair.facets),
-        "person_id": pair.person,
-        "tier": pair.tier,
-    }
+    """What TRL's RewardTrainer takes as it is; the rest is ours."""
+    row = trl_row(pair.person, pair.facets, pair.question, pair.chosen, pair.rejected, pair.tier)
     return {**row, "margin": pair.margin} if pair.margin else row
 
 

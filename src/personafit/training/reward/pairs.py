@@ -13,12 +13,11 @@ from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback
 from personafit.benchmarks.lines import read_lines
+from personafit.factory.pairs.helpfulness import GAP, rated_pairs
+from personafit.factory.pairs.layout import NOT_PERSONAL
 from personafit.people import FacetValue, flatten
 from personafit.training.choices import load_choices
 from personafit.training.pairwise import Choice
-
-GAP = 2  # points of helpfulness between the answers of a general pair, as the paper asks for
-NOT_PERSONAL = "not personal"
 
 
 @dataclass(frozen=True)
@@ -65,29 +64,11 @@ def pairs_of(benchmark: Benchmark, where: str = "") -> list[Pair]:
 
 
 def read_helpsteer(path: Path) -> list[Pair]:
-    """General pairs from rated answers: two that follow each other on one prompt, `GAP` or more points apart."""
-    pairs: list[Pair] = []
-    before: dict[str, Any] | None = None
-    for number, row in read_lines(path):
-        for field in ("prompt", "response", "helpfulness"):
-            if field not in row:
-                raise UserError(f"{located(path, number, field)} is missing; HelpSteer2's layout is wanted.")
-        if before is None or before["prompt"] != row["prompt"]:
-            before = row
-            continue
-        gap = _points(before, path, number - 1) - _points(row, path, number)
-        better, worse = (before, row) if gap > 0 else (row, before)
-        if abs(gap) >= GAP:
-            question, chosen, rejected = (
-                _text(value, path, number, field)
-                for value, field in (
-                    (row["prompt"], "prompt"),
-                    (better["response"], "response"),
-                    (worse["response"], "response"),
-                )
-            )
-            pairs.append(Pair("", {}, question, chosen, rejected, NOT_PERSONAL, place=located(path, number)))
-        before = None
+    """General pairs from rated answers in HelpSteer2's layout."""
+    pairs = [
+        Pair("", {}, one.prompt, one.better, one.worse, NOT_PERSONAL, place=located(path, one.line))
+        for one in rated_pairs(path)
+    ]
     if not pairs:
         raise UserError(
             f"{path} holds no two answers to one prompt that are {GAP} points of helpfulness apart."
@@ -113,8 +94,10 @@ def fingerprint(pairs: Iterable[Pair]) -> str:
 
 
 def _from_trl(row: dict[str, Any], path: Path, number: int) -> Pair:
-    facets = _facets(row.get("person"), path, number)
-    person = row.get("person_id") or content_hash(facets)[:12]
+    # Rows that the factory mixed in are nobody's, and say so.
+    general = row.get("tier") == NOT_PERSONAL and not row.get("person")
+    facets = {} if general else _facets(row.get("person"), path, number)
+    person = "" if general else row.get("person_id") or content_hash(facets)[:12]
     prompt, chosen, rejected = (row.get(name) for name in ("prompt", "chosen", "rejected"))
     if prompt is None and isinstance(chosen, list) and isinstance(rejected, list):  # the prompt is in both
         prompt, chosen, rejected = chosen[:-1], chosen[-1:], rejected[-1:]
@@ -159,10 +142,3 @@ def _text(value: Any, path: Path, number: int, field: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UserError(f"{place} must be a text that is not empty, not {value!r:.40}.")
     return value
-
-
-def _points(row: dict[str, Any], path: Path, number: int) -> float:
-    points = row["helpfulness"]
-    if isinstance(points, bool) or not isinstance(points, int | float):
-        raise UserError(f"{located(path, number, 'helpfulness')} must be a number, not {points!r:.40}.")
-    return float(points)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from personafit.factory.pairs.layout import NOT_PERSONAL
 from personafit.statistics import Estimate
 from personafit.training.quality import QualityReport, quality
-from personafit.training.reward.pairs import NOT_PERSONAL, Pair
+from personafit.training.reward.pairs import Pair
 
 FACTS = "personafit.json"
 FORMAT = 1

@@ -1,0 +1,93 @@
+"""`personafit build`: a benchmark from a config file, step by step, resumable."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from personafit._errors import UserError
+from personafit.cli.common import console, hint, make_folder
+from personafit.engine import Bars
+from personafit.factory import Built, build, estimate, read_config
+from personafit.factory.example import EXAMPLE
+from personafit.factory.registry import section_kinds
+
+EXAMPLE_NAME = "build.toml"
+
+
+def build_command(
+    config: Annotated[
+        Path | None, typer.Argument(help="The TOML file that says what to build; --example writes one.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the benchmark and its making.")] = None,
+    step: Annotated[
+        str | None, typer.Option(help="Do this step anew, with other draws, and what depends on it.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Stop before spending more than this, in USD.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost.")
+    ] = False,
+    example: Annotated[
+        bool, typer.Option("--example", help=f"Write {EXAMPLE_NAME}, a config that works as it is.")
+    ] = False,
+) -> None:
+    """Build a benchmark from nothing; the same command goes on where it was interrupted.
+
+    **Examples**
+
+        personafit build --example
+
+        personafit build build.toml --dry-run
+
+        personafit build build.toml --out my-benchmark
+
+        personafit build build.toml --out my-benchmark --step memories
+    """
+    if example:
+        _write_example(config or Path(EXAMPLE_NAME))
+        return
+    if config is None:
+        raise UserError("build needs a config file; `personafit build --example` writes one.")
+    read = read_config(config, section_kinds())
+    if dry_run:
+        print(estimate(read))
+        return
+    if out is None:
+        raise UserError(
+            f"build needs --out DIR, a folder for the benchmark: build {config} --out {read.build.name}."
+        )
+    make_folder(out)
+    with Bars() as progress:
+        built = asyncio.run(build(read, out, progress, step, budget))
+    _print(built)
+
+
+def _write_example(path: Path) -> None:
+    if path.exists():
+        raise UserError(f"{path} is there already; name another: personafit build other.toml --example.")
+    try:
+        path.write_text(EXAMPLE, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}).") from error
+    print(f"Wrote {path}; now:  personafit build {path} --out my-benchmark")
+
+
+def _print(built: Built) -> None:
+    table = Table("Step", "Rows", "Rejected", "")
+    for step, counts in built.counts.items():
+        rows = ", ".join(f"{count:,} {name}" for name, count in counts.items() if name != "rejected")
+        table.add_row(
+            step,
+            rows or "none",
+            f"{counts.get('rejected', 0):,}",
+            "" if step in built.done else "done before",
+        )
+    console().print(table)
+    spent = built.summary
+    if spent.cost:
+        hint(f"Spent {spent.cost:.4f} USD ({spent.tokens_in:,} tokens in, {spent.tokens_out:,} out).")
+    print(f"Benchmark: {built.out} (card.md says what is in it; personafit data check {built.out})")

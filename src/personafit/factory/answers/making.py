@@ -1,0 +1,200 @@
+"""Answers to a few people's questions: the first ones by each drawn model, then some of them written anew.
+
+Everything of one block of people is in memory and nothing else. All answers to one question by one model differ in what the
+model was told and in nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from personafit._hashing import draw
+from personafit.factory.answers.config import AnswersSection
+from personafit.factory.answers.prompts import BETTER, FOR_ANYBODY, FOR_PERSON, LESS_HELPFUL, LESS_PERSONAL
+from personafit.factory.answers.reading import answer_reader, bounds, rewrite_reader
+from personafit.factory.answers.telling import Bearing, Told, mostly_masked
+from personafit.factory.asking import Answer, Wanted
+from personafit.factory.bench import Batch, Bench
+from personafit.factory.questions.blocks import source as people_source
+from personafit.factory.questions.blocks import splits_of
+from personafit.factory.questions.config import QuestionsSection
+from personafit.people import Person
+
+A1, A2, A3, WRONG, IMPROVED, DEGRADED = "A1", "A2", "A3", "wrong-person", "improved", "degraded"
+DIRECTIONS = {"better": BETTER, "less-personal": LESS_PERSONAL, "less-helpful": LESS_HELPFUL}
+WORSE = ("less-personal", "less-helpful")
+FIRST, BLOCK = 8, 50  # people at a time; few at first, so that a model of no use is found out
+
+
+@dataclass
+class Asked:
+    """A question with who asks it."""
+
+    row: dict[str, Any]
+    person: Person
+    other: Person | None = None
+    """For whom the answer that does not fit is written; None where nobody else is at hand."""
+    makers: tuple[int, ...] = ()
+    """Which models of the pool answer."""
+    drafts: list["Draft"] = field(default_factory=list)
+
+
+@dataclass
+class Draft:
+    """An answer to be made."""
+
+    asked: Asked
+    strategy: str
+    maker: int
+    told: Told | None = None
+    direction: str | None = None
+    parent: "Draft | None" = None
+    number: int = 0
+    answer: Answer | None = None
+    text: str = ""
+    product: str = ""
+    made_by: str = ""
+    """Fingerprint of the maker, or our template's name; empty while there is no answer."""
+
+    @property
+    def key(self) -> str:
+        """Names it within the step."""
+        return f"{self.asked.row['id']}/{self.strategy}{self.number or ''}/{self.maker}"
+
+    @property
+    def meant_for(self) -> Person:
+        """Whom it is written for."""
+        other = self.asked.other
+        return other if self.strategy == WRONG and other is not None else self.asked.person
+
+    @property
+    def given(self) -> str | None:
+        """What the maker was told, as a product."""
+        return self.told.product.id if self.told else None
+
+
+def blocks(bench: Bench) -> Iterator[list[Asked]]:
+    """All questions, some people's at a time; both streams are in the order of people."""
+    groups, size = _groups(bench), FIRST
+    while found := list(islice(groups, size)):
+        yield [asked for group in found for asked in group]
+        size = BLOCK
+
+
+def _groups(bench: Bench) -> Iterator[list[Asked]]:
+    rows = bench.read_rows("questions")
+    row = next(rows, None)
+    for stream in splits_of(bench.config.section(QuestionsSection)).values():
+        for person in bench.read(people_source(bench), Person, stream):
+            mine = []
+            while row is not None and row["person"] == person.id:
+                mine.append(Asked(row, person))
+                row = next(rows, None)
+            if mine:
+                yield mine
+    if row is not None:
+        raise RuntimeError(f"the question {row['id']} is not in the order of people")
+
+
+def first_drafts(
+    block: Sequence[Asked],
+    section: AnswersSection,
+    pool: int,
+    bearing: Bearing,
+    seed: tuple[str | int, ...],
+) -> None:
+    """A1, A2, A3 and one for another person, by each drawn model."""
+    people = list({asked.person.id: asked.person for asked in block}.values())
+    for asked in block:
+        row, person = asked.row, asked.person
+        key = (*seed, "answers", row["id"])
+        others = [one for one in people if one.language == person.language and one.id != person.id]
+        asked.other = others[draw(*key, "other", among=len(others))] if others else None
+        order = sorted(range(pool), key=lambda place: draw(*key, "maker", place, among=2**63))
+        asked.makers = tuple(sorted(order[: section.makers]))
+        near = bearing.told(row["text"], row.get("features", ()), person, *key)
+        masked = mostly_masked(person, section.masked, *key)
+        for maker in asked.makers:
+            asked.drafts += [
+                Draft(asked, A1, maker, near),
+                Draft(asked, A2, maker, masked),
+                Draft(asked, A3, maker),
+            ]
+            if section.wrong_person and asked.other is not None:
+                far = bearing.told(row["text"], (), asked.other, *key)
+                asked.drafts.append(Draft(asked, WRONG, maker, far))
+
+
+def rewrite_drafts(
+    block: Sequence[Asked], section: AnswersSection, seed: tuple[str | int, ...]
+) -> list[Draft]:
+    """For each question some answers to be improved, of those that know little, and some degraded, of those that know more."""
+    found = []
+    for asked in block:
+        made = [draft for draft in asked.drafts if draft.made_by]
+        near = next((draft.told for draft in asked.drafts if draft.strategy == A1), None)
+        for strategy, count, among in (
+            (IMPROVED, section.improved, (A2, A3)),
+            (DEGRADED, section.degraded, (A1, A2)),
+        ):
+            parents = [draft for draft in made if draft.strategy in among]
+            key = (*seed, strategy, asked.row["id"])
+            parents.sort(key=lambda one: draw(*key, one.key, among=2**63))
+            for number, parent in enumerate(parents[:count]):
+                way = "better" if strategy == IMPROVED else WORSE[draw(*key, number, "way", among=2)]
+                told = near if strategy == IMPROVED else None
+                asked.drafts.append(Draft(asked, strategy, parent.maker, told, way, parent, number))
+                found.append(asked.drafts[-1])
+    return found
+
+
+async def ask(
+    bench: Bench, drafts: Sequence[Draft], section: AnswersSection, label: str, attempt: int = 0
+) -> None:
+    """Have every model make its own; a draft without a usable reply stays without."""
+    pool = bench.pool()
+    mine = [[draft for draft in drafts if draft.maker == place] for place in range(len(pool))]
+    batches = [
+        Batch(model, _wanted_by(own, section, attempt), len(own), label)
+        for model, own in zip(pool, mine, strict=True)
+    ]
+    answers = await bench.ask(*batches)
+    for draft in (draft for own in mine for draft in own):
+        draft.answer = answer = next(answers)
+        if answer.text is not None:
+            draft.text, draft.product, draft.made_by = answer.text, answer.product or "", answer.maker or ""
+
+
+def _wanted_by(
+    drafts: Sequence[Draft], section: AnswersSection, attempt: int
+) -> Callable[[], Iterator[Wanted]]:
+    return lambda: (wanted(draft, section, attempt) for draft in drafts)
+
+
+def wanted(draft: Draft, section: AnswersSection, attempt: int) -> Wanted:
+    """What is asked of the model for a draft."""
+    row, people = draft.asked.row, (draft.asked.person, draft.meant_for)
+    values: dict[str, object] = {"question": row["text"], "words": section.words}
+    prompt, read = FOR_ANYBODY, answer_reader(people, section.words)
+    parents, most = [row["id"]], round(2.2 * section.words) + 24
+    if draft.told is not None:
+        prompt, values["told"] = FOR_PERSON, draft.told.text
+    if draft.parent is not None:
+        before = draft.parent.text
+        prompt, read = DIRECTIONS[draft.direction or ""], rewrite_reader(people, before)
+        values |= {"answer": before, **dict(zip(("least", "most"), bounds(before), strict=True))}
+        parents, most = [row["id"], draft.parent.product], len(before) + 24
+    return Wanted(
+        draft.key,
+        prompt,
+        row["language"],
+        values,
+        kind="answer",
+        read=read,
+        about=draft.meant_for.id,
+        given=draft.given,
+        parents=tuple(parents),
+        sample=attempt,
+        max_tokens=most,
+    )

@@ -1,0 +1,280 @@
+"""What a step works with: its settings, its models, earlier steps' rows, and where its own rows go."""
+
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.engine import Lane, ProgressView, Runner, Silence, Summary
+from personafit.factory.asking import Answer, Maker, Wanted
+from personafit.factory.config import BuildConfig
+from personafit.factory.rows import RowWriter, Scratch, read_records, read_rows
+from personafit.models import Model, make_model
+from personafit.models.tokens import estimated_cost
+from personafit.store import Product, Status, Store
+
+M = TypeVar("M", bound=BaseModel)
+
+PAGE = 500
+USUAL_REPLY = 200  # tokens
+REJECTED = "rejected"
+POOL = "answerers"
+
+
+class Stopped(UserError):
+    """The line came to an early end: budget, endpoint or interruption. What was made is kept."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Things wanted from one model."""
+
+    model: Model
+    wanted: Callable[[], Iterable[Wanted]]
+    """Gives the same things in the same order each time it is called."""
+    total: int
+    label: str = ""
+
+
+class Models:
+    """The models of a build, opened once each."""
+
+    def __init__(self, config: BuildConfig) -> None:
+        self._config = config
+        self._open: dict[str, Model] = {}
+
+    def role(self, role: str) -> Model:
+        """The model of a role of one."""
+        return self.spec(self._config.models.spec(role))
+
+    def pool(self) -> list[Model]:
+        """The answer models."""
+        return [self.spec(spec) for spec in self._config.models.pool()]
+
+    def spec(self, spec: str) -> Model:
+        """The model of a spec."""
+        if spec not in self._open:
+            self._open[spec] = make_model(spec)
+        return self._open[spec]
+
+    def settings(self, roles: Iterable[str]) -> list[Any]:
+        """What of the models shapes what is made."""
+        found: list[Any] = []
+        for role in roles:
+            found.append([m.settings for m in self.pool()] if role == POOL else self.role(role).settings)
+        return found
+
+    async def close(self) -> None:
+        """Release all of them."""
+        for model in self._open.values():
+            await model.close()
+
+
+class Bench:
+    """One step's place of work."""
+
+    def __init__(
+        self,
+        step: str,
+        config: BuildConfig,
+        out: Path,
+        models: Models,
+        store: Store | None = None,
+        progress: ProgressView | None = None,
+        take: int = 0,
+        budget: float | None = None,
+    ) -> None:
+        self.step, self.config, self.out = step, config, out
+        self.take, self.seed = take, config.build.seed
+        self.summary = Summary()
+        """What was asked and spent in this command."""
+        self.counts: dict[str, int] = {}
+        self._models, self._store, self._budget = models, store, budget
+        self._progress = progress or Silence()
+        self._writers: dict[str, RowWriter] = {}
+        self._fresh: list[Product] = []
+
+    # -- what is there -------------------------------------------------------------------------------------------
+
+    def model(self, role: str = "writer") -> Model:
+        """The model of a role."""
+        return self._models.role(role)
+
+    def pool(self) -> list[Model]:
+        """The answer models, one to four."""
+        return self._models.pool()
+
+    def model_of(self, spec: str) -> Model:
+        """The model of a spec, such as one of `[models] raters`."""
+        return self._models.spec(spec)
+
+    def folder(self, step: str) -> Path:
+        """Where a finished step's rows are."""
+        return self.out / "steps" / step
+
+    def has(self, step: str) -> bool:
+        """Whether a step has been done."""
+        return (self.folder(step) / "done.json").is_file()
+
+    def read(self, step: str, kind: type[M], stream: str | None = None) -> Iterator[M]:
+        """The rows of a finished step as records, streamed."""
+        return read_records(self.folder(step), stream or step, kind)
+
+    def read_rows(self, step: str, stream: str | None = None) -> Iterator[dict[str, Any]]:
+        """The rows of a finished step as they are, streamed."""
+        return read_rows(self.folder(step), stream or step)
+
+    def count(self, step: str, stream: str | None = None) -> int:
+        """How many rows a finished step's stream has."""
+        done = orjson.loads((self.folder(step) / "done.json").read_bytes())
+        return int(done["counts"].get(stream or step, 0))
+
+    # -- what is made --------------------------------------------------------------------------------------------
+
+    def write(self, row: BaseModel | dict[str, Any], stream: str | None = None) -> None:
+        """Add a row to a stream of this step."""
+        name = stream or self.step
+        if name not in self._writers:
+            self._work.mkdir(parents=True, exist_ok=True)
+            self._writers[name] = RowWriter(self._work, name)
+        self._writers[name].add(row)
+
+    def reject(self, key: str, reason: str, text: str = "", about: str | None = None, by: str = "") -> None:
+        """Keep what was rejected, with the reason and who said so."""
+        row = {"id": key, "step": self.step, "reason": reason, "by": by, "about": about, "text": text}
+        self.write({name: value for name, value in row.items() if value}, REJECTED)
+
+    def scratch(self, name: str) -> Scratch:
+        """Rows to put aside and read again within this step; nothing of them is left when it ends."""
+        return Scratch(self._work / f"{name}.scratch")
+
+    def add(self, product: Product) -> None:
+        """Store a product no model of this step made, such as a text from a template."""
+        self._fresh.append(product)
+        if len(self._fresh) >= PAGE:
+            self._flush()
+
+    async def ask(self, *batches: Batch) -> Iterator[Answer]:
+        """Ask for everything that is not there yet; then the answers, batch after batch, in the order of `wanted`."""
+        store = self._opened
+        self._flush()
+        makers = [Maker(self.step, batch.model, self.seed, self.take) for batch in batches]
+        lanes = [
+            self._lane(number, maker, batch)
+            for number, (maker, batch) in enumerate(zip(makers, batches, strict=True), 1)
+            if batch.total
+        ]
+        if lanes:
+            planned = sum(lane.total for lane in lanes)
+            record = {"benchmark": "build", "kind": "build", "step": self.step, "take": self.take}
+            run = store.begin_run(f"build-{self.step}-{content_hash(record)[:8]}", "build", record, planned)
+            left = None if self._budget is None else max(0.0, self._budget - self.summary.cost)
+            summary = await Runner(store, run.id, self._progress, budget=left).run(lanes)
+            self._took(summary)
+        return (
+            answer
+            for maker, batch in zip(makers, batches, strict=True)
+            for answer in self._answers(maker, batch)
+        )
+
+    def _lane(self, number: int, maker: Maker, batch: Batch) -> Lane:
+        first = next(iter(batch.wanted()), None)
+        cost = 0.0
+        if first is not None:
+            self._opened.add_raters([maker.record(first)])
+            reply = min(USUAL_REPLY, first.max_tokens)
+            cost = estimated_cost(maker.request(first, "0" * 32), batch.model.price, reply)
+        name = f"{self.step}: {batch.label or batch.model.name}"
+        return Lane(
+            name=name if number == 1 else f"{name} ({number})",
+            endpoint=batch.model.endpoint,
+            jobs=(maker.job(wanted) for wanted in batch.wanted()),
+            total=batch.total,
+            max_concurrency=batch.model.max_concurrency,
+            ask_cost=cost,
+            free=batch.model.price == (0.0, 0.0),
+        )
+
+    def _took(self, summary: Summary) -> None:
+        mine = self.summary
+        mine.lanes += summary.lanes
+        mine.tokens_in += summary.tokens_in
+        mine.tokens_out += summary.tokens_out
+        mine.cost += summary.cost
+        if summary.interrupted:
+            raise Stopped("interrupted; what was made is kept and the same command goes on from there.", 130)
+        for lane in summary.lanes:
+            if lane.stopped:
+                nothing = lane.finished == lane.failed == lane.reused == 0
+                raise Stopped(f"{lane.name} stopped: {lane.stopped}", 2 if lane.unusable and nothing else 1)
+
+    def _answers(self, maker: Maker, batch: Batch) -> Iterator[Answer]:
+        page: list[Wanted] = []
+        for wanted in batch.wanted():
+            page.append(wanted)
+            if len(page) == PAGE:
+                yield from self._page(maker, page)
+                page = []
+        yield from self._page(maker, page)
+
+    def _page(self, maker: Maker, page: list[Wanted]) -> Iterator[Answer]:
+        keys = [maker.key(wanted) for wanted in page]
+        asks = self._opened.final_asks(keys)
+        texts = self._opened.texts(ask.id for ask in asks.values() if ask.status == Status.OK)
+        self._opened.add_raters({r.fingerprint: r for r in map(maker.record, page)}.values())
+        for wanted, key in zip(page, keys, strict=True):
+            ask = asks.get(key)
+            if ask is None:
+                yield Answer(wanted, None, status=Status.FAILED, reason="the call failed")
+            elif ask.status != Status.OK or ask.id not in texts:
+                yield Answer(wanted, None, status=ask.status, reason=ask.detail or "the reply was of no use")
+            else:
+                yield Answer(wanted, texts[ask.id], ask.id, ask.rater)
+
+    # -- what the line does with it ------------------------------------------------------------------------------
+
+    @property
+    def _work(self) -> Path:
+        return self.out / "steps" / f"{self.step}.part"
+
+    @property
+    def _opened(self) -> Store:
+        if self._store is None:
+            raise RuntimeError("a dry run asks nothing")
+        return self._store
+
+    def _flush(self) -> None:
+        if self._fresh:
+            self._opened.add_products(self._fresh)
+            self._fresh = []
+
+    def begin(self) -> None:
+        """Clear away what an interrupted command left half written; what was asked is in the store."""
+        shutil.rmtree(self._work, ignore_errors=True)
+        self._work.mkdir(parents=True)
+
+    def finish(self, fingerprint: str) -> None:
+        """End all streams and give them their final place."""
+        self._flush()
+        digests = {name: writer.close() for name, writer in sorted(self._writers.items())}
+        self.counts = {name: writer.count for name, writer in sorted(self._writers.items())}
+        for left in self._work.glob("*.scratch"):
+            left.unlink()
+        rows = {name: digest for name, digest in digests.items() if name != REJECTED}
+        done = {
+            "step": self.step,
+            "fingerprint": fingerprint,
+            "digest": content_hash(rows),
+            "counts": self.counts,
+            "take": self.take,
+            "spent": round(self.summary.cost, 6),
+        }
+        (self._work / "done.json").write_bytes(orjson.dumps(done, option=orjson.OPT_INDENT_2))
+        shutil.rmtree(self.folder(self.step), ignore_errors=True)
+        self._work.rename(self.folder(self.step))

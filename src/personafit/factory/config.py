@@ -1,0 +1,155 @@
+"""What a build is asked for: a TOML file whose sections are checked before anything is spent.
+
+`[build]` and `[models]` live here. Every other section is a class beside the code that reads it, in
+`factory/<room>/config.py`, registered by one line in `registry.py`.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from personafit._errors import UserError
+from personafit.models import one_line
+
+S = TypeVar("S", bound="Section")
+
+Language = Literal["en", "zh"]
+MOST_ANSWERERS = 4
+
+
+class Section(BaseModel):
+    """Base of every section: an unknown key is an error that says what was meant."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def faults(self, config: "BuildConfig") -> Iterator[str]:
+        """Sentences about what cannot be done given the other sections; a fault of one key alone is a validator's."""
+        yield from ()
+
+
+class BuildSection(Section):
+    """`[build]`: what is made, from which seed, for how much money."""
+
+    name: str = Field("my-benchmark", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Short name.")
+    title: str = Field("", description="A line for people.")
+    licence: str = Field("unknown", description="Licence of what is built.")
+    seed: int = Field(0, description="Seed of all draws.")
+    languages: list[Language] = Field(["en"], min_length=1, max_length=2, description="en, zh or both.")
+    budget: float | None = Field(None, ge=0, description="USD that one command may spend.")
+
+
+class ModelsSection(Section):
+    """`[models]`: who writes, checks, answers and rates; a role that is not named is the writer's."""
+
+    writer: str = Field("embedded", description="Writes people, memories, questions.")
+    checker: str = Field("", description="Says what does not hold together.")
+    profiler: str = Field("", description="Infers features from memories.")
+    answerers: list[str] = Field(
+        default_factory=list, max_length=MOST_ANSWERERS, description="The pool of answer models."
+    )
+    raters: list[str] = Field(default_factory=list, description="Simulated raters of the two studies.")
+
+    def spec(self, role: str) -> str:
+        """The spec behind a role of one model."""
+        found = getattr(self, role)
+        assert isinstance(found, str)
+        return found or self.writer
+
+    def pool(self) -> list[str]:
+        """The specs of the answer models."""
+        return self.answerers or [self.writer]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        for name in ("answerers", "raters"):
+            specs = getattr(self, name)
+            if twice := next((spec for spec in specs if specs.count(spec) > 1), None):
+                raise ValueError(f"{name} names '{twice}' twice")
+        return self
+
+
+@dataclass(frozen=True)
+class BuildConfig:
+    """The whole file."""
+
+    path: Path
+    build: BuildSection
+    models: ModelsSection
+    sections: Mapping[str, Section]
+    """The sections of rooms, by name, as far as the file has them."""
+
+    def section(self, kind: type[S]) -> S:
+        """The section of a kind; only steps of sections that are there run, so it is there."""
+        for section in self.sections.values():
+            if isinstance(section, kind):
+                return section
+        raise KeyError(kind.__name__)
+
+    def place(self, path: str) -> Path:
+        """A path the file names, relative to the file itself."""
+        return (self.path.parent / Path(path).expanduser()).resolve()
+
+
+def read_config(path: Path, kinds: Mapping[str, type[Section]]) -> BuildConfig:
+    """The config of a file; the first fault is one sentence that names the key."""
+    try:
+        with path.open("rb") as file:
+            tree = tomllib.load(file)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); `personafit build --example` writes one."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path} is not TOML: {one_line(error)}.") from error
+    known: dict[str, type[Section]] = {"build": BuildSection, "models": ModelsSection, **kinds}
+    for name, table in tree.items():
+        if name not in known:
+            raise UserError(f"{path}: there is no section [{name}]; {meant(name, known)}.")
+        if not isinstance(table, dict):
+            raise UserError(f"{path}: '{name}' is a section; write [{name}] and its keys below it.")
+    read = {name: _section(path, name, known[name], tree[name]) for name in known if name in tree}
+    build, models = read.pop("build", None), read.pop("models", None)
+    config = BuildConfig(
+        path,
+        build if isinstance(build, BuildSection) else BuildSection.model_validate({}),
+        models if isinstance(models, ModelsSection) else ModelsSection.model_validate({}),
+        read,
+    )
+    for name, section in (("build", config.build), ("models", config.models), *read.items()):
+        for fault in section.faults(config):
+            raise UserError(f"{path}, [{name}]: {fault.rstrip('.')}.")
+    return config
+
+
+def _section(path: Path, name: str, kind: type[Section], table: dict[str, Any]) -> Section:
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        raise UserError(f"{path}, [{name}] {_fault(error, kind)}.") from error
+
+
+def _fault(error: ValidationError, kind: type[BaseModel]) -> str:
+    first = error.errors()[0]
+    place = [str(part) for part in first["loc"]]
+    if first["type"] == "extra_forbidden":
+        owner = kind
+        for part in place[:-1]:
+            field = owner.model_fields.get(part)
+            annotation = field.annotation if field else None
+            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                owner = annotation
+        return f"has no key '{'.'.join(place)}'; {meant(place[-1], owner.model_fields)}"
+    said = first["msg"].removeprefix("Value error, ").rstrip(".")
+    said = said[0].lower() + said[1:]
+    return f"{'.'.join(place)}: {said}" if place else said
+
+
+def meant(name: str, known: Mapping[str, Any] | list[str]) -> str:
+    """What was meant by a misspelt name, or else what there is."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"did you mean '{close[0]}'?".rstrip("?") if close else f"there are {', '.join(known)}"

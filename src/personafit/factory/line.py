@@ -1,0 +1,194 @@
+"""The line: steps in order, each done once, taken up where it was interrupted, and done anew when asked or when its inputs changed.
+
+A step is done when its folder `steps/NAME` holds a `done.json` with the fingerprint of everything that shaped it: code
+version, prompts, models, section, seed, take, and the content of the rows it read. Replies are in `build.db`, so that a
+step which has to be done again asks only what it never asked.
+"""
+
+import errno
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.benchmarks.config import check_budget
+from personafit.engine import ProgressView, Summary
+from personafit.factory.bench import POOL, Bench, Models
+from personafit.factory.config import BuildConfig, meant
+from personafit.factory.folder import write_benchmark
+from personafit.factory.registry import steps_of
+from personafit.factory.step import Step
+from personafit.store import Store
+
+STORE = "build.db"
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass
+class Built:
+    """How a build went in this command."""
+
+    out: Path
+    done: list[str] = field(default_factory=list)
+    """Steps done by this command."""
+    kept: list[str] = field(default_factory=list)
+    """Steps that were done already."""
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Rows by step and stream."""
+    summary: Summary = field(default_factory=Summary)
+
+
+async def build(
+    config: BuildConfig,
+    out: Path,
+    progress: ProgressView,
+    redo: str | None = None,
+    budget: float | None = None,
+) -> Built:
+    """Do every step that is not done, then write the benchmark folder."""
+    steps = steps_of(config.sections)
+    _check(config, steps, redo)
+    budget = config.build.budget if budget is None else budget
+    models, built = Models(config), Built(out)
+    try:
+        _check_budget(models, steps, budget)
+        (out / "steps").mkdir(parents=True, exist_ok=True)
+        takes = _takes(out, steps, redo)
+        with Store(out / STORE) as store:
+            for step in steps:
+                left = None if budget is None else max(0.0, budget - built.summary.cost)
+                bench = Bench(step.name, config, out, models, store, progress, takes.get(step.name, 0), left)
+                await _do(step, bench, models, built)
+            write_benchmark(config, steps, models, out, store)
+    except OSError as error:
+        if error.errno in FULL:
+            raise UserError(
+                f"{out}: the disk is full; what was made is kept, and the same command goes on once there is room.",
+                code=1,
+            ) from error
+        raise UserError(f"{out} cannot be written ({error.strerror}); choose another with --out.") from error
+    finally:
+        await models.close()
+    return built
+
+
+async def _do(step: Step, bench: Bench, models: Models, built: Built) -> None:
+    fingerprint = _fingerprint(step, bench, models)
+    done = _done(bench, step.name)
+    if done.get("fingerprint") == fingerprint:
+        built.kept.append(step.name)
+    else:
+        bench.begin()
+        try:
+            await step.make(bench)
+            bench.finish(fingerprint)
+        finally:
+            _add(built.summary, bench.summary)
+        built.done.append(step.name)
+        done = _done(bench, step.name)
+    built.counts[step.name] = done["counts"]
+
+
+def estimate(config: BuildConfig) -> str:
+    """The calls, tokens and money of every step, in words."""
+    steps = steps_of(config.sections)
+    _check(config, steps, None)
+    models = Models(config)
+    lines, calls, tokens, cost, unpriced = [], 0, 0, 0.0, set()
+    for step in steps:
+        found = list(step.expected(Bench(step.name, config, Path(), models)))
+        if not found:
+            lines.append(f"{step.name}: no model call.")
+        for one in found:
+            calls += one.calls
+            tokens += one.calls * (one.tokens_in + one.tokens_out)
+            line = (
+                f"{step.name}: {one.what} by {one.model.name}: about {one.calls:,} calls, "
+                f"{one.calls * one.tokens_in:,} tokens in and {one.calls * one.tokens_out:,} out"
+            )
+            if one.cost is None:
+                unpriced.add(one.model.name)
+                lines.append(f"{line}; its price is unknown (add ,price=IN/OUT).")
+            else:
+                cost += one.cost
+                lines.append(f"{line}, {one.cost:.2f} USD.")
+    known = f"{cost:.2f} USD" + (f" and whatever {', '.join(sorted(unpriced))} costs" if unpriced else "")
+    lines.append(
+        f"In all about {calls:,} calls, {tokens:,} tokens, {known}; what is rejected is asked anew on top."
+    )
+    return "\n".join(lines)
+
+
+def _check(config: BuildConfig, steps: Sequence[Step], redo: str | None) -> None:
+    names = [step.name for step in steps]
+    if not names:
+        raise UserError(f"{config.path} asks for nothing: add a section such as [people].")
+    if redo is not None and redo not in names:
+        raise UserError(f"--step {redo}: there is no such step in this build; {meant(redo, names)}.")
+
+
+def _check_budget(models: Models, steps: Sequence[Step], budget: float | None) -> None:
+    roles = dict.fromkeys(role for step in steps for role in step.roles)
+    found = [model for role in roles for model in (models.pool() if role == POOL else [models.role(role)])]
+    check_budget(budget, [(model.name, model) for model in found])
+
+
+def _fingerprint(step: Step, bench: Bench, models: Models) -> str:
+    config = bench.config
+    read = [_done(bench, name).get("digest") for name in (*step.after, *step.uses)]
+    return content_hash(
+        {
+            "step": [step.name, step.version, [prompt.fingerprint for prompt in step.prompts]],
+            "section": config.section(step.section).model_dump(mode="json"),
+            "build": [config.build.seed, config.build.languages],
+            "models": models.settings(step.roles),
+            "take": bench.take,
+            "read": read,
+            "outside": step.outside(bench),
+        }
+    )
+
+
+def _done(bench: Bench, step: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = orjson.loads((bench.folder(step) / "done.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return found
+
+
+def _takes(out: Path, steps: Sequence[Step], redo: str | None) -> dict[str, int]:
+    """Which time each step is done; `redo` begins another for the step and all that depends on it.
+
+    A take that was begun and not finished is gone on with, so that the same command resumes.
+    """
+    path = out / "steps" / "takes.json"
+    try:
+        takes: dict[str, int] = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        takes = {}
+    if redo is not None and (out / "steps" / redo / "done.json").is_file():
+        stale = {redo}
+        for step in steps:
+            if stale & {*step.after, *step.uses}:
+                stale.add(step.name)
+        for name in sorted(stale):
+            takes[name] = takes.get(name, 0) + 1
+        fresh = path.with_suffix(".part")
+        fresh.write_bytes(orjson.dumps(takes))
+        fresh.replace(path)
+        for name in stale:  # not done any more, whatever happens next
+            shutil.rmtree(out / "steps" / name, ignore_errors=True)
+    return takes
+
+
+def _add(total: Summary, more: Summary) -> None:
+    total.lanes += more.lanes
+    total.tokens_in += more.tokens_in
+    total.tokens_out += more.tokens_out
+    total.cost += more.cost

@@ -1,0 +1,88 @@
+"""A user's corpora: what people may have posted, reviewed or asked, read from JSONL or plain text."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.benchmarks.lines import read_lines, required_text
+from personafit.models.embeddings import Embedder, Vectors, make_embedder
+
+LONGEST = 600  # characters of an entry: longer ones are no memory
+
+
+class Entry(NamedTuple):
+    """One text of a corpus, and where it is from."""
+
+    text: str
+    source: str
+
+
+class Corpus:
+    """The entries of some files, a seeded sample where there are very many, with their vectors."""
+
+    def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
+        kept: dict[str, Entry] = {}
+        for path in paths:
+            for entry in read_corpus(path):
+                kept.setdefault(entry.text, entry)
+        if not kept:
+            named = ", ".join(map(str, paths))
+            raise UserError(
+                f"{named}: there is nothing to remember in it; give entries of 1 to {LONGEST} characters."
+            )
+        order = sorted(kept.values(), key=lambda entry: hash_text("corpus", str(seed), entry.source))
+        self.entries = order[:most]
+        self._embedder = embedder or make_embedder()
+        self._vectors: Vectors = self._embedder.embed([entry.text for entry in self.entries])
+
+    def shortlist(self, about: str, count: int, key: str) -> list[int]:
+        """The places of the nearest entries and, for a quarter, of others drawn by the key."""
+        count = min(count, len(self.entries))
+        near = max(1, count - count // 4)
+        likeness = self._vectors @ self._embedder.embed([about])[0]
+        nearest = [int(place) for place in np.argsort(-likeness, kind="stable")[:near]]
+        known, turn = set(nearest), 0
+        others: list[int] = []
+        while len(nearest) + len(others) < count:
+            place = int(hash_text("shortlist", key, str(turn)), 16) % len(self.entries)
+            turn += 1
+            if place not in known:
+                known.add(place)
+                others.append(place)
+        return [*nearest, *others]
+
+
+def read_corpus(path: Path) -> Iterator[Entry]:
+    """The entries of one file; those too long to be remembered are left out."""
+    if path.suffix == ".jsonl":
+        found: Iterator[Entry] = (
+            Entry(" ".join(required_text(row, "text", path, number).split()), f"{path.name}#{number}")
+            for number, row in read_lines(path)
+        )
+    else:
+        found = _paragraphs(path)
+    return (entry for entry in found if 0 < len(entry.text) <= LONGEST)
+
+
+def _paragraphs(path: Path) -> Iterator[Entry]:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            lines: list[str] = []
+            number = 0
+            for line in file:
+                if line.strip():
+                    lines.append(line.strip())
+                elif lines:
+                    number += 1
+                    yield Entry(" ".join(lines), f"{path.name}#{number}")
+                    lines = []
+            if lines:
+                yield Entry(" ".join(lines), f"{path.name}#{number + 1}")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check `corpora`.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error

@@ -1,0 +1,224 @@
+"""The memories step: for each person, entries chosen from the user's corpora, or notes that a writer wrote."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from personafit._hashing import draw, hash_stream
+from personafit.factory.asking import Answer, Wanted
+from personafit.factory.bench import Batch, Bench
+from personafit.factory.memories.config import MemoriesSection
+from personafit.factory.memories.corpus import Corpus
+from personafit.factory.memories.prompts import NOTE, SELECT, WRITE, list_reader, note_reader, numbers_reader
+from personafit.factory.people.config import PeopleSection
+from personafit.factory.people.elements import INTERESTS, LEAVES
+from personafit.factory.people.step import TRAINING
+from personafit.factory.step import Expected, Step
+from personafit.people import Memory, Person, facet_values, render_person, select_facets
+from personafit.store import Product
+
+TEMPLATE, NEAREST = "template:memories-1", "rule:nearest-1"
+SAID = {"en": "Said in passing: {}.", "zh": "聊天时提到：{}。"}
+STREAMS = ("people", TRAINING)
+
+
+class MemoriesStep(Step):
+    """Memories for everyone."""
+
+    name = "memories"
+    after = ("people",)
+    section = MemoriesSection
+    roles = ("writer",)
+    prompts = (SELECT, WRITE, NOTE)
+
+    def outside(self, bench: Bench) -> Any:
+        """The corpora, word for word."""
+        found = []
+        for name in bench.config.section(MemoriesSection).corpora:
+            path = bench.config.place(name)
+            if path.is_file():
+                with path.open("rb") as file:
+                    found.append(hash_stream(iter(lambda: file.read(1 << 20), b"")))
+        return found
+
+    def expected(self, bench: Bench) -> Iterator[Expected]:
+        """One ask for each person, or one for each memory."""
+        section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
+        writer = bench.model("writer")
+        if section.corpora:
+            yield Expected(
+                "choices from corpora", writer, people, 350 + 60 * section.shortlist, 3 * section.per_person
+            )
+        elif section.asks == "whole":
+            yield Expected("memories", writer, people, 450, 35 * section.per_person)
+        else:
+            yield Expected("memories", writer, people * section.per_person, 80, 40)
+
+    async def make(self, bench: Bench) -> None:
+        """Ask for everyone, benchmark and training, and write them with what they remember."""
+        section = bench.config.section(MemoriesSection)
+        corpus = None
+        if section.corpora:
+            paths = [bench.config.place(name) for name in section.corpora]
+            corpus = Corpus(paths, section.most_entries, bench.seed)
+        asking = _Asking(bench, section, corpus)
+        for stream in STREAMS:
+            total = bench.count("people", stream) * asking.asks_each
+            answers = await bench.ask(
+                Batch(bench.model("writer"), partial(asking.wanted, stream), total, "memories")
+            )
+            for person in bench.read("people", Person, stream):
+                mine = [next(answers) for _ in range(asking.asks_each)]
+                bench.write(asking.remembering(person, mine), stream)
+
+    def card(self, bench: Bench) -> str:
+        """How many, how long, from where."""
+        people = memories = length = 0
+        makers: dict[str, int] = {}
+        for stream in STREAMS:
+            for person in bench.read(self.name, Person, stream):
+                people += 1
+                memories += len(person.memories)
+                length += sum(len(memory.text) for memory in person.memories)
+        for row in bench.read_rows(self.name, "lineage"):
+            makers[row["by"]] = makers.get(row["by"], 0) + row["memories"]
+        shown = ", ".join(f"{count:,} by {maker}" for maker, count in sorted(makers.items()))
+        return (
+            f"## Memories\n\n{memories:,} memories of {people:,} people, {memories / max(1, people):.1f} each, "
+            f"{length / max(1, memories):,.0f} characters on average: {shown}."
+        )
+
+
+class _Asking:
+    """What is asked for each person, and what is made of the answers."""
+
+    def __init__(self, bench: Bench, section: MemoriesSection, corpus: Corpus | None) -> None:
+        self._bench, self._section, self._corpus = bench, section, corpus
+        self.count = section.per_person if corpus is None else min(section.per_person, len(corpus.entries))
+
+    @property
+    def asks_each(self) -> int:
+        """Asks for each person."""
+        return self.count if self._corpus is None and self._section.asks == "one" else 1
+
+    def wanted(self, stream: str) -> Iterator[Wanted]:
+        """Everything asked about the people of a stream."""
+        for person in self._bench.read("people", Person, stream):
+            if self._corpus is not None:
+                yield self._choice(person, self._corpus)
+            elif self._section.asks == "whole":
+                yield self._notes(person)
+            else:
+                for number in range(self.count):
+                    yield self._note(person, number)
+
+    def remembering(self, person: Person, answers: list[Answer]) -> Person:
+        """The person with memories; where the model's words could not be used, with those of a rule or a template."""
+        writer = self._bench.model("writer").name
+        found: list[tuple[str, str]] = []
+        for answer in answers:
+            if answer.text is None or answer.product is None:
+                self._bench.reject(answer.wanted.key, answer.reason, about=person.id, by=writer)
+            elif self._corpus is not None:
+                places = self._places(person, self._corpus)
+                chosen = [self._corpus.entries[places[int(number) - 1]] for number in answer.text.split(",")]
+                found += [(entry.text, entry.source) for entry in chosen]
+            else:
+                found += [(line, answer.product) for line in answer.text.splitlines()]
+        texts = {text for text, _ in found}
+        by = {writer: len(texts)}
+        if len(texts) < self.count:
+            maker, filling = self._filling(person, texts)
+            found += filling
+            by[maker] = len(filling)
+        memories = [
+            Memory(id=f"m{number:02}", text=text, time=None, source=source)
+            for number, (text, source) in enumerate(dict(found).items(), 1)
+        ]
+        for maker, count in by.items():
+            if count:
+                self._bench.write({"id": person.id, "by": maker, "memories": count}, "lineage")
+        return person.model_copy(update={"memories": memories})
+
+    def _filling(self, person: Person, texts: set[str]) -> tuple[str, list[tuple[str, str]]]:
+        """What stands in for memories the model did not give."""
+        missing = self.count - len(texts)
+        if self._corpus is not None:
+            entries = [self._corpus.entries[place] for place in self._places(person, self._corpus)]
+            return NEAREST, [(entry.text, entry.source) for entry in entries if entry.text not in texts][
+                :missing
+            ]
+        drawn = facet_values(select_facets(person.facets, [*LEAVES, INTERESTS]))
+        drawn.sort(key=lambda text: draw("memory", self._bench.seed, person.id, text, among=2**32))
+        said = [SAID[person.language].format(text.rstrip(".。")) for text in drawn]
+        lines = [text for text in said if text not in texts][:missing]
+        product = Product(
+            kind="memory", text="\n".join(lines), maker=TEMPLATE, about=person.id, parents=[person.id]
+        )
+        if lines:
+            self._bench.add(product)
+        return TEMPLATE, [(line, product.id) for line in lines]
+
+    def _choice(self, person: Person, corpus: Corpus) -> Wanted:
+        places = self._places(person, corpus)
+        entries = "\n".join(
+            f"{number}. {corpus.entries[place].text}" for number, place in enumerate(places, 1)
+        )
+        return Wanted(
+            person.id,
+            SELECT,
+            person.language,
+            {"person": render_person(person), "entries": entries, "count": self.count},
+            kind="memory",
+            read=numbers_reader(self.count, len(places)),
+            about=person.id,
+            parents=(person.id,),
+            max_tokens=8 * self.count + 16,
+        )
+
+    def _notes(self, person: Person) -> Wanted:
+        return Wanted(
+            person.id,
+            WRITE,
+            person.language,
+            {
+                "person": render_person(person),
+                "count": self.count,
+                "topics": "; ".join(self._topics(person, 5)),
+            },
+            kind="memory",
+            read=list_reader(person.language, self.count),
+            about=person.id,
+            parents=(person.id,),
+            max_tokens=90 * self.count,
+        )
+
+    def _note(self, person: Person, number: int) -> Wanted:
+        topics, facets = self._topics(person, self.count), person.facets
+        topic = topics[number % len(topics)]
+        return Wanted(
+            f"{person.id}/{number}",
+            NOTE,
+            person.language,
+            {
+                "gist": f"{facets['Demographics.Work']}, {facets['Demographics.Age']}. ",
+                "topic": topic,
+            },
+            kind="memory",
+            read=note_reader(person.language, topic),
+            about=person.id,
+            parents=(person.id,),
+            sample=number,
+            max_tokens=60,
+        )
+
+    def _topics(self, person: Person, count: int) -> list[str]:
+        found = facet_values(select_facets(person.facets, [*LEAVES, INTERESTS]))
+        found.sort(
+            key=lambda text: draw("topic", self._bench.seed, self._bench.take, person.id, text, among=2**32)
+        )
+        return found[:count] or ["…"]
+
+    def _places(self, person: Person, corpus: Corpus) -> list[int]:
+        about = " ".join(facet_values(select_facets(person.facets, [*LEAVES, INTERESTS])))
+        return corpus.shortlist(about, self._section.shortlist, f"{self._bench.seed}/{person.id}")

@@ -1,0 +1,179 @@
+"""From a few people to pairs: questions, then answers for the person and for others, then spoilt ones.
+
+Both answers of a pair are by the same model, so that whose words they are tells nothing. Everything of one chunk of
+people is in memory and nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from personafit._hashing import draw
+from personafit.factory.asking import Answer, Unfit, Wanted, plain
+from personafit.factory.bench import Batch, Bench
+from personafit.factory.pairs.config import HARD, PairsSection
+from personafit.factory.pairs.prompts import (
+    LESS_HELPFUL,
+    LESS_PERSONAL,
+    OVERDONE,
+    PERSONAL,
+    PLAIN,
+    QUESTION,
+    THEMES,
+)
+from personafit.factory.prompts import Prompt
+from personafit.people import Person, render_person
+
+NO_PERSONA = "no-persona"
+LONGEST_QUESTION = 400
+SHORTEST_ANSWER = 15  # characters
+OFF_LENGTH = 0.25  # by how much of its length a spoilt answer may differ
+
+
+@dataclass
+class Unit:
+    """One person's question with all that is answered to it."""
+
+    person: Person
+    number: int
+    other: Person | None
+    """Whom the wrong answer is for; None where nobody else is at hand."""
+    model: int
+    """Which of the answer models answers."""
+    negatives: tuple[str, ...]
+    question: str = ""
+    asked: str = ""
+    """Id of the question as a product; empty if it comes from a file."""
+    answers: dict[str, Answer] = field(default_factory=dict)
+    """By kind: chosen, and each negative."""
+    direction: str = ""
+    """How a degraded answer was spoilt: less-personal or less-helpful."""
+
+    @property
+    def key(self) -> str:
+        """Names it within the step."""
+        return f"{self.person.id}/{self.number}"
+
+
+def units(people: Sequence[Person], section: PairsSection, seed: str, models: int) -> list[Unit]:
+    """What is to be made for some people; harder negatives take turns."""
+    found = []
+    for person in people:
+        others = [one for one in people if one.language == person.language and one.id != person.id]
+        for number in range(section.per_person):
+            key = (seed, "pairs", person.id, number)
+            start = draw(*key, "hard", among=len(HARD))
+            hard = [HARD[(start + turn) % len(HARD)] for turn in range(section.hard)]
+            other = others[draw(*key, "other", among=len(others))] if others else None
+            if other is None:
+                hard = [kind for kind in hard if kind != "wrong-person"]
+            unit = Unit(person, number, other, draw(*key, "model", among=models), (NO_PERSONA, *hard))
+            unit.direction = ("less-personal", "less-helpful")[draw(*key, "direction", among=2)]
+            found.append(unit)
+    return found
+
+
+async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
+    """Have the writer ask; a unit without a usable question stays without."""
+
+    def wanted() -> Iterator[Wanted]:
+        for unit in todo:
+            themes = THEMES["zh" if unit.person.language == "zh" else "en"]
+            theme = themes[draw(seed, unit.key, "theme", among=len(themes))]
+            yield Wanted(
+                f"{unit.key}/question",
+                QUESTION,
+                unit.person.language,
+                {"person": render_person(unit.person), "theme": theme},
+                kind="question",
+                read=read_question,
+                about=unit.person.id,
+                max_tokens=120,
+            )
+
+    answers = await bench.ask(Batch(bench.model("writer"), wanted, len(todo), "questions"))
+    for unit, answer in zip(todo, answers, strict=True):
+        if answer.text is None:
+            bench.reject(
+                answer.wanted.key, answer.reason, about=unit.person.id, by=bench.model("writer").name
+            )
+        else:
+            unit.question, unit.asked = answer.text, answer.product or ""
+
+
+async def ask_answers(bench: Bench, todo: Sequence[Unit], words: int) -> None:
+    """The fitting answers, those for nobody, for somebody else and for show; then the spoilt ones."""
+    await _ask(bench, todo, lambda unit: _first(unit, words))
+    await _ask(bench, [unit for unit in todo if unit.answers["chosen"].ok], _spoilt)
+
+
+async def _ask(bench: Bench, todo: Sequence[Unit], made: Callable[[Unit], list[tuple[str, Wanted]]]) -> None:
+    pool = bench.pool()
+    for place, model in enumerate(pool):
+        mine = [(unit, kind, wanted) for unit in todo if unit.model == place for kind, wanted in made(unit)]
+        batch = Batch(model, lambda mine=mine: (one for _, _, one in mine), len(mine), "answers")  # type: ignore[misc]
+        for (unit, kind, _), answer in zip(mine, await bench.ask(batch), strict=True):
+            unit.answers[kind] = answer
+
+
+def _first(unit: Unit, words: int) -> list[tuple[str, Wanted]]:
+    person, other = render_person(unit.person), render_person(unit.other) if unit.other else ""
+    texts = {
+        "chosen": (PERSONAL, person),
+        NO_PERSONA: (PLAIN, ""),
+        "wrong-person": (PERSONAL, other),
+        "over-personalized": (OVERDONE, person),
+    }
+    return [
+        (kind, _answer(unit, kind, prompt, {"person": told, "question": unit.question, "words": words}))
+        for kind, (prompt, told) in texts.items()
+        if kind == "chosen" or kind in unit.negatives
+    ]
+
+
+def _spoilt(unit: Unit) -> list[tuple[str, Wanted]]:
+    if "degraded" not in unit.negatives:
+        return []
+    chosen = unit.answers["chosen"]
+    prompt = LESS_PERSONAL if unit.direction == "less-personal" else LESS_HELPFUL
+    said = chosen.text or ""
+    wanted = _answer(unit, "degraded", prompt, {"question": unit.question, "answer": said}, said)
+    return [("degraded", wanted)]
+
+
+def _answer(unit: Unit, kind: str, prompt: Prompt, values: dict[str, object], like: str = "") -> Wanted:
+    parents = [unit.asked] if unit.asked else []
+    if like:
+        parents.append(unit.answers["chosen"].product or "")
+    return Wanted(
+        f"{unit.key}/{kind}",
+        prompt,
+        unit.person.language,
+        values,
+        kind="answer",
+        read=lambda reply: read_answer(reply, like),
+        about=unit.person.id,
+        parents=tuple(parents),
+        max_tokens=700,
+    )
+
+
+def read_question(reply: str) -> str:
+    """A writer's question, if it is one."""
+    text = plain(reply).strip('"“”').strip()
+    if "\n" in text or len(text) > LONGEST_QUESTION:
+        raise Unfit("one question on one line is wanted")
+    if not text.endswith(("?", "？")):
+        raise Unfit("it must be a question and end with a question mark")
+    return text
+
+
+def read_answer(reply: str, like: str = "") -> str:
+    """An answer; one that was made from another is about as long and not the same."""
+    text = plain(reply)
+    if len(text) < SHORTEST_ANSWER:
+        raise Unfit("it is too short for an answer")
+    if like and text == like:
+        raise Unfit("it is the same answer")
+    if like and abs(len(text) - len(like)) > OFF_LENGTH * len(like):
+        raise Unfit(f"it must be about as long as before, {len(like)} characters, not {len(text)}")
+    return text

@@ -1,0 +1,118 @@
+"""Where finished pairs go: no repeats, the right split, a line in TRL's layout and a row of lineage each."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personafit._errors import located
+from personafit._hashing import draw, hash_text
+from personafit.factory.bench import Bench
+from personafit.factory.near_duplicates import NearDuplicates
+from personafit.factory.pairs.config import PairsSection
+from personafit.factory.pairs.helpfulness import RatedPair
+from personafit.factory.pairs.layout import NOT_PERSONAL, trl_row
+from personafit.factory.pairs.making import Unit
+
+FOLDER = "pairs"
+SPLITS = ("train", "validation")
+
+
+class Sink:
+    """Takes finished pairs in."""
+
+    def __init__(self, bench: Bench, section: PairsSection) -> None:
+        self._bench, self._section = bench, section
+        self._near = NearDuplicates(section.similarity) if section.similarity < 1 else None
+        self._seen: set[str] = set()
+        self._reasons: Counter[str] = Counter()
+        (bench.out / FOLDER).mkdir(parents=True, exist_ok=True)
+        self._files = {name: self._path(name, ".part").open("wb") for name in SPLITS}
+        self.kept = 0
+
+    def _path(self, split: str, end: str = ".jsonl") -> Path:
+        return self._bench.out / FOLDER / f"{split}{end}"
+
+    def take(self, todo: list[Unit]) -> None:
+        """The pairs of some units."""
+        whole = [unit for unit in todo if self._usable(unit)]
+        texts = [(unit.key, f"{unit.question}\n{unit.answers['chosen'].text}") for unit in whole]
+        twins = self._near.add(texts) if self._near else [None] * len(whole)
+        for unit, twin in zip(whole, twins, strict=True):
+            if twin is not None:
+                self.reject(unit, "chosen", f"near-duplicate of {twin}")
+                continue
+            for kind in unit.negatives:
+                self._pair(unit, kind)
+
+    def _usable(self, unit: Unit) -> bool:
+        chosen = unit.answers["chosen"]
+        if chosen.text is None:
+            self.reject(unit, "chosen", chosen.reason)
+        return chosen.text is not None
+
+    def _pair(self, unit: Unit, kind: str) -> None:
+        chosen, rejected = unit.answers["chosen"], unit.answers[kind]
+        if chosen.text is None or rejected.text is None:
+            self.reject(unit, kind, rejected.reason)
+            return
+        if chosen.text == rejected.text:
+            self.reject(unit, kind, "both answers are the same")
+            return
+        person = unit.person
+        row = trl_row(person.id, person.facets, unit.question, chosen.text, rejected.text, kind)
+        lineage = {
+            "negative": kind,
+            "direction": unit.direction if kind == "degraded" else None,
+            "wrong_person": unit.other.id if kind == "wrong-person" and unit.other else None,
+            "question": unit.asked or None,
+            "chosen": chosen.product,
+            "rejected": rejected.product,
+            "makers": [chosen.maker, rejected.maker],
+        }
+        self._write(row, {name: value for name, value in lineage.items() if value}, person.id, kind)
+
+    def general(self, pair: RatedPair, source: str) -> None:
+        """A pair that is nobody's; it belongs to its prompt."""
+        row = trl_row("", {}, pair.prompt, pair.better, pair.worse, NOT_PERSONAL)
+        lineage = {"negative": NOT_PERSONAL, "source": located(source, pair.line), "gap": pair.gap}
+        self._write(row, lineage, f"?{hash_text(pair.prompt)}", NOT_PERSONAL)
+
+    def _write(self, row: dict[str, Any], lineage: dict[str, Any], owner: str, kind: str) -> None:
+        key = hash_text(*(row[name][-1]["content"] for name in ("prompt", "chosen", "rejected")))
+        if key in self._seen:
+            self._bench.reject(f"{owner}/{key[:8]}", "exact duplicate of a pair", by="rule:duplicates")
+            return
+        self._seen.add(key)
+        part = draw(self._bench.seed, "split", owner, among=10_000)
+        split = SPLITS[part < self._section.validation * 10_000]
+        self._files[split].write(orjson.dumps({**row, "lineage": lineage}, option=orjson.OPT_APPEND_NEWLINE))
+        longer = len(row["chosen"][-1]["content"]) > len(row["rejected"][-1]["content"])
+        told = {"id": key, "negative": kind, "split": split, "chosen_longer": longer}
+        self._bench.write({**told, "person_hash": hash_text(owner)[:12], "lineage": lineage})
+        self.kept += 1
+
+    def reject(self, unit: Unit, kind: str, reason: str) -> None:
+        """Keep what could not become a pair, and why."""
+        self._reasons[reason] += 1
+        by = self._bench.pool()[unit.model].name
+        self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
+
+    def nothing(self) -> str:
+        """The sentence for a build from which no pair came."""
+        most = self._reasons.most_common(1)
+        because = f" (most often: {most[0][0]})" if most else ""
+        return (
+            f"pairs: none of the first people's answers made a pair{because}; name other models in [models]."
+        )
+
+    def close(self) -> None:
+        """End the files."""
+        for file in self._files.values():
+            file.close()
+
+    def publish(self) -> None:
+        """Give the files their final names."""
+        for name in SPLITS:
+            self._path(name, ".part").replace(self._path(name))

@@ -1,0 +1,170 @@
+"""The pairs step: training pairs for people who are in no benchmark, without repeats, split by person, mixed with general ones."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from personafit._errors import UserError, located
+from personafit._hashing import draw, hash_text
+from personafit.benchmarks.lines import read_lines
+from personafit.factory.bench import Bench
+from personafit.factory.pairs.config import PairsSection
+from personafit.factory.pairs.held_out import HeldOut
+from personafit.factory.pairs.helpfulness import GAP, rated_pairs
+from personafit.factory.pairs.making import ask_answers, ask_questions, units
+from personafit.factory.pairs.prompts import LESS_HELPFUL, LESS_PERSONAL, OVERDONE, PERSONAL, PLAIN, QUESTION
+from personafit.factory.pairs.sink import Sink
+from personafit.factory.people.config import PeopleSection
+from personafit.factory.people.step import TRAINING
+from personafit.factory.step import Expected, Step
+from personafit.people import Person
+
+SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
+FIRST, CHUNK = 8, 200  # people at a time; few at first, so that a model of no use is found out
+
+
+class PairsStep(Step):
+    """Pairs of answers for the people of [people] training."""
+
+    name = "pairs"
+    after = ("people",)
+    uses = ("memories", "features")
+    section = PairsSection
+    roles = ("writer", "answerers")
+    prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, LESS_PERSONAL, LESS_HELPFUL)
+
+    def outside(self, bench: Bench) -> Any:
+        """Questions, general pairs and the benchmarks that are kept out."""
+        section, place = bench.config.section(PairsSection), bench.config.place
+        paths = [place(named) for named in (section.questions, section.mix) if named]
+        for named in section.exclude:
+            folder = place(named)
+            paths += [folder] if folder.is_file() else sorted(folder.glob("**/*.json*"))
+        return [hash_text(path.read_bytes()) for path in paths]
+
+    def expected(self, bench: Bench) -> Iterator[Expected]:
+        """A question where none are given, two answers, and one for each harder negative."""
+        section, people = bench.config.section(PairsSection), bench.config.section(PeopleSection).training
+        count = people * section.per_person
+        if not section.questions:
+            yield Expected("questions", bench.model("writer"), count, 350, 30)
+        pool = bench.pool()
+        for model in pool:
+            calls = round(count * (2 + section.hard) / len(pool))
+            yield Expected("answers", model, calls, 400, 2 * section.words)
+
+    async def make(self, bench: Bench) -> None:
+        """Chunk after chunk of people; then general pairs, as many as their share."""
+        section = bench.config.section(PairsSection)
+        held_out = HeldOut([bench.config.place(one) for one in section.exclude], bench.read("people", Person))
+        sink = Sink(bench, section)
+        try:
+            people = (one for one in _people(bench) if _may(bench, held_out, one))
+            given = _questions(bench, section) if section.questions else None
+            size = FIRST
+            while chunk := list(islice(people, size)):
+                await self._chunk(bench, chunk, given, held_out, sink)
+                if not sink.kept:
+                    raise UserError(sink.nothing(), code=1)
+                size = CHUNK
+            if section.mix:
+                _mix(bench, section, sink)
+        finally:
+            sink.close()
+        sink.publish()
+
+    async def _chunk(
+        self,
+        bench: Bench,
+        people: list[Person],
+        given: Iterator[str] | None,
+        held_out: HeldOut,
+        sink: Sink,
+    ) -> None:
+        section, draws = bench.config.section(PairsSection), f"{bench.seed}/{bench.take}"
+        todo = units(people, section, draws, len(bench.pool()))
+        if given is None:
+            await ask_questions(bench, todo, draws)
+        else:
+            for unit in todo:
+                unit.question = next(given, "")
+        asked = []
+        for unit in todo:
+            if unit.question and held_out.has_question(unit.question):
+                sink.reject(unit, "question", "a benchmark asks this")
+            elif unit.question:
+                asked.append(unit)
+        await ask_answers(bench, asked, section.words)
+        sink.take(asked)
+
+    def card(self, bench: Bench) -> str:
+        """How many pairs of which kind, and how far length alone would tell them apart."""
+        kinds: Counter[str] = Counter()
+        longer: Counter[str] = Counter()
+        splits: Counter[str] = Counter()
+        people = set()
+        for row in bench.read_rows(self.name):
+            kinds[row["negative"]] += 1
+            longer[row["negative"]] += row["chosen_longer"]
+            splits[row["split"]] += 1
+            people.add(row["person_hash"])
+        lines = [
+            "## Training pairs",
+            "",
+            f"{kinds.total():,} pairs of {len(people):,} people who are in no benchmark: {splits['train']:,} for training, "
+            f"{splits['validation']:,} of other people for validation (`pairs/`, in TRL's layout).",
+            "",
+            "| rejected answer | pairs | chosen is longer |",
+            "|---|---|---|",
+        ]
+        lines += [
+            f"| {kind} | {count:,} | {longer[kind] / count:.0%} |" for kind, count in sorted(kinds.items())
+        ]
+        return "\n".join(lines)
+
+
+def _people(bench: Bench) -> Iterator[Person]:
+    for step, section in SOURCES.items():
+        if section in bench.config.sections:
+            return bench.read(step, Person, TRAINING)
+    raise AssertionError("the people step runs before")
+
+
+def _may(bench: Bench, held_out: HeldOut, person: Person) -> bool:
+    why = held_out.why(person)
+    if why:
+        bench.reject(person.id, why, about=person.id, by="rule:held-out")
+    return not why
+
+
+def _questions(bench: Bench, section: PairsSection) -> Iterator[str]:
+    """The questions of the user's file, from its beginning again when it ends."""
+    path = bench.config.place(section.questions)
+    while True:
+        found = False
+        for number, row in read_lines(path):
+            prompt = row.get("prompt")
+            if not isinstance(prompt, str) or not prompt.strip():
+                raise UserError(f"{located(path, number, 'prompt')} must be a text that is not empty.")
+            found = True
+            yield prompt.strip()
+        if not found:
+            raise UserError(f"{path} holds no questions; each line is an object with `prompt`.")
+
+
+def _mix(bench: Bench, section: PairsSection, sink: Sink) -> None:
+    """A seeded sample of the file's pairs, as many as make their share of all."""
+    path = bench.config.place(section.mix)
+    wanted = round(sink.kept * section.mix_share / (1 - section.mix_share))
+    ranked = (
+        (draw(bench.seed, "mix", pair.line, among=2**62), pair.line, pair) for pair in rated_pairs(path)
+    )
+    chosen = heapq.nsmallest(wanted, ranked)
+    if wanted and not chosen:
+        raise UserError(
+            f"{path} holds no two answers to one prompt that are {GAP} points of helpfulness apart."
+        )
+    for _, _, pair in sorted(chosen, key=lambda one: one[1]):
+        sink.general(pair, path.name)

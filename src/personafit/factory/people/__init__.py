@@ -1,0 +1,1 @@
+"""Simulated people: seed profiles, drawn combinations, consistency rules, screening, balance, review."""

@@ -1,0 +1,128 @@
+"""A step of the line that builds a benchmark, and how to add one.
+
+A step reads what earlier steps made, asks models, and writes rows. It never holds all people: it streams.
+
+**To add a step**, say `letters` in a room `factory/letters/`:
+
+1. `factory/letters/config.py`: its section of the file. An unknown key, a wrong type and a failed validator are turned
+   into one sentence for you; `faults` looks at the other sections.
+
+       class LettersSection(Section):
+           per_person: int = Field(2, ge=1, description="Letters for each person.")
+
+2. `factory/letters/prompts.py`: its prompts, our own words, in English and Chinese.
+
+       LETTER = Prompt("letter", 1, {"en": "Write a short letter by:\\n\\n{person}", "zh": "..."})
+
+3. `factory/letters/step.py`: the step.
+
+       class LettersStep(Step):
+           name = "letters"
+           after = ("people",)              # whose rows it reads
+           section = LettersSection         # the step runs when the file has the section
+           roles = ("writer",)              # models that shape what it makes ("answerers" is the pool)
+           prompts = (LETTER,)
+
+           def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
+               people = bench.config.section(PeopleSection).quota
+               yield Expected("letters", bench.model("writer"), people * self._count(bench), 400, 200)
+
+           async def make(self, bench):
+               def wanted():                # called again to read the answers: it must give the same things each time
+                   for person in bench.read("people", Person):
+                       for number in range(self._count(bench)):
+                           yield Wanted(f"{person.id}/{number}", LETTER, person.language,
+                                        {"person": render_person(person)}, kind="letter", read=read_letter,
+                                        about=person.id, parents=(person.id,), sample=number)
+               for answer in await bench.ask(Batch(bench.model("writer"), wanted, total)):
+                   if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.wanted.about})
+                   else:         bench.reject(answer.wanted.key, answer.reason, about=answer.wanted.about)
+
+4. One line in `registry.py`.
+
+What the bench does for you: every `Wanted` becomes a keyed job of the engine (concurrency, retries, budget, resume by
+key after kill -9) and, if `read` accepts the reply, at first or when asked once more, a stored `Product` with maker (model,
+prompt version, seed, take), `given`, `parents` and `about`. `read` returns the product's text or raises `Unfit(reason)`;
+the model is told the reason. A choice names its `letters` and `read=chosen("AB")`. Answers come in the order of `wanted`,
+whatever finished first. What follows from an answer (a check, a rewrite) is another pass: another `bench.ask`.
+
+For a number that must be reached, `Quota` gives rounds of candidate numbers and ends the step with a sentence when a
+model brings nothing new; draw each candidate from `draw(seed, "letters", take, number, ...)`, never from a shared random
+stream. What no model made, such as a text from a template, is a Product too: name the maker `template:NAME-VERSION` and
+give it to `bench.add`. Near-duplicates: `factory/near_duplicates.py`.
+
+Rows are records or dicts. `bench.write(row)` goes to the stream of the step's name; streams called `people`,
+`conversations`, `products`, `items`, `votes`, `gold` and `tasks` become the files of the benchmark folder when the line
+ends: of `people` the last step's stream counts, of all others every step's, one after the other. `card` returns the
+step's part of card.md; `splits` its part of benchmark.toml. A file outside the build that shapes the step (a corpus, a
+person's review) goes into `outside`, so that editing it makes the step run again.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from personafit.factory.config import Section
+from personafit.factory.prompts import Prompt
+from personafit.models import Model
+
+if TYPE_CHECKING:
+    from personafit.factory.bench import Bench
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a step expects to ask, for a dry run."""
+
+    what: str
+    model: Model
+    calls: int
+    tokens_in: int
+    """About how many tokens one prompt has."""
+    tokens_out: int
+    """About how many tokens one reply has."""
+
+    @property
+    def cost(self) -> float | None:
+        """About what all calls cost in USD; None when the price is unknown."""
+        if self.model.price is None:
+            return None
+        each = self.tokens_in * self.model.price[0] + self.tokens_out * self.model.price[1]
+        return self.calls * each / 1e6
+
+
+class Step(ABC):
+    """One step of the line."""
+
+    name: ClassVar[str]
+    after: ClassVar[tuple[str, ...]] = ()
+    """Steps whose rows it reads; one that is not part of the build is a sentence for the user."""
+    uses: ClassVar[tuple[str, ...]] = ()
+    """Steps whose rows it reads if they are part of the build."""
+    section: ClassVar[type[Section]]
+    roles: ClassVar[tuple[str, ...]] = ()
+    """Roles of [models] that shape what it makes."""
+    prompts: ClassVar[tuple[Prompt, ...]] = ()
+    version: ClassVar[int] = 1
+    """Goes up when its code makes something else of the same replies."""
+
+    def expected(self, bench: "Bench") -> Iterator[Expected]:
+        """What it will ask, from the config alone."""
+        yield from ()
+
+    @abstractmethod
+    async def make(self, bench: "Bench") -> None:
+        """Read, ask, write; an exception leaves the step undone, and the same command does it again."""
+
+    def outside(self, bench: "Bench") -> Any:
+        """Whatever outside the config shapes the step, as JSON: hashes of files, decisions of people."""
+        return None
+
+    def card(self, bench: "Bench") -> str:
+        """Its part of card.md, in Markdown; read from its finished rows."""
+        return ""
+
+    def splits(self, bench: "Bench") -> dict[str, list[str]]:
+        """Its part of the benchmark's splits: names to ids of people."""
+        return {}

@@ -1,0 +1,76 @@
+"""What simple rules say of a pair, and which pairs to leave out so that they say nothing of all of them.
+
+The rules are those of the audit. A rule is right on a pair (+1), wrong (-1) or silent (0); it stays within 45 to 55 % as long as the
+sum over a group is at most a tenth of the group's size.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from personafit.contexts import Context
+from personafit.people import Person, facet_values
+from personafit.raters import RULES
+
+BALANCED = ("length", "second-person", "markup", "name")
+REPORTED = (*BALANCED, "overlap")
+ALLOWED = 0.1  # of the size, by how much right ones may outnumber wrong ones: 45 to 55 %
+Signs = tuple[int, ...]
+
+
+class Told(NamedTuple):
+    """A pair as the rules see it: the one that counts as better first."""
+
+    person: Person
+    prompt: str
+    better: str
+    worse: str
+
+
+def signs(pair: Told, rules: Sequence[str] = BALANCED) -> Signs:
+    """What each rule says of a pair."""
+    facets = pair.person.facets
+    context = Context("profile", "", tuple(facet_values(facets)), pair.person.id, facets)
+    found = []
+    for name in rules:
+        lead = RULES[name](pair.better, pair.prompt, context) - RULES[name](pair.worse, pair.prompt, context)
+        found.append((lead > 0) - (lead < 0))
+    return tuple(found)
+
+
+def unlikeness(person: Person, one: str, other: str) -> float:
+    """How far two answers differ in what rules go by: the length, and for the others whether they differ at all."""
+    off = abs(len(one) - len(other)) / max(len(one), len(other), 1)
+    return off + sum(abs(said) for said in signs(Told(person, "", one, other), BALANCED[1:]))
+
+
+def excess(sums: Sequence[int], size: int) -> float:
+    """By how much rules tell more than they may."""
+    return sum(max(0.0, abs(one) - ALLOWED * size) for one in sums)
+
+
+def kept(pairs: Sequence[Signs]) -> list[bool]:
+    """Which pairs to keep, as many as can be by leaving out the one that helps most, again and again; later ones go first."""
+    cells: dict[Signs, list[int]] = {}
+    for place, one in enumerate(pairs):
+        cells.setdefault(one, []).append(place)
+    sums, size = [sum(column) for column in zip(*pairs, strict=True)], len(pairs)
+    while size and excess(sums, size) > 0:
+        best = min(
+            (cell for cell, places in cells.items() if places),
+            key=lambda cell: (
+                excess([all_ - one for all_, one in zip(sums, cell, strict=True)], size - 1),
+                -sum(one * (all_ > 0) - one * (all_ < 0) for all_, one in zip(sums, cell, strict=True)),
+                -len(cells[cell]),
+                cell,
+            ),
+        )
+        cells[best].pop()
+        sums = [all_ - one for all_, one in zip(sums, best, strict=True)]
+        size -= 1
+    left = {place for places in cells.values() for place in places}
+    return [place in left for place in range(len(pairs))]
+
+
+def right(pairs: Sequence[Signs], rule: int) -> float:
+    """The share a rule gets right, a tie counting a half."""
+    return 0.5 + sum(one[rule] for one in pairs) / (2 * len(pairs)) if pairs else 0.5

@@ -1,0 +1,118 @@
+"""What the card says of the two studies: who voted, what came of it, and what simple rules score on what was built."""
+
+from collections import Counter
+
+from personafit.factory.bench import REJECTED, Bench
+from personafit.factory.questions.blocks import source as people_source
+from personafit.factory.studies.balance import REPORTED, Signs, Told, right, signs
+from personafit.factory.studies.simulated import SIMULATED
+from personafit.people import Person
+
+TIERS = ("easy", "medium", "hard")
+NOT_PEOPLE = "**All votes are simulated.** Nothing here says what people think."
+
+
+def truth_card(bench: Bench) -> str:
+    """The first study."""
+    best: Counter[str] = Counter()
+    shares, raters, pairs, simulated, total = 0.0, set[str](), 0, False, 0
+    for row in bench.read_rows("truth"):
+        total += 1
+        simulated = simulated or row["simulated"]
+        if "truth" in row:
+            best[row["strategy"]] += 1
+            shares += row["share"]
+        pairs += bool(row.get("kept"))
+    votes = 0
+    for row in bench.read_rows("truth", "ballots"):
+        votes += 1
+        raters.add(row["rater"])
+    splits: Counter[str] = Counter(row["split"] for row in bench.read_rows("truth", "splits"))
+    chosen = ", ".join(f"{name} {count:,}" for name, count in sorted(best.items()))
+    lines = [
+        "## First study: the best of three",
+        "",
+        f"{votes:,} votes of {len(raters):,} {'simulated raters' if simulated else 'raters'} on {total:,} questions; "
+        f"{best.total():,} have a majority ({shares / max(1, best.total()):.0%} of the votes on average). Best: "
+        f"{chosen or 'none'}. {pairs:,} Easy pairs set the best against one that is generic or written for another person.",
+        "",
+        f"People by split, with no person and no question in two: {_listed(splits)}.",
+        *_left_out(bench, "truth"),
+    ]
+    return "\n".join([*lines, "", NOT_PEOPLE] if simulated else lines)
+
+
+def tiers_card(bench: Bench) -> str:
+    """The second study, and the rules."""
+    votes: Counter[str] = Counter(row["rater"] for row in bench.read_rows("tiers", "votes"))
+    simulated = any(rater.startswith(SIMULATED) for rater in votes)
+    lines = [
+        "## Second study: the better of two",
+        "",
+        f"{votes.total():,} votes of {len(votes):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in a tier.",
+        "",
+        "| tier | pairs | share of the majority | Fleiss' kappa |",
+        "|---|---|---|---|",
+    ]
+    for row in bench.read_rows("tiers", "tiers"):
+        interval = (
+            f" ({row['low']:.2f} to {row['high']:.2f})"
+            if row.get("low") is not None and row.get("high") is not None
+            else ""
+        )
+        lines.append(
+            f"| {row['tier']} | {row['pairs']:,} | {row['least']:.2f} to {row['below']:.2f} | {_number(row.get('kappa'))}{interval} |"
+        )
+    lines.append("")
+    lines += [f"- {row['warning']}" for row in bench.read_rows("tiers", "warnings")]
+    lines += _left_out(bench, "tiers")
+    return "\n".join([*lines, *_rules(bench)])
+
+
+def _rules(bench: Bench) -> list[str]:
+    """Each rule's share of right answers by tier, counted as the audit counts."""
+    wanted: dict[str, tuple[str, str, list[str]]] = {}
+    for step in ("truth", "tiers"):
+        for row in bench.read_rows(step, "items"):
+            wanted[row["id"]] = (row["person"], row["prompt"], row["products"])
+    needed = {product for _, _, products in wanted.values() for product in products}
+    texts = {row["id"]: row["text"] for row in bench.read_rows("answers") if row["id"] in needed}
+    asking = {person for person, _, _ in wanted.values()}
+    people = {one.id: one for one in bench.read(people_source(bench), Person, "people") if one.id in asking}
+    found: dict[str, list[Signs]] = {}
+    for step in ("truth", "tiers"):
+        for row in bench.read_rows(step, "gold"):
+            person, prompt, products = wanted[row["item"]]
+            label = int(row["label"])
+            told = Told(people[person], prompt, texts[products[label]], texts[products[1 - label]])
+            said = signs(told, REPORTED)
+            found.setdefault(row["extra"]["tier"], []).append(said)
+            found.setdefault("all", []).append(said)
+    lines = [
+        "",
+        "## What simple rules score",
+        "",
+        "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Overlap is reported and not balanced.",
+        "",
+        f"| tier | pairs | {' | '.join(REPORTED)} |",
+        "|---|---" + "|---" * len(REPORTED) + "|",
+    ]
+    for tier in ("all", *TIERS):
+        pairs = found.get(tier, [])
+        if pairs:
+            shares = " | ".join(f"{100 * right(pairs, place):.1f} %" for place in range(len(REPORTED)))
+            lines.append(f"| {tier} | {len(pairs):,} | {shares} |")
+    return lines
+
+
+def _left_out(bench: Bench, step: str) -> list[str]:
+    reasons = Counter(str(row["reason"]).partition(":")[0] for row in bench.read_rows(step, REJECTED))
+    return ["", f"Left out: {_listed(reasons)}."] if reasons else []
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,133 @@
+"""The second step of task profiles: what an assistant could know of each person, a summary of past talks per domain.
+
+A model writes it from sampled interactions. The counting rules must find every preference in it and nothing against one;
+what does not do is asked for once more, then recorded and replaced by a template's.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from personafit.factory.asking import Wanted
+from personafit.factory.bench import Bench
+from personafit.factory.step import Expected, Step
+from personafit.factory.tasks.card import histories_card
+from personafit.factory.tasks.checking import WORDS, domain_preferences, history_faults, read_history
+from personafit.factory.tasks.config import TasksSection, open_ontology
+from personafit.factory.tasks.interactions import TEMPLATE, from_template, interactions
+from personafit.factory.tasks.ontology import Ontology
+from personafit.factory.tasks.profile import Profile
+from personafit.factory.tasks.profiles_step import draws_of, file_hashes
+from personafit.factory.tasks.prompts import HISTORY
+from personafit.factory.tasks.trial import ask_after_trial
+from personafit.people import render_facets
+from personafit.store import Product
+
+LENGTHS = {
+    "en": (60, 160),
+    "zh": (100, 280),
+}  # words or characters that are asked for; WORDS is what is accepted
+
+
+class HistoriesStep(Step):
+    """A summary for each person and domain."""
+
+    name = "histories"
+    after = ("profiles",)
+    section = TasksSection
+    roles = ("writer",)
+    prompts = (HISTORY,)
+
+    def outside(self, bench: Bench) -> Any:
+        """The ontology."""
+        return file_hashes(bench)
+
+    def expected(self, bench: Bench) -> Iterator[Expected]:
+        """One ask for each person and domain."""
+        section = bench.config.section(TasksSection)
+        if not section.templates_only:
+            calls = round(section.people * sum(section.domains) / 2)
+            yield Expected("histories", bench.model(), calls, 350, 170)
+
+    async def make(self, bench: Bench) -> None:
+        """Write them, person after person."""
+        ontology = open_ontology(bench.config)
+        if bench.config.section(TasksSection).templates_only:
+            for profile, domain, parent in _all(bench):
+                self._write_template(bench, profile, domain, parent, ontology)
+            return
+        total = sum(1 for _ in _all(bench))
+        answers = await ask_after_trial(
+            bench,
+            lambda: (_wanted(bench, ontology, *one) for one in _all(bench)),
+            total,
+            "histories",
+        )
+        for (profile, domain, parent), answer in zip(_all(bench), answers, strict=True):
+            if answer.text is None:
+                bench.reject(answer.wanted.key, answer.reason, about=profile.id, by=bench.model().name)
+                self._write_template(bench, profile, domain, parent, ontology)
+                continue
+            product = Product(
+                id=answer.product or "",
+                kind="summary",
+                text=answer.text,
+                maker=answer.maker,
+                about=profile.id,
+                parents=[parent],
+            )
+            _write(bench, profile, domain, product)
+
+    def _write_template(
+        self, bench: Bench, profile: Profile, domain: str, parent: str, ontology: Ontology
+    ) -> None:
+        text = from_template(profile, domain, ontology, draws_of(bench))
+        for fault in history_faults(text, domain_preferences(profile, domain, ontology)):
+            # Only with a user's own ontology: its phrases say something the rules read otherwise.
+            bench.reject(f"{profile.id}/{domain}/template", fault, text, about=profile.id, by="rule:counting")
+        product = Product(kind="summary", text=text, maker=TEMPLATE, about=profile.id, parents=[parent])
+        bench.add(product)
+        _write(bench, profile, domain, product)
+
+    def card(self, bench: Bench) -> str:
+        """Who wrote how many."""
+        return histories_card(bench)
+
+
+def _all(bench: Bench) -> Iterator[tuple[Profile, str, str]]:
+    """Every person with every domain they care about, and the id of the profile as a product."""
+    rows = bench.read_rows("profiles", "lineage")
+    for profile, row in zip(bench.read("profiles", Profile), rows, strict=True):
+        for domain in profile.domains:
+            yield profile, domain, row["profile"]
+
+
+def _wanted(bench: Bench, ontology: Ontology, profile: Profile, domain: str, parent: str) -> Wanted:
+    language = profile.language
+    notes = [f"- {one.line(language)}" for one in interactions(profile, domain, ontology, draws_of(bench))]
+    low, high = LENGTHS[language]
+    return Wanted(
+        f"{profile.id}/{domain}",
+        HISTORY,
+        language,
+        {
+            "domain": ontology.domains[domain].zh if language == "zh" else domain.lower(),
+            "person": render_facets(profile.facets),
+            "notes": "\n".join(notes),
+            "low": low,
+            "high": high,
+        },
+        kind="summary",
+        read=partial(
+            read_history, profile=profile, preferences=domain_preferences(profile, domain, ontology)
+        ),
+        about=profile.id,
+        parents=(parent,),
+        max_tokens=3 * WORDS[1],
+    )
+
+
+def _write(bench: Bench, profile: Profile, domain: str, product: Product) -> None:
+    bench.write(product, "products")
+    row = {"person": profile.id, "domain": domain, "text": product.text}
+    bench.write({**row, "product": product.id, "maker": product.maker})

@@ -1,0 +1,165 @@
+"""The first step of task profiles: who people are, which domains they care about, and what they prefer there."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from personafit._errors import UserError
+from personafit._hashing import draw, hash_text
+from personafit.factory.bench import Bench
+from personafit.factory.step import Expected, Step
+from personafit.factory.tasks.balance import Balance
+from personafit.factory.tasks.card import profiles_card
+from personafit.factory.tasks.config import TasksSection, data_files, open_definitions, open_ontology
+from personafit.factory.tasks.drawing import Drawing, drawn_people
+from personafit.factory.tasks.ontology import Ontology
+from personafit.factory.tasks.profile import Profile
+from personafit.factory.tasks.prompts import REFINE
+from personafit.factory.tasks.refining import apply_changes, refinements
+from personafit.factory.tasks.trial import ask_after_trial
+from personafit.people import Person, render_facets
+from personafit.store import Product
+
+MAKER = "template:task-profile-1"
+# Steps that may have made the people, the last one first, with the sections they belong to.
+SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
+BALANCES = "balances"
+ENOUGH = 3  # given out per value, from which an attribute's evenness says something
+
+
+class ProfilesStep(Step):
+    """Profiles drawn evenly by rules, and looked over by the writer if that is wanted."""
+
+    name = "profiles"
+    uses = ("people", "memories", "features")
+    section = TasksSection
+    roles = ("writer",)
+    prompts = (REFINE,)
+
+    def outside(self, bench: Bench) -> Any:
+        """Ontology, tasks and our lists."""
+        return file_hashes(bench)
+
+    def expected(self, bench: Bench) -> Iterator[Expected]:
+        """An ask for each person and domain, if preferences are looked over."""
+        section = bench.config.section(TasksSection)
+        if section.refine and not section.templates_only:
+            domains = sum(section.domains) / 2
+            calls = round(section.people * domains)
+            yield Expected("preferences looked over", bench.model(), calls, 450, 60)
+
+    async def make(self, bench: Bench) -> None:
+        """Draw, look over, write."""
+        section, ontology = bench.config.section(TasksSection), open_ontology(bench.config)
+        drawing, total = self._drawing(bench, ontology), 0
+        for profile in self._drawn(bench, drawing):
+            total += len(profile.domains)
+        check_shares(drawing.balances.values(), section)
+        if section.refine and not section.templates_only:
+            await self._refine(bench, drawing, total)
+        else:
+            for profile in self._drawn(bench, self._drawing(bench, ontology)):
+                _write(bench, profile, [])
+        for balance in drawing.balances.values():
+            bench.write(
+                {"path": balance.name, "evenness": balance.evenness, "counts": balance.counts}, BALANCES
+            )
+
+    async def _refine(self, bench: Bench, drawing: Drawing, total: int) -> None:
+        section, ontology = bench.config.section(TasksSection), drawing.ontology
+        answers = await ask_after_trial(
+            bench,
+            lambda: (
+                wanted
+                for profile in self._drawn(bench, self._drawing(bench, ontology))
+                for wanted in refinements(profile, ontology, _product(profile, ()).id)
+            ),
+            total,
+            "preferences looked over",
+        )
+        for profile in self._drawn(bench, self._drawing(bench, ontology)):
+            drawn = _product(profile, ())
+            bench.add(drawn)
+            parents = [drawn.id]
+            for name in profile.domains:
+                answer = next(answers)
+                if answer.text is None:
+                    bench.reject(answer.wanted.key, answer.reason, about=profile.id, by=bench.model().name)
+                    continue
+                parents.append(answer.product or "")
+                for why_not in apply_changes(
+                    profile, name, answer.text, ontology, drawing.balances, section.slack
+                ):
+                    bench.reject(answer.wanted.key, why_not, about=profile.id, by="rule:shares-1")
+            _write(bench, profile, parents)
+
+    def _drawing(self, bench: Bench, ontology: Ontology) -> Drawing:
+        section = bench.config.section(TasksSection)
+        definitions = open_definitions(bench.config, ontology)
+        return Drawing(ontology, definitions, draws_of(bench), section.domains, section.shares)
+
+    def _drawn(self, bench: Bench, drawing: Drawing) -> Iterator[Profile]:
+        section, config = bench.config.section(TasksSection), bench.config
+        people = source_people(bench)
+        for one in drawn_people(section.people, draws_of(bench), list(config.build.languages), people):
+            yield drawing.profile(*one)
+
+    def card(self, bench: Bench) -> str:
+        """How even the preferences are."""
+        return profiles_card(bench)
+
+
+def draws_of(bench: Bench) -> int:
+    """The seed of a step's draws; a step that is done anew draws anew."""
+    return bench.seed if not bench.take else draw(bench.seed, "take", bench.take, among=2**31)
+
+
+def source_people(bench: Bench) -> Iterator[Person] | None:
+    """The people an earlier step made; None where these steps draw their own."""
+    for step, section in SOURCES.items():
+        if section in bench.config.sections and bench.count(step, "people"):
+            return bench.read(step, Person, "people")
+    return None
+
+
+def file_hashes(bench: Bench) -> list[str]:
+    """What the files behind the steps hold."""
+    return [hash_text(path.read_bytes()) for path in data_files(bench.config)]
+
+
+def check_shares(balances: Iterable[Balance], section: TasksSection) -> None:
+    """Stop before anything is asked if rules and people make the wanted shares, or any evenness, impossible."""
+    for balance in balances:
+        if balance.name in section.shares:
+            _check_share(balance, section)
+        elif balance.total >= ENOUGH * len(balance.counts) and (balance.evenness or 0) < section.evenness:
+            raise UserError(
+                f"Impossible quota: the values of {balance.name} can only be given out with an evenness of "
+                f"{balance.evenness:.2f}, below {section.evenness:g}, for the ontology bars or excludes too many of them; "
+                "loosen its rules, or set `evenness` lower or `shares` for it in [tasks]."
+            )
+
+
+def _check_share(balance: Balance, section: TasksSection) -> None:
+    wanted = section.shares[balance.name]
+    missed = [value for value in balance.misses(section.slack) if value in wanted]
+    if missed:
+        value = missed[0]
+        raise UserError(
+            f"Impossible quota: {balance.name} = {value} is wanted {balance.wanted(value):.0f} times of "
+            f"{balance.total:,} and can be given out {balance.counts[value]:,} times, for the ontology's rules leave no "
+            "more; change `shares` in [tasks] or the rules."
+        )
+
+
+def _product(profile: Profile, parents: Sequence[str]) -> Product:
+    drawn = {path: ", ".join(values) for path, values in profile.preferences.items()}
+    text = render_facets({**profile.facets, **drawn})
+    return Product(kind="profile", text=text, maker=MAKER, about=profile.id, parents=list(parents))
+
+
+def _write(bench: Bench, profile: Profile, parents: Sequence[str]) -> None:
+    product = _product(profile, parents)
+    bench.add(product)
+    bench.write(product, "products")
+    bench.write(profile)
+    bench.write({"id": profile.id, "profile": product.id}, "lineage")

@@ -1,0 +1,195 @@
+"""The last step of task profiles: everyone's tasks with goal, preferences and situation, and the people as a benchmark has them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from personafit._hashing import draw
+from personafit.factory.asking import Wanted
+from personafit.factory.bench import Bench
+from personafit.factory.step import Expected, Step
+from personafit.factory.tasks.card import tasks_card
+from personafit.factory.tasks.checking import read_wish
+from personafit.factory.tasks.config import TasksSection, open_definitions, open_ontology
+from personafit.factory.tasks.definitions import Definition
+from personafit.factory.tasks.ontology import Ontology
+from personafit.factory.tasks.profile import Profile
+from personafit.factory.tasks.profiles_step import draws_of, file_hashes, source_people
+from personafit.factory.tasks.prompts import WISH
+from personafit.factory.tasks.situations import Situations
+from personafit.factory.tasks.trial import ask_after_trial
+from personafit.people import Task, render_facets
+from personafit.store import Product
+
+MAKER = "template:task-1"
+ONTOLOGY = "ontology.json"
+REMEMBERED = 10_000  # wishes held against each other: who repeats themselves does so early
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One person's task before its wish is put into words."""
+
+    profile: Profile
+    definition: Definition
+    task: Task
+    parents: tuple[str, ...]
+    """Ids of the profile and of the histories in the task's domains."""
+
+
+class TasksStep(Step):
+    """Tasks over one domain and over several, and the people who have them."""
+
+    name = "tasks"
+    after = ("profiles", "histories")
+    uses = ("people", "memories", "features")
+    section = TasksSection
+    roles = ("writer",)
+    prompts = (WISH,)
+
+    def outside(self, bench: Bench) -> Any:
+        """Ontology, tasks and situations."""
+        return file_hashes(bench)
+
+    def expected(self, bench: Bench) -> Iterator[Expected]:
+        """One ask for each task."""
+        section = bench.config.section(TasksSection)
+        if not section.templates_only:
+            calls = section.people * (section.single + section.multi)
+            yield Expected("wishes", bench.model(), calls, 300, 40)
+
+    async def make(self, bench: Bench) -> None:
+        """Write people, tasks and the lists of values that count as against somebody."""
+        ontology = open_ontology(bench.config)
+        _write_people(bench, ontology)
+        if bench.config.section(TasksSection).templates_only:
+            for planned in self._planned(bench, ontology):
+                _write(bench, planned, MAKER, planned.parents)
+        else:
+            await self._worded(bench, ontology)
+        fresh = bench.out / f"{ONTOLOGY}.part"
+        fresh.write_bytes(orjson.dumps(ontology.as_closed_lists(), option=orjson.OPT_INDENT_2))
+        fresh.replace(bench.out / ONTOLOGY)
+
+    async def _worded(self, bench: Bench, ontology: Ontology) -> None:
+        total = sum(1 for _ in self._planned(bench, ontology))
+        answers = await ask_after_trial(
+            bench, lambda: (_wanted(one, ontology) for one in self._planned(bench, ontology)), total, "wishes"
+        )
+        said: dict[str, str] = {}
+        for planned, answer in zip(self._planned(bench, ontology), answers, strict=True):
+            reason = answer.reason
+            if (
+                answer.text is not None
+                and said.get(answer.text, planned.definition.id) != planned.definition.id
+            ):
+                reason = "the same words stand for another task already"
+            if answer.text is None or reason:
+                bench.reject(
+                    answer.wanted.key,
+                    reason,
+                    answer.text or "",
+                    about=planned.profile.id,
+                    by=bench.model().name,
+                )
+                _write(bench, planned, MAKER, planned.parents)
+                continue
+            if len(said) < REMEMBERED:
+                said[answer.text] = planned.definition.id
+            task = planned.task.model_copy(update={"intent": answer.text})
+            worded = Planned(planned.profile, planned.definition, task, planned.parents)
+            _write(bench, worded, MAKER, (*planned.parents, answer.product or ""))
+
+    def _planned(self, bench: Bench, ontology: Ontology) -> Iterator[Planned]:
+        """Every task of everybody, in order, without the writer's words."""
+        definitions, situations = open_definitions(bench.config, ontology), Situations(draws_of(bench))
+        for profile, ids in _with_lineage(bench):
+            for definition in _chosen(profile, definitions, bench):
+                words = definition.wording(profile.language)
+                task = Task(
+                    id=definition.id,
+                    person=profile.id,
+                    domains=definition.domains,
+                    description=words.about,
+                    intent=words.wish,
+                    goal=definition.goal(profile.language),
+                    preferences=list(definition.uses),
+                    situation=situations.next(profile, definition.id, definition.domains),
+                )
+                parents = (ids[""], *(ids[domain] for domain in definition.domains))
+                yield Planned(profile, definition, task, parents)
+
+    def card(self, bench: Bench) -> str:
+        """How many tasks of which kind."""
+        return tasks_card(bench)
+
+
+def _chosen(profile: Profile, definitions: list[Definition], bench: Bench) -> list[Definition]:
+    """The tasks a person has: all their domains are interests; of too many a seeded choice, spread over domains."""
+    section, cares = bench.config.section(TasksSection), set(profile.domains)
+    open_to = [one for one in definitions if set(one.domains) <= cares]
+    order = {one.id: draw(draws_of(bench), profile.id, one.id, "task", among=2**32) for one in open_to}
+    turns: dict[str, int] = {}
+    ranked: list[tuple[int, int, Definition]] = []
+    for one in sorted(open_to, key=lambda one: order[one.id]):
+        area = one.domains[0] if len(one.domains) == 1 else "MD"
+        turns[area] = turns.get(area, 0) + 1
+        ranked.append((0 if area == "MD" else turns[area], order[one.id], one))
+    ranked.sort(key=lambda entry: entry[:2])
+    single = [one for _, _, one in ranked if len(one.domains) == 1][: section.single]
+    multi = [one for _, _, one in ranked if len(one.domains) > 1][: section.multi]
+    kept = {one.id for one in (*single, *multi)}
+    return [one for one in definitions if one.id in kept]
+
+
+def _with_lineage(bench: Bench) -> Iterator[tuple[Profile, dict[str, str]]]:
+    """Each profile with the ids of its products: the profile's own under '', histories under their domain."""
+    rows = bench.read_rows("profiles", "lineage")
+    histories = groupby(bench.read_rows("histories"), key=lambda row: row["person"])
+    for profile, row, (person, written) in zip(bench.read("profiles", Profile), rows, histories, strict=True):
+        assert profile.id == person
+        yield profile, {"": row["profile"], **{one["domain"]: one["product"] for one in written}}
+
+
+def _write_people(bench: Bench, ontology: Ontology) -> None:
+    histories = groupby(bench.read_rows("histories"), key=lambda row: row["person"])
+    made = source_people(bench)
+    for profile, (_, rows) in zip(bench.read("profiles", Profile), histories, strict=True):
+        person = profile.person(ontology, {row["domain"]: row["text"] for row in rows})
+        if made is not None:  # what was known of them besides stays
+            person = next(made).model_copy(update={"facets": person.facets, "summaries": person.summaries})
+        bench.write(person, "people")
+
+
+def _wanted(planned: Planned, ontology: Ontology) -> Wanted:
+    profile, task = planned.profile, planned.task
+    situation = "\n".join(f"- {value}" for value in task.situation.values())
+    return Wanted(
+        f"{profile.id}/{task.id}",
+        WISH,
+        profile.language,
+        {
+            "wish": task.intent,
+            "about": task.description,
+            "person": render_facets(profile.facets),
+            "situation": situation,
+        },
+        kind="wish",
+        read=partial(read_wish, profile=profile, definition=planned.definition, ontology=ontology),
+        about=profile.id,
+        parents=planned.parents,
+        max_tokens=150,
+    )
+
+
+def _write(bench: Bench, planned: Planned, maker: str, parents: tuple[str, ...]) -> None:
+    task = planned.task
+    text = orjson.dumps(task.model_dump(mode="json")).decode()
+    product = Product(kind="task", text=text, maker=maker, about=task.person, parents=list(parents))
+    bench.add(product)
+    bench.write(product, "products")
+    bench.write(task)

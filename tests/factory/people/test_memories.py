@@ -1,0 +1,107 @@
+"""Memories chosen or written, features inferred from a sample of them; and both on the embedded default."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.folder import check_folder
+from personafit.factory.asking import Unfit
+from personafit.factory.memories.prompts import features_reader, numbers_reader
+from personafit.factory.memories.step import NEAREST
+from tests.factory.builds import lines, run_build, write_build
+from tests.helpers import run_cli
+
+PEOPLE = "[people]\nquota = 4\ntraining = 2\nfields = []\nsimilarity = 1.0\nmax_share = 1.0\n"
+TEXTS = (
+    "The new tram line is a joke",
+    "Sourdough, day five",
+    "Which back exercises help?",
+    "My team lost again",
+    "好想去露营",
+)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "posts.jsonl"
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in TEXTS), encoding="utf-8")
+    return path
+
+
+def test_memories_are_chosen_from_a_corpus(tmp_path: Path, corpus: Path) -> None:
+    section = (
+        '[memories]\nper_person = 3\nshortlist = 4\ncorpora = ["posts.jsonl"]\nsampled = 2\nfeatures = 2\n'
+    )
+    config, out = write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out"
+    run_build(config, out)
+    people = lines(out / "people.jsonl")
+    training = lines(out / "steps/features/training_people.jsonl")
+    assert (len(people), len(training)) == (4, 2)
+    for person in [*people, *training]:
+        assert len({memory["text"] for memory in person["memories"]} & set(TEXTS)) == 3
+        assert all(memory["source"].startswith("posts.jsonl#") for memory in person["memories"])
+        known = {memory["id"] for memory in person["memories"]}
+        assert [set(one["evidence"]) <= known for one in person["attributes"]] == [True, True]
+    sampled = {row["id"]: row["sampled"] for row in lines(out / "steps/features/lineage.jsonl")}
+    assert len(sampled) == 6
+    assert all(len(ids) == 2 for ids in sampled.values())
+    with corpus.open("a", encoding="utf-8") as file:  # another corpus is another build of what comes from it
+        file.write(json.dumps({"text": "Selling a piano"}) + "\n")
+    assert run_build(config, out).done == ["memories", "features"]
+
+
+def test_a_reply_that_is_no_choice_leaves_it_to_the_nearest(tmp_path: Path, corpus: Path) -> None:
+    section = (
+        '[memories]\nper_person = 2\nshortlist = 3\ncorpora = ["posts.jsonl"]\nsampled = 1\nfeatures = 1\n'
+    )
+    config, out = write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out"
+    (tmp_path / "strong_writer.py").write_text("def answer(messages):\n    return 'A'\n", encoding="utf-8")
+    run_build(config, out)
+    assert {row["by"] for row in lines(out / "steps/memories/lineage.jsonl")} == {NEAREST}
+    assert all(len(person["memories"]) == 2 for person in lines(out / "people.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"), [("", "nothing to remember"), ('{"txt": "a"}', "field 'text' is missing")]
+)
+def test_a_corpus_of_nothing_is_a_sentence(tmp_path: Path, corpus: Path, content: str, sentence: str) -> None:
+    corpus.write_text(content, encoding="utf-8")
+    section = (
+        '[memories]\nper_person = 2\nshortlist = 3\ncorpora = ["posts.jsonl"]\nsampled = 1\nfeatures = 1\n'
+    )
+    with pytest.raises(UserError, match=sentence):
+        run_build(write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out")
+
+
+def test_lists_are_read_strictly() -> None:
+    assert numbers_reader(3, 9)(" 1, 5，9 ") == "1,5,9"
+    for bad in ("1, 5", "1, 5, 5", "1, 5, 10", "I choose 1, 5, 9", ""):
+        with pytest.raises(Unfit):
+            numbers_reader(3, 9)(bad)
+    read = features_reader("en", 2, 4)
+    assert read("1. Likes quiet evenings at home [1, 3]\n2) Saves money for travel abroad [2].").endswith(
+        "[2]"
+    )
+    for bad in (
+        "1. Likes quiet evenings at home",
+        "1. Likes quiet evenings at home [1]\n2. Likes tea very much too [7]",
+    ):
+        with pytest.raises(Unfit):
+            read(bad)
+
+
+def test_the_embedded_default_builds_people_and_memories(tmp_path: Path) -> None:
+    sections = (
+        '[people]\nquota = 2\nasks = "fields"\nfields = ["Social"]\nmax_share = 1.0\n'
+        '[memories]\nper_person = 2\nasks = "one"\nsampled = 2\nfeatures = 1\n'
+    )
+    config = write_build(tmp_path, sections, 'languages = ["en"]')
+    text = config.read_text(encoding="utf-8").replace("python:strong_writer:answer", "embedded,threads=1")
+    config.write_text(text, encoding="utf-8")
+    run_cli("build", "build.toml", "--out", "out", cwd=tmp_path)
+    assert check_folder(tmp_path / "out") == []
+    for person in lines(tmp_path / "out" / "people.jsonl"):
+        assert person["memories"]
+        assert person["attributes"]

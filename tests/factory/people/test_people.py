@@ -1,0 +1,169 @@
+"""People: exact counts from a strong writer, rules, balance, a person's decisions, and what a weak writer leaves to the template."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from personafit.benchmarks import open_benchmark
+from personafit.factory.asking import Unfit
+from personafit.factory.people.drawing import Drawing
+from personafit.factory.people.elements import INTERESTS, LEAVES, elements, own_seeds
+from personafit.factory.people.prompts import lines_reader, sentence_reader
+from personafit.factory.people.rules import contradictions
+from personafit.factory.people.wording import TEMPLATE
+from tests.factory.builds import lines, run_build, write_build
+
+SECTION = "[people]\nquota = 8\ntraining = 4\nsimilarity = 1.0\n"
+
+
+def test_a_strong_writer_gives_exact_counts_and_lineage(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run_build(write_build(tmp_path, SECTION), out)
+    people, training = lines(out / "people.jsonl"), lines(out / "steps/people/training_people.jsonl")
+    assert (len(people), len(training)) == (8, 4)
+    assert not {one["id"] for one in people} & {one["id"] for one in training}
+    both = [*people, *training]
+    for person in both:
+        assert all(isinstance(person["facets"][leaf], str) for leaf in LEAVES)
+        assert len(person["facets"][INTERESTS]) == 3
+    lineage = lines(out / "steps/people/lineage.jsonl")
+    assert [row["id"] for row in lineage] == [one["id"] for one in both]
+    assert all(
+        set(row["makers"]) == set(LEAVES) and TEMPLATE not in row["makers"].values() for row in lineage
+    )
+    ages = Counter(one["facets"]["Demographics.Age"] // 10 for one in both)
+    assert max(ages.values()) <= 3  # a quarter of twelve
+    assert Counter(one["language"] for one in both)["en"] >= 5
+    rejected = lines(out / "rejected.jsonl")
+    assert all(row["reason"] and row["by"] for row in rejected)
+
+
+def test_the_same_seed_makes_the_same_people_and_another_others(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        run_build(write_build(tmp_path, SECTION), tmp_path / name)
+    run_build(write_build(tmp_path, SECTION, 'languages = ["en", "zh"]\nseed = 5'), tmp_path / "c")
+    texts = [(tmp_path / name / "people.jsonl").read_bytes() for name in "abc"]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_a_persons_decisions_are_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, out = write_build(tmp_path, SECTION), tmp_path / "out"
+    run_build(config, out)
+    before = [one["id"] for one in lines(out / "people.jsonl")]
+    queue = out / "review" / "people.jsonl"
+    rows = lines(queue)
+    assert {row["id"] for row in rows} >= set(before)
+    for row in rows:
+        row["decision"] = "drop" if row["id"] == before[0] else ""
+    queue.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    run_build(config, out)
+    after = [one["id"] for one in lines(out / "people.jsonl")]
+    assert before[0] not in after
+    assert len(after) == 8
+    assert lines(queue)[0].keys() >= {"decision", "id"}
+    assert any(row["reason"] == "dropped in review" for row in lines(out / "rejected.jsonl"))
+    # What a model rejects, a person may keep: here the model finds fault with everyone, and a person with nobody.
+    rows = [{"decision": "keep", "id": f"p{number:06}"} for number in range(200)]
+    (tmp_path / "kept" / "review").mkdir(parents=True)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "kept" / "review" / "people.jsonl").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("VERDICT", "D")
+    run_build(config, tmp_path / "kept")
+    assert len(lines(tmp_path / "kept" / "people.jsonl")) == 8
+    assert not any(row["reason"] == "idealised" for row in lines(tmp_path / "kept" / "rejected.jsonl"))
+
+
+def test_a_decision_that_is_none_is_a_sentence(tmp_path: Path) -> None:
+    from personafit._errors import UserError
+
+    config, out = write_build(tmp_path, SECTION), tmp_path / "out"
+    (out / "review").mkdir(parents=True)
+    (out / "review" / "people.jsonl").write_text('{"decision": "maybe", "id": "p000001"}\n', encoding="utf-8")
+    with pytest.raises(
+        UserError, match=r"people.jsonl, line 1, field 'decision': 'maybe' is neither keep nor drop"
+    ):
+        run_build(config, out)
+
+
+def test_a_weak_writer_is_replaced_by_the_template_and_that_is_said(tmp_path: Path) -> None:
+    config, out = write_build(tmp_path, SECTION + 'asks = "fields"\nfields = ["Social"]\n'), tmp_path / "out"
+    writer = tmp_path / "strong_writer.py"
+    writer.write_text(
+        'def answer(messages):\n    return "A" if "letter" in messages[0]["content"] or "字母" in messages[0]["content"] else "Yes."\n',
+        encoding="utf-8",
+    )
+    run_build(config, out)
+    lineage = lines(out / "steps/people/lineage.jsonl")
+    assert all(set(row["makers"].values()) == {TEMPLATE} for row in lineage)
+    assert {product["maker"] for product in lines(out / "products.jsonl")} == {TEMPLATE}
+    assert "108 those of our template" in (out / "card.md").read_text(encoding="utf-8")
+
+
+def test_rules_find_what_cannot_be_one_person() -> None:
+    drawing = Drawing(own_seeds(), ["en"], 0, 0)
+    sound = next(one for one in map(drawing.draw, range(100)) if not list(contradictions(one)))
+    tables = elements("en")
+    child = replace(sound, age=12)
+    assert any("age 12 does not go with" in fault for fault in contradictions(child))
+    parent = next(one for one in tables["households"] if "children" in one.tags)
+    assert list(contradictions(replace(sound, age=22, household=parent)))
+    meat = next(one for one in tables["food"] if "meat" in one.tags)
+    vegetarian = next(one for one in tables["values"] if "vegetarian" in one.tags)
+    odd = replace(sound, leaves={**sound.leaves, "Local_Life.Food_and_Drink": meat}, values=(vegetarian,))
+    assert any(meat.text in fault and vegetarian.text in fault for fault in contradictions(odd))
+    retired = next(one for one in tables["jobs"] if "retired" in one.tags)
+    assert list(contradictions(replace(sound, age=30, job=retired)))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_most_draws_hold_and_all_fields_of_work_come_up(language: str) -> None:
+    drawing = Drawing(own_seeds(), [language], 3, 0)
+    drawn = [drawing.draw(number) for number in range(600)]
+    faulty = [one for one in drawn if list(contradictions(one))]
+    assert 0 < len(faulty) < 300
+    fields = Counter(one.field for one in drawn)
+    assert max(fields.values()) - min(fields.values()) <= 1
+    assert len({one.person().version for one in drawn}) == 600
+
+
+def test_seeds_are_ours_complete_and_nobody_of_the_starter_set() -> None:
+    seeds = own_seeds()
+    assert len(seeds) >= 20
+    assert {seed.language for seed in seeds} == {"en", "zh"}
+    known = {str(person.facets["Name"]) for person in open_benchmark("starter").people()}
+    for seed in seeds:
+        assert set(LEAVES) <= set(seed.facets)
+        assert seed.facets["Name"] not in known
+
+
+def test_replies_are_read_strictly() -> None:
+    hint = "Sings in a choir that never wins anything"
+    read = sentence_reader("en", hint, "Ada")
+    assert (
+        read(' "Sings in a small choir that has never won." ') == "Sings in a small choir that has never won."
+    )
+    for bad in (
+        "",
+        "Sings.",
+        "Sings in a choir.\nAnd more of the choir.",
+        "唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌",
+        f"Ada {hint}",
+        "The weather is lovely today, is it not",
+        "Sings in a choir that never [wins]",
+        "x" * 400,
+    ):
+        with pytest.raises(Unfit):
+            read(bad)
+    whole = lines_reader("en", {"Social": hint, "Travel.Leisure": "Prefers day trips to holidays"}, "Ada")
+    good = "Social: Sings in a choir that never wins\n\n- Travel.Leisure: Prefers short day trips to holidays"
+    assert whole(good).splitlines()[1] == "Travel.Leisure: Prefers short day trips to holidays"
+    for bad in (
+        good + "\nSocial: Sings in a choir that never wins",
+        good.splitlines()[0],
+        "Here you go:\n" + good,
+    ):
+        with pytest.raises(Unfit):
+            whole(bad)

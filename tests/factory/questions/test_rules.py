@@ -1,0 +1,154 @@
+"""Rules of their own: what gives a person away, what a reply must be, what the file may ask for, and our data."""
+
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.folder import check_folder
+from personafit.factory import Unfit, read_config
+from personafit.factory.questions.examples import examples
+from personafit.factory.questions.leaks import leaks
+from personafit.factory.questions.prompts import question_reader
+from personafit.factory.questions.scenarios import categories
+from personafit.factory.questions.specific import TEMPLATE
+from personafit.factory.registry import section_kinds
+from personafit.people import Attribute, Person
+from tests.factory.questions.asking import rows, write_questions
+from tests.helpers import run_cli
+
+ANNA = Person(
+    id="p",
+    language="en",
+    facets={
+        "Name": "Anna Lindqvist",
+        "Demographics.Age": 47,
+        "Demographics.Work": "Tram driver",
+        "Personality.MBTI": "ISTP",
+        "Content_Interests": ["medieval bridges", "rowing"],
+    },
+    attributes=[Attribute(id="f1", text="Prefers swimming in cold lakes before breakfast")],
+)
+LI = Person(
+    id="q",
+    language="zh",
+    facets={
+        "Name": "李晓雨",
+        "Demographics.Work": "幼儿园老师",
+        "Local_Life.Food_and_Drink": "早上一定要喝豆浆配油条",
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "person"),
+    [
+        ("What would suit Anna best?", ANNA),
+        ("Is 47 too late to begin?", ANNA),
+        ("What should a tram driver eat?", ANNA),
+        ("What do ISTP people like?", ANNA),
+        ("Where are the best medieval bridges?", ANNA),
+        ("Is swimming in a cold lake good for me?", ANNA),
+        ("As a mother, what should I do?", ANNA),
+        ("李晓雨该怎么办？", LI),
+        ("幼儿园老师怎么护嗓子？", LI),
+        ("早上一定要喝点什么？", LI),
+        ("作为一名老师，我该怎么办？", LI),
+    ],
+)
+def test_what_gives_a_person_away_is_found(question: str, person: Person) -> None:
+    assert list(leaks(question, person))
+
+
+@pytest.mark.parametrize(
+    ("question", "person"),
+    [
+        ("What should I have for breakfast?", ANNA),
+        ("Which bridge should I cross first?", ANNA),
+        ("As a rule, how long should I sleep?", ANNA),
+        ("I'm a bit tired. Any ideas?", ANNA),
+        ("早上吃点什么好？", LI),
+        ("老师节送什么好？", LI),
+    ],
+)
+def test_what_does_not_is_left_alone(question: str, person: Person) -> None:
+    assert not list(leaks(question, person))
+
+
+def test_a_question_is_read_strictly() -> None:
+    read = question_reader("en", 4, 80, "Is there something good to watch tonight?")
+    assert read(' "What should I cook?"\n') == "What should I cook?"
+    assert read("Help me choose a coat.") == "Help me choose a coat."
+    for bad in (
+        "",
+        "One?\nTwo?",
+        "I like tea.",
+        "What about [topic]?",
+        "该吃什么好？",
+        "Why" * 50 + "?",
+        "Is there something good to watch tonight, maybe?",
+        "Someone asked what to eat?",
+        "As an AI assistant, what can I do?",
+    ):
+        with pytest.raises(Unfit):
+            read(bad)
+
+
+FAULTS = {
+    "shares = {health = 0.5, finance = 0.4}": "shares add up to 0.9, not to 1",
+    "shares = {helth = 1.0}": "there is no category 'helth'; did you mean 'health'",
+    "shares = {health = 1.5, finance = -0.5}": "shares.finance = -0.5 is less than nothing",
+    "specific = 0\ngeneral = 0": "there is nothing to ask",
+    "training = true": "there is nobody to train on",
+    'pool = ["none.jsonl"]': "pool: there is no file",
+    "shortest = 50\nlongest = 20": "shortest = 50 is more than longest = 20",
+    "specifik = 3": "has no key 'specifik'; did you mean 'specific'",
+}
+
+
+@pytest.mark.parametrize("section", FAULTS, ids=range(len(FAULTS)))
+def test_a_fault_in_the_section_is_one_sentence(tmp_path: Path, section: str) -> None:
+    config = write_questions(tmp_path, section)
+    with pytest.raises(UserError) as caught:
+        read_config(config, section_kinds())
+    assert FAULTS[section] in str(caught.value)
+    assert "[questions]" in str(caught.value)
+
+
+def test_our_data_holds_what_it_promises() -> None:
+    assert len(categories()) == 8
+    guides = {one.id.partition("/")[0] for one in examples()}
+    assert len(guides) == 10
+    assert len(examples()) >= 50
+    assert {one.language for one in examples()} == {"en", "zh"}
+    known = {(one.category, one.name) for category in categories().values() for one in category.scenarios}
+    for example in examples():
+        assert (example.category, example.scenario) in known
+        asker = Person(
+            id="x",
+            language=example.language,
+            attributes=[Attribute(id=text, text=text) for text in example.features],
+        )
+        assert example.features
+        assert not list(leaks(example.text, asker))
+        assert question_reader(example.language, 4, 240)(example.text) == example.text
+    for category in categories().values():
+        for scenario in category.scenarios:
+            for language, templates in scenario.templates:
+                for text in templates:
+                    filled = text.replace("{when}", "this week").replace("{shi}", "这周")
+                    assert question_reader(language, 4, 240)(filled) == filled
+
+
+def test_the_embedded_default_asks_too_and_templates_stand_in(tmp_path: Path) -> None:
+    config = write_questions(tmp_path, 'specific = 3\ngeneral = 1\nasks = "short"\n', quota=1)
+    text = config.read_text(encoding="utf-8").replace("python:strong_writer:answer", "embedded,threads=1")
+    config.write_text(text, encoding="utf-8")
+    run_cli("build", "build.toml", "--out", "out", cwd=tmp_path)
+    made = rows(tmp_path / "out")
+    assert [row["half"] for row in made] == ["specific"] * 3 + ["general"]
+    assert check_folder(tmp_path / "out") == []
+    rejected = [
+        row for row in rows(tmp_path / "out", "rejected") if row["id"].partition("/")[2].startswith("s")
+    ]
+    assert len(rejected) >= sum(row["maker"] == TEMPLATE for row in made)

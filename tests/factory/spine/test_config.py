@@ -1,0 +1,59 @@
+"""Faults in the file are one sentence that says which key and what was meant."""
+
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.factory import read_config
+from personafit.factory.example import EXAMPLE
+from personafit.factory.registry import section_kinds
+from tests.scripted import invoke
+
+FAULTS = {
+    "[people]\nquata = 3": "[people] has no key 'quata'; did you mean 'quota'",
+    "[peeple]\nquota = 3": "there is no section [peeple]; did you mean 'people'",
+    "[people]\nquota = 0": "[people] quota: input should be greater than or equal to 1",
+    "[people]\nmax_share = 0.05": "max_share = 0.05 cannot be kept: there are 10 fields of work",
+    '[people]\nfields = ["Socail"]': "there is no field 'Socail'; did you mean 'Social'",
+    "[memories]\nper_person = 2": "sampled = 6 is more than the 2 memories a person has",
+    '[memories]\nper_person = 9\nshortlist = 5\ncorpora = ["a.jsonl"]': "shortlist = 5 is fewer than per_person = 9",
+    '[models]\nanswerers = ["a:1", "a:1"]': "answerers names 'a:1' twice",
+    '[models]\nanswerers = ["a:1", "a:2", "a:3", "a:4", "a:5"]': "[models] answerers: list should have at most 4",
+    '[build]\nlanguages = ["fr"]': "[build] languages.0",
+    "people = 3": "'people' is a section",
+    "[people": "is not TOML",
+}
+
+
+@pytest.mark.parametrize("text", FAULTS, ids=range(len(FAULTS)))
+def test_a_fault_is_one_sentence(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "build.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_config(path, section_kinds())
+    assert FAULTS[text] in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_the_example_is_written_once_and_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invoke(monkeypatch, tmp_path, "build", "--example")
+    assert (tmp_path / "build.toml").read_text(encoding="utf-8") == EXAMPLE
+    invoke(monkeypatch, tmp_path, "build", "--example", code=2)
+    assert "is there already" in capsys.readouterr().err
+    invoke(monkeypatch, tmp_path, "build", "build.toml", "--dry-run")
+    assert "people: words by embedded: about 3 calls" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.iterdir()] == ["build.toml"]
+    invoke(monkeypatch, tmp_path, "build", "build.toml", code=2)
+    assert "needs --out DIR" in capsys.readouterr().err
+
+
+def test_a_step_that_needs_an_absent_section_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "build.toml").write_text("[memories]\n", encoding="utf-8")
+    invoke(monkeypatch, tmp_path, "build", "build.toml", "--dry-run", code=2)
+    error = capsys.readouterr().err
+    assert "The step 'memories' needs what 'people' makes: add a section [people]" in error

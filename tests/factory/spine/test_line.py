@@ -1,0 +1,151 @@
+"""The line: done once, resumed after kill -9, done anew on purpose, stopped by budget, endpoint, disk or a dull model."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.folder import check_folder
+from personafit.factory import Stopped
+from personafit.factory.rows import RowWriter
+from tests.factory.builds import calls, lines, run_build, write_build
+from tests.stub_endpoint import StubEndpoint
+
+SMALL = "[people]\nquota = 6\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+MEMORIES = "[memories]\nper_person = 4\nsampled = 3\nfeatures = 2\n"
+
+
+def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path) -> None:
+    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
+    first = run_build(config, out)
+    assert first.done == ["people", "memories", "features"]
+    assert check_folder(out) == []
+    people = lines(out / "people.jsonl")
+    assert len(people) == 6
+    assert all(len(one["memories"]) == 4 and len(one["attributes"]) == 2 for one in people)
+    makers = {row["fingerprint"]: row for row in lines(out / "makers.jsonl")}
+    for product in lines(out / "products.jsonl"):
+        maker = makers[product["maker"]]
+        assert (maker["prompt"], maker["step"], maker["seed"]) == ("people.profile-1", "people", 0)
+        assert maker["model"] == "python:strong_writer:answer"
+        assert product["parents"][0].startswith("seed-")
+        assert len(product["parents"]) == 3  # the seed, the words, the screening
+    asked = calls(tmp_path)
+    again = run_build(config, out)
+    assert again.kept == ["people", "memories", "features"]
+    assert calls(tmp_path) == asked
+    assert "6 in the benchmark" in (out / "card.md").read_text(encoding="utf-8")
+
+
+def test_kill_9_loses_nothing(tmp_path: Path) -> None:
+    config = write_build(tmp_path, SMALL + MEMORIES)
+    run_build(config, tmp_path / "whole")
+    whole = calls(tmp_path)
+    (tmp_path / "calls.txt").unlink()
+    command = [sys.executable, "-m", "personafit", "build", "build.toml", "--out", "cut"]
+    environment = {**os.environ, "DIE_AT": str(whole - 3), "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False
+    )
+    assert done.returncode == -9
+    assert (tmp_path / "cut" / "steps" / "people" / "done.json").is_file()
+    assert not (tmp_path / "cut" / "steps" / "features" / "done.json").exists()
+    (tmp_path / "calls.txt").unlink()
+    resumed = run_build(config, tmp_path / "cut")
+    assert "people" in resumed.kept
+    assert 0 < calls(tmp_path) < whole
+    for name in ("people.jsonl", "products.jsonl", "rejected.jsonl"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_step_done_anew_takes_what_depends_on_it_along(tmp_path: Path) -> None:
+    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
+    run_build(config, out)
+    before, asked = (out / "people.jsonl").read_bytes(), calls(tmp_path)
+    built = run_build(config, out, redo="memories")
+    assert (built.kept, built.done) == (["people"], ["memories", "features"])
+    assert calls(tmp_path) == asked + 12  # one ask a person and step
+    assert (out / "people.jsonl").read_bytes() != before  # other products, so other sources
+    assert run_build(config, out).kept == ["people", "memories", "features"]
+    with pytest.raises(
+        UserError, match="--step memoris: there is no such step in this build; did you mean 'memories'"
+    ):
+        run_build(config, out, redo="memoris")
+
+
+def test_another_config_does_only_what_it_changes(tmp_path: Path) -> None:
+    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
+    run_build(config, out)
+    write_build(tmp_path, SMALL + MEMORIES.replace("features = 2", "features = 1"))
+    built = run_build(config, out)
+    assert "people" in built.kept
+    assert "features" in built.done
+
+
+def test_a_budget_ends_the_build_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+    with StubEndpoint("plain") as stub:
+        sections = SMALL + "fields = []\n"
+        config, out = write_build(tmp_path, sections), tmp_path / "out"
+        text = config.read_text(encoding="utf-8")
+        # 100 tokens in and 10 out a call: 0.11 USD
+        spec = stub.spec(",price=1000/1000")
+        config.write_text(text.replace("python:strong_writer:answer", spec), encoding="utf-8")
+        with pytest.raises(Stopped, match=r"The budget of 0\.7 USD does not reach") as caught:
+            run_build(config, out, budget=0.7)
+        assert caught.value.code == 1
+        few = len(stub.requests)
+        assert 0 < few <= 5
+        built = run_build(config, out, budget=100.0)
+        assert len(lines(out / "people.jsonl")) == 6
+        prompts = [request["messages"][0]["content"] for request in stub.requests]
+        assert len(set(prompts)) == len(prompts)  # nothing was paid for twice
+        assert built.summary.cost == pytest.approx(0.11 * (len(prompts) - few))
+        # The stub finds about half of them contradictory: rejected with the reason, and replaced.
+        reasons = {row["reason"] for row in lines(out / "rejected.jsonl")}
+        assert "contradicts itself" in reasons
+
+
+def test_an_unpriced_model_cannot_keep_a_budget(tmp_path: Path) -> None:
+    config = write_build(tmp_path, SMALL)
+    text = config.read_text(encoding="utf-8").replace(
+        "python:strong_writer:answer", "openai:x@http://127.0.0.1:9/v1"
+    )
+    config.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match="--budget needs to know what openai:x@"):
+        run_build(config, tmp_path / "out", budget=1.0)
+
+
+def test_a_model_that_always_says_the_same_ends_early(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VERDICT", "E")
+    config, out = write_build(tmp_path, SMALL + "fields = []\n"), tmp_path / "out"
+    with pytest.raises(UserError, match="people: 0 of 6 could be made, then 3 rounds in a row") as caught:
+        run_build(config, out)
+    assert "dramatised or stereotyped" in str(caught.value)
+    assert calls(tmp_path) < 150
+    rejected = lines(out / "steps" / "people.part" / "rejected.jsonl")
+    assert all(row["reason"] for row in rejected)
+
+
+def test_a_full_disk_is_a_sentence_and_the_build_goes_on_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, out = write_build(tmp_path, SMALL), tmp_path / "out"
+
+    def full(_self: RowWriter, _row: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RowWriter, "add", full)
+        with pytest.raises(UserError, match="the disk is full; what was made is kept") as caught:
+            run_build(config, out)
+    assert caught.value.code == 1
+    asked = calls(tmp_path)
+    run_build(config, out)
+    assert calls(tmp_path) == asked  # every reply was kept

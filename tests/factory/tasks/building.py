@@ -1,0 +1,40 @@
+"""Builds with a [tasks] section, inside this process."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from personafit.engine import Silence
+from personafit.factory import Built, build, read_config
+from personafit.factory.registry import section_kinds
+
+
+def written_config(
+    folder: Path, *lines: str, writer: str = "careful", build_lines: tuple[str, ...] = ()
+) -> Path:
+    """A config file with these lines in its section [tasks]."""
+    path = folder / "build.toml"
+    said = [
+        "[build]",
+        'name = "tasks-test"',
+        'languages = ["en", "zh"]',
+        *build_lines,
+        "[models]",
+        f'writer = "python:tests.factory.tasks.writers:{writer}"',
+        "[tasks]",
+        *lines,
+    ]
+    path.write_text("\n".join(said) + "\n", encoding="utf-8")
+    return path
+
+
+def built(path: Path, redo: str | None = None) -> Built:
+    """The build of a config, beside it."""
+    config = read_config(path, section_kinds())
+    return asyncio.run(build(config, path.parent / "out", Silence(), redo))
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
