@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, Engine, bindparam, func, select, update
+from sqlalchemy import Connection, Dialect, Engine, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -103,17 +103,8 @@ class Writer:
         add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[engine.dialect.name]
         self._asks = DriverInsert(add(t.asks).on_conflict_do_nothing(), engine.dialect)
         self._judgments = DriverInsert(add(t.judgments).on_conflict_do_nothing(), engine.dialect)
-        plan, raters = s.study_plan, s.study_raters
-        self._pages = DriverInsert(
-            update(plan)
-            .where(
-                plan.c.study == bindparam("in_study"),
-                plan.c.seat == bindparam("in_seat"),
-                plan.c.position == bindparam("at"),
-            )
-            .values(done=bindparam("when")),
-            engine.dialect,
-        )
+        raters = s.study_raters
+        self._pages = _PagesAtOnce() if engine.dialect.name == "postgresql" else _page_updates(engine.dialect)
         self._seen = DriverInsert(
             update(raters)
             .where(raters.c.study == bindparam("in_study"), raters.c.seat == bindparam("in_seat"))
@@ -275,6 +266,26 @@ class Writer:
                 if row.job not in latest or latest[row.job][0] <= row.generation:
                     latest[row.job] = (row.generation, f'"why":"{UNDONE}"' not in (row.detail or ""))
         return {job: stands for job, (_, stands) in latest.items()}
+
+
+def _page_updates(dialect: Dialect) -> DriverInsert:
+    """Sets when pages were done, one statement a page."""
+    plan = s.study_plan
+    place = (plan.c.study == bindparam("in_study"), plan.c.seat == bindparam("in_seat"))
+    statement = update(plan).where(*place, plan.c.position == bindparam("at"))
+    return DriverInsert(statement.values(done=bindparam("when")), dialect)
+
+
+class _PagesAtOnce:
+    """The same in one statement for all, where each is a journey to a server."""
+
+    def add(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+        values = ", ".join(["(%s::text, %s::int, %s::bigint, %s::float8)"] * len(rows))
+        connection.exec_driver_sql(
+            f"UPDATE study_plan AS p SET done = v.done FROM (VALUES {values}) AS v(study, seat, position, done) "
+            "WHERE p.study = v.study AND p.seat = v.seat AND p.position = v.position",
+            tuple(value for row in rows for value in row.values()),
+        )
 
 
 def _rows(answer: Answer, generation: int, now: float) -> tuple[dict[str, Any], list[dict[str, Any]]]:
