@@ -1,12 +1,12 @@
 """What a run was asked for and how it ended, and what all kinds of run check before they begin."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
+from personafit._hashing import content_hash, hash_text
 from personafit.engine import Summary
 from personafit.store import RunRecord, Status
 
@@ -78,3 +78,10 @@ def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> 
     if unknown:
         raise UserError(f"--users {users}: nobody is called '{unknown[0]}' in this benchmark.")
     return wanted
+
+
+def run_name(benchmark: str, record: Mapping[str, Any]) -> str:
+    """A run's name: the same configuration and data give the same name, so the same command resumes."""
+    parts = {name: value for name, value in record.items() if name not in ("raters", "notes", "command")}
+    raters = [rater["fingerprint"] for rater in record["raters"]]
+    return f"{benchmark}-{content_hash([parts, raters])[:8]}"

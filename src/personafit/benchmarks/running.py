@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash
 from personafit.benchmarks import Benchmark, BenchmarkInfo, ingest, open_benchmark
-from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people
+from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people, run_name
 from personafit.contexts import (
     People,
     context_fingerprint,
@@ -53,12 +52,8 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The run's name: the same configuration and data give the same name, so the same command resumes."""
-        parts = {
-            name: value for name, value in self.record.items() if name not in ("raters", "notes", "command")
-        }
-        raters = [rater["fingerprint"] for rater in self.record["raters"]]
-        return f"{self.info.name}-{content_hash([parts, raters])[:8]}"
+        """The run's name."""
+        return run_name(self.info.name, self.record)
 
     @property
     def asks(self) -> int:

@@ -1,5 +1,6 @@
 """What is known of a run in which raters chose, however its answers are read: its record and its benchmark's words."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +9,7 @@ from personafit.store import RunRecord
 
 
 @dataclass
-class JudgedRun:
+class JudgedRun(ABC):
     """A run, its raters and its views."""
 
     run: RunRecord
@@ -32,9 +33,9 @@ class JudgedRun:
         views: list[str] = self.run.config["views"]
         return views
 
+    @abstractmethod
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """The values that occur together under these names, in the order of the source."""
-        raise NotImplementedError
 
 
 def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:

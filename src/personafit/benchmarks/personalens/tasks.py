@@ -1,5 +1,6 @@
 """People with tasks as a benchmark: each task is an item, and the only product of the item is the task in full."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
@@ -9,7 +10,7 @@ from personafit.people import Person, Task
 from personafit.store import Judgment, Product
 
 
-class TaskBenchmark:
+class TaskBenchmark(ABC):
     """Base of readers that give people with tasks."""
 
     info: BenchmarkInfo
@@ -19,13 +20,13 @@ class TaskBenchmark:
         self._all: list[tuple[Person, list[Task]]] | None = None
 
     @property
+    @abstractmethod
     def closed_values(self) -> dict[str, tuple[str, ...]]:
         """Facet path to the values it can have, for those that come from a list."""
-        raise NotImplementedError
 
+    @abstractmethod
     def users(self) -> Iterator[tuple[Person, list[Task]]]:
         """Each person with their tasks."""
-        raise NotImplementedError
 
     def _once(self) -> list[tuple[Person, list[Task]]]:
         """Everyone with their tasks, read once and kept: going into a store they are wanted several times."""

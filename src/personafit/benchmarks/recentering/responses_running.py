@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash, hash_text
+from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, ingest
-from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people
+from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people, run_name
 from personafit.benchmarks.recentering.responses import CONTROLS, GENERATOR, GIVEN, open_responses
 from personafit.benchmarks.recentering.responses_making import make_responses, wanted_givens
 from personafit.benchmarks.recentering.responses_prompts import open_prompts
@@ -44,11 +44,8 @@ class PreferencePlan:
 
     @property
     def name(self) -> str:
-        """The run's name: the same configuration and data give the same name, so the same command resumes."""
-        left_out = ("raters", "notes", "command")
-        parts = {name: value for name, value in self.record.items() if name not in left_out}
-        raters = [rater["fingerprint"] for rater in self.record["raters"]]
-        return f"{self.info.name}-{content_hash([parts, raters])[:8]}"
+        """The run's name."""
+        return run_name(self.info.name, self.record)
 
     async def close(self) -> None:
         """Release all raters."""
