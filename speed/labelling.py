@@ -3,6 +3,7 @@
 The peer is the least anyone would write: FastAPI, one route, a checked body, one row into SQLite with the same settings, committed
 before the reply (on PostgreSQL the same through psycopg). Ours checks session, token, study, seat, page, field and option, and stores an ask, a judgment and the progress.
 Both are served by one uvicorn process each and driven by the same client from this process. PostgreSQL runs the same loop if it is here.
+Beside answers a second stands what each server's process spends on an answer: on a busy machine the first says as much of the neighbours.
 """
 
 import asyncio
@@ -13,9 +14,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from statistics import quantiles
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 import aiohttp
@@ -28,6 +30,19 @@ WAIT_BAR = 0.150  # seconds, the 95th of 100
 BAR = 0.5
 
 Request = tuple[str, dict[str, Any], dict[str, str]]
+
+
+class Driven(NamedTuple):
+    """What a server did under load."""
+
+    rate: float
+    """Answers a second."""
+    seconds: float
+    """Processor time of the server's process for one answer."""
+
+    def __str__(self) -> str:
+        return f"{self.rate:,.0f} answers/s ({self.seconds * 1e6:,.0f} µs of its processor each)"
+
 
 BARE = """
 import sqlite3, sys, threading
@@ -87,17 +102,17 @@ uvicorn.run(create_app(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), lo
 
 def measure() -> list[Measurement]:
     """Closed loop in turns, then the calm raters, then PostgreSQL."""
-    ours: list[float] = []
-    bare: list[float] = []
+    ours: list[Driven] = []
+    bare: list[Driven] = []
     for number in range(1, ROUNDS + 1):
         with TemporaryDirectory() as folder:
             ours.append(_closed(f"{folder}/ours.db"))
             bare.append(_closed_bare(f"{folder}/bare.db"))
-        print(f"labelling, round {number} of {ROUNDS}: ours {ours[-1]:,.0f}, bare {bare[-1]:,.0f} answers/s")
+        print(f"labelling, round {number} of {ROUNDS}: ours {ours[-1]}, bare {bare[-1]}")
     with TemporaryDirectory() as folder:
         wait = _calm(f"{folder}/calm.db")
     results = [
-        paired("labelling, closed loop", "bare FastAPI + SQLite", "answers/s", ours, bare, BAR),
+        *_compared("labelling, closed loop", "bare FastAPI + SQLite", ours, bare, BAR),
         _waiting("labelling, 200 raters", wait),
     ]
     return results + _postgres()
@@ -120,40 +135,51 @@ def _postgres() -> list[Measurement]:
                 with TemporaryDirectory() as folder:
                     files.append(_closed_bare(f"{folder}/bare.db"))
                 print(
-                    f"labelling on PostgreSQL: ours {rates[-1]:,.0f}, bare {bares[-1]:,.0f}, "
-                    f"bare on SQLite {files[-1]:,.0f} answers/s"
+                    f"labelling on PostgreSQL: ours {rates[-1]}, bare {bares[-1]}, bare on SQLite {files[-1]}"
                 )
             wait = _calm(create_database(address, "calm"))
     except NoPostgres as error:
         print(f"labelling on PostgreSQL is not measured: {error}")
         return []
     return [
-        paired("labelling on PostgreSQL", "bare FastAPI + SQLite", "answers/s", rates, files, BAR),
-        paired("labelling on PostgreSQL", "bare FastAPI + psycopg", "answers/s", rates, bares, None),
+        *_compared("labelling on PostgreSQL", "bare FastAPI + SQLite", rates, files, BAR),
+        *_compared("labelling on PostgreSQL", "bare FastAPI + psycopg", rates, bares, None),
         _waiting("200 raters, PostgreSQL", wait),
     ]
 
 
-def _closed(store: str) -> float:
+def _compared(
+    name: str, peer: str, ours: list[Driven], theirs: list[Driven], bar: float | None
+) -> list[Measurement]:
+    """Answers a second, and answers for a second of the server's processor time."""
+    rates = [one.rate for one in ours], [one.rate for one in theirs]
+    spent = [1 / one.seconds for one in ours], [1 / one.seconds for one in theirs]
+    return [
+        paired(name, peer, "answers/s", *rates, bar),
+        paired(f"{name}, server's time", peer, "answers/CPU s", *spent, None),
+    ]
+
+
+def _closed(store: str) -> Driven:
     requests = _study(store)
-    with _server(OURS, store) as address:
-        return asyncio.run(_drive(address, requests))
+    with _server(OURS, store) as server:
+        return asyncio.run(_drive(server, requests))
 
 
-def _closed_bare(store: str) -> float:
+def _closed_bare(store: str) -> Driven:
     def requests(_number: int) -> Iterator[Request]:
         while True:
             yield "/api/answers", _answer(0, "A"), {}
 
-    with _server(BARE, store) as address:
-        return asyncio.run(_drive(address, requests))
+    with _server(BARE, store) as server:
+        return asyncio.run(_drive(server, requests))
 
 
 def _calm(store: str) -> float:
     """The 95th percentile of waiting for an answer to be stored, with everyone thinking in between."""
     requests = _study(store)
-    with _server(OURS, store) as address:
-        return asyncio.run(_think(address, requests))
+    with _server(OURS, store) as server:
+        return asyncio.run(_think(server.address, requests))
 
 
 def _study(store: str) -> Callable[[int], Iterator[Request]]:
@@ -197,12 +223,15 @@ def _answer(page: int, value: str, field: str = "fit") -> dict[str, Any]:
     }
 
 
-async def _drive(address: str, requests: Callable[[int], Iterator[Request]]) -> float:
+async def _drive(server: "Server", requests: Callable[[int], Iterator[Request]]) -> Driven:
     """Answers a second with so many connections that each send the next one at once."""
     done = 0
-    async with aiohttp.ClientSession(address, connector=aiohttp.TCPConnector(limit=0)) as session:
+    async with aiohttp.ClientSession(server.address, connector=aiohttp.TCPConnector(limit=0)) as session:
         # Raters take turns on a connection, so that none of them goes faster than people do.
         streams = [[requests(number) for number in range(start, RATERS, AT_ONCE)] for start in range(AT_ONCE)]
+        # Everybody's first answer, for which the server reads their pages, comes before the clock starts.
+        for some in streams:
+            await asyncio.gather(*(_send(session, next(one)) for one in some))
         end = time.monotonic() + SECONDS
 
         async def loop(mine: list[Iterator[Request]]) -> None:
@@ -213,9 +242,9 @@ async def _drive(address: str, requests: Callable[[int], Iterator[Request]]) -> 
                 turn += 1
                 done += 1
 
-        began = time.monotonic()
+        began, spent = time.monotonic(), server.spent()
         await asyncio.gather(*(loop(stream) for stream in streams))
-        return done / (time.monotonic() - began)
+        return Driven(done / (time.monotonic() - began), (server.spent() - spent) / done)
 
 
 async def _think(address: str, requests: Callable[[int], Iterator[Request]]) -> float:
@@ -243,8 +272,20 @@ async def _send(session: aiohttp.ClientSession, request: Request) -> None:
         assert reply.status == 200, said
 
 
+class Server(NamedTuple):
+    """A server's address and process."""
+
+    address: str
+    process: int
+
+    def spent(self) -> float:
+        """Processor time so far, in seconds."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextmanager
-def _server(code: str, store: str) -> Iterator[str]:
+def _server(code: str, store: str) -> Iterator[Server]:
     import socket
 
     with closing(socket.socket()) as probe:
@@ -253,11 +294,11 @@ def _server(code: str, store: str) -> Iterator[str]:
     process = subprocess.Popen([sys.executable, "-c", code, store, str(port)], env=os.environ)
     address = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(200):
+        for _ in range(1200):
             with suppress(OSError), urlopen(f"{address}/openapi.json", timeout=1):
                 break
             time.sleep(0.1)
-        yield address
+        yield Server(address, process.pid)
     finally:
         process.terminate()
         process.wait()

@@ -63,14 +63,14 @@ def measure(sizes: tuple[int, int] = SIZES) -> list[Measurement]:
     ]
 
 
-def run_size(size: int) -> Cost:
-    """Write a folder of so many items, run it, and say what that took."""
+def run_size(size: int, store: str | None = None) -> Cost:
+    """Write a folder of so many items, run it into a fresh store or the one given, and say what that took."""
     with tempfile.TemporaryDirectory(prefix="personafit-scale-") as place:
         folder = Path(place) / "folder"
         write_synthetic(folder, size)
         command = [sys.executable, "-m", "personafit", "run", str(folder)]
         command += [part for name in VIEWS for part in ("--view", name)]
-        command += ["--store", f"{place}/store.db", "--out", f"{place}/out", "--json"]
+        command += ["--store", store or f"{place}/store.db", "--out", f"{place}/out", "--json"]
         started = time.monotonic()
         with (Path(place) / "results.json").open("wb") as out:
             process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
@@ -80,7 +80,7 @@ def run_size(size: int) -> Cost:
         if process.returncode:
             raise RuntimeError(f"the run over {size:,} items ended with {process.returncode}")
     print(
-        f"scale: {size:,} items, {RATER}, views {', '.join(VIEWS)}: {cost.seconds:.0f} s by the clock, "
+        f"scale: {size:,} items in {'PostgreSQL' if store else 'SQLite'}, {RATER}, views {', '.join(VIEWS)}: {cost.seconds:.0f} s by the clock, "
         f"{cost.processor_seconds:.0f} s of processor time, peak {cost.peak_mib:.0f} MiB",
         flush=True,
     )

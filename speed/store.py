@@ -25,7 +25,7 @@ PER_SECOND_BAR = 20_000.0
 
 def measure() -> list[Measurement]:
     """Take turns, round by round, each time into a new file."""
-    outcomes = [_outcome(number) for number in range(JUDGMENTS)]
+    outcomes = [outcome_of(number) for number in range(JUDGMENTS)]
     ours: list[float] = []
     raw: list[float] = []
     for number in range(1, ROUNDS + 1):
@@ -84,7 +84,7 @@ def _flat(judgment: Judgment) -> list[Any]:
     return [row[name] for name in Judgment.model_fields]
 
 
-def _outcome(number: int) -> Outcome:
+def outcome_of(number: int) -> Outcome:
     """What a choice by an LLM leaves behind: an ask with a short reply, and a judgment with its letter scores."""
     job = hash_text("job", str(number))
     ask = Ask(

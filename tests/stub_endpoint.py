@@ -37,7 +37,7 @@ def completion(body: Body, content: str | None, finish: str = "stop", **message:
         "object": "chat.completion",
         "model": body["model"],
         "choices": [{"index": 0, "finish_reason": finish, "message": said, "logprobs": None}],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 10},
+        "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     }
 
 

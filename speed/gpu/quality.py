@@ -1,7 +1,9 @@
 """What a reward model learns from human pairs, in cross-validation by person: `python -m speed.gpu.quality PAIRS MODEL --out FILE`.
 
 PAIRS is a JSON-lines file of tokenised pairs (id, person, chosen_ids, rejected_ids); what comes out is the margin of every pair by a
-model that saw nobody's pairs of that person, after each epoch, for grouped batches and, on one fold, for shuffled ones.
+model that saw nobody's pairs of that person, after each epoch, for grouped batches and, on one fold, for shuffled ones. PLAIN
+holds pairs of the same layout without a person in their tokens (`person` says whose split they follow): they are scored at the end, and with
+`--mix` some are trained on too, so many for each personal pair.
 """
 
 import argparse
@@ -19,7 +21,6 @@ from personafit.training.reward.trainer import PairTrainer
 
 FOLDS = 5
 BATCH = 32
-EPOCHS = 3
 
 
 def batches_of_people(
@@ -30,9 +31,11 @@ def batches_of_people(
     order: list[dict[str, Any]] = []
     for _ in range(epochs):
         if grouped:
-            people = random.permutation(sorted({pair["person"] for pair in pairs}))
-            for person in people:
-                own = [pair for pair in pairs if pair["person"] == person]
+            groups: dict[str, list[dict[str, Any]]] = {}
+            for pair in pairs:  # a plain pair shares its beginning with nobody's
+                groups.setdefault(pair["id"] if pair.get("plain") else pair["person"], []).append(pair)
+            for name in random.permutation(sorted(groups)):
+                own = groups[name]
                 order += [own[index] for index in random.permutation(len(own))]
         else:
             order += [pairs[index] for index in random.permutation(len(pairs))]
@@ -49,7 +52,14 @@ def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
 
 
 def fold(
-    base: Any, pairs: list[dict[str, Any]], held: set[str], rate: float, grouped: bool
+    base: Any,
+    pairs: list[dict[str, Any]],
+    plain: list[dict[str, Any]],
+    held: set[str],
+    rate: float,
+    epochs: int,
+    grouped: bool = True,
+    mix: float = 0.0,
 ) -> dict[str, Any]:
     """Train without the held-out people and score theirs after each epoch."""
     from transformers import TrainerCallback, TrainingArguments
@@ -58,6 +68,10 @@ def fold(
     model = base()
     scorer = Scorer(model, "tree", 16_384)
     train = [pair for pair in pairs if pair["person"] not in held]
+    general = [pair for pair in plain if pair["person"] not in held]
+    chosen = np.random.default_rng(1).permutation(len(general))[: round(mix * len(train))]
+    train += [general[index] for index in chosen]
+    left_out = [pair for pair in plain if pair["person"] in held]
     test = [pair for pair in pairs if pair["person"] in held]
     steps = len(train) // BATCH
     found: list[list[float]] = []
@@ -71,7 +85,7 @@ def fold(
     settings = TrainingArguments(
         output_dir="/tmp/quality",
         per_device_train_batch_size=BATCH,
-        max_steps=steps * EPOCHS,
+        max_steps=steps * epochs,
         learning_rate=rate,
         lr_scheduler_type="linear",
         warmup_steps=steps // 5,
@@ -79,7 +93,6 @@ def fold(
         logging_steps=20,
         save_strategy="no",
         report_to="none",
-        gradient_checkpointing=True,
         remove_unused_columns=False,
     )
 
@@ -90,7 +103,7 @@ def fold(
     trainer = InOrder(
         scorer,
         args=settings,
-        train_dataset=batches_of_people(train, EPOCHS, 0, grouped),
+        train_dataset=batches_of_people(train, epochs, 0, grouped),
         callbacks=[AfterEpoch()],
     )
     began = time.perf_counter()
@@ -98,6 +111,10 @@ def fold(
     return {
         "ids": [pair["id"] for pair in test],
         "margins": found,
+        "mix": mix,
+        "grouped": grouped,
+        "trained_on": len(train),
+        "plain": margins(scorer, left_out) if left_out else [],
         "seconds": time.perf_counter() - began,
         "losses": [entry["loss"] for entry in trainer.state.log_history if "loss" in entry],
     }
@@ -109,11 +126,20 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="GGUF file or model folder.")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--rate", type=float, default=1e-5)
+    parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--folds", type=int, default=FOLDS)
     parser.add_argument("--shuffled", action="store_true", help="One fold with shuffled batches besides.")
+    parser.add_argument("--plain", type=Path, help="Pairs without a person.")
+    parser.add_argument(
+        "--mix",
+        type=float,
+        nargs="*",
+        default=[],
+        help="One fold with so many plain pairs for each personal one.",
+    )
     arguments = parser.parse_args()
-    with gzip.open(arguments.pairs, "rt") as file:
-        pairs = [json.loads(line) for line in file]
+    pairs = _read(arguments.pairs)
+    plain = [{**pair, "plain": True} for pair in _read(arguments.plain)] if arguments.plain else []
     people = sorted({pair["person"] for pair in pairs})
     shuffled = np.random.default_rng(0).permutation(people)
     folds = [set(shuffled[start::FOLDS].tolist()) for start in range(FOLDS)]
@@ -129,21 +155,35 @@ def main() -> None:
         model.load_state_dict(state)
         return model
 
-    result: dict[str, Any] = {"rate": arguments.rate, "grouped": []}
-    for number, held in enumerate(folds[: arguments.folds]):
-        result["grouped"].append(fold(base, pairs, held, arguments.rate, grouped=True))
-        _say(number, result["grouped"][-1])
+    result: dict[str, Any] = {"rate": arguments.rate, "epochs": arguments.epochs, "grouped": [], "others": []}
+
+    def keep(kind: str, found: dict[str, Any]) -> None:
+        result[kind].append(found)
+        _say(found)
         arguments.out.write_text(json.dumps(result))
         torch.cuda.empty_cache()
+
+    for held in folds[: arguments.folds]:
+        keep("grouped", fold(base, pairs, plain, held, arguments.rate, arguments.epochs))
     if arguments.shuffled:
-        result["shuffled"] = fold(base, pairs, folds[0], arguments.rate, grouped=False)
-        _say(-1, result["shuffled"])
-        arguments.out.write_text(json.dumps(result))
+        keep("others", fold(base, pairs, plain, folds[0], arguments.rate, arguments.epochs, grouped=False))
+    for mix in arguments.mix:
+        keep("others", fold(base, pairs, plain, folds[0], arguments.rate, arguments.epochs, mix=mix))
 
 
-def _say(number: int, found: dict[str, Any]) -> None:
+def _say(found: dict[str, Any]) -> None:
     right = [float(np.mean(np.array(margins) > 0)) for margins in found["margins"]]
-    print(f"fold {number}: {right} in {found['seconds']:.0f} s; losses {found['losses']}", flush=True)
+    plain = float(np.mean(np.array(found["plain"]) > 0)) if found["plain"] else None
+    print(
+        f"grouped {found['grouped']}, mix {found['mix']}, {found['trained_on']} pairs: {right}, plain {plain}, "
+        f"in {found['seconds']:.0f} s; losses {found['losses']}",
+        flush=True,
+    )
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    with gzip.open(path, "rt") as file:
+        return [json.loads(line) for line in file]
 
 
 def _load(path: Path) -> Any:

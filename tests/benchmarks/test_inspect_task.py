@@ -19,6 +19,7 @@ def reply_to(prompt: str) -> str:
     return REPLIES[draw("reply", prompt, among=len(REPLIES))]
 
 
+@pytest.mark.slow
 def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 

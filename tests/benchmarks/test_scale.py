@@ -30,6 +30,7 @@ def peak(folder: Path, size: int) -> int:
     return usage.ru_maxrss * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux only")
 def test_memory_is_flat_as_the_items_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [tmp_path / "small", tmp_path / "large"]

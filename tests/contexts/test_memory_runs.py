@@ -15,6 +15,7 @@ from personafit.contexts.memory import within
 from personafit.people import Memory, Person
 from personafit.store import Item, Store
 from personafit.store import tables as t
+from tests.reporting.unpacking import browser_blocks
 from tests.scripted import invoke, write_lines
 from tests.stub_endpoint import BEHAVIOURS, StubEndpoint, completion, saying, with_letters
 
@@ -238,9 +239,9 @@ def test_a_run_makes_keeps_and_shows_what_is_told(
     }
     assert totals["none"] == 0.0
     assert totals["induced@python:own_model:chat"] == 1.0
-    page = (folder / "out" / "report.html").read_text()
-    assert '"told"' in page
-    assert "all that was retrieved is told" in page
+    page = folder / "out" / "report.html"
+    assert "Drinks:\n  Likes: tea" in {text for told in browser_blocks(page)["told"] for _, text, *_ in told}
+    assert "all that was retrieved is told" in page.read_text(encoding="utf-8")
     invoke(monkeypatch, folder, *RUN)
     assert (folder / "asked.txt").read_text().splitlines() == made, "the same command asks nothing again"
     capsys.readouterr()

@@ -1,11 +1,12 @@
 """The explicit persona: least change, evidence, conflict, forgetting; and how a model's edits are read."""
 
 import json
+import re
 
 import pytest
 
 from personafit.contexts.persona import MOST_FIELDS, Belief, Edit, Persona, valid_edit
-from personafit.contexts.profiling import EXAMPLE, edits_in, profiling_messages
+from personafit.contexts.profiling import edits_in, profiling_messages
 from personafit.people import Memory
 
 OLD = Memory(id="m1", text="Works as a nurse.", time="2024-01-01")
@@ -106,7 +107,6 @@ def test_a_models_edits_are_read_and_its_evidence_is_checked() -> None:
     assert read == [Edit("add", "Work.Job", "nurse", ("m1",))]
     assert edits_in(f"```json\n{reply(good)}\n```", [OLD]) == read
     assert edits_in('{"edits": []}', [OLD]) == []
-    assert edits_in(EXAMPLE, [OLD]) == [], "an example given back is no finding"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,13 @@ def test_material_cannot_close_its_tags() -> None:
     assert message["content"].count("<persona>") == 1
     (chinese,) = profiling_messages(Persona(), [hostile], "zh")
     assert "档案" in chinese["content"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_prompt_shows_no_field_or_edit_that_could_be_copied(language: str) -> None:
+    (message,) = profiling_messages(Persona(), [Memory(id="m1", text="Tea again")], language)
+    assert "{" not in message["content"]
+    assert re.search(r"\w\.\w", message["content"]) is None
 
 
 def test_a_path_is_made_of_words() -> None:

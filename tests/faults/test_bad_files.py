@@ -184,7 +184,7 @@ NAMES = {
     "wrong data": (("personafeedback", "--data", "nowhere"), "nowhere is not a folder"),
     "rater": (
         ("world", "--rater", "nonsense:x"),
-        "'nonsense:x' names no rater; kinds are embedded, hf, openai",
+        "'nonsense:x' names no rater; kinds are embedded, hf, inspect, openai",
     ),
     "rule": (("world", "--rater", "rule:best"), "rule:best: there is no such rule"),
     "option": (("world", "--rater", "openai:m@http://h,x=1"), "unknown option 'x'; openai knows"),

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from personafit.benchmarks.running import RunConfig
 from tests.faults.world import Answer, answers, asks, carry_out, personafit, sentences, write_benchmark
 from tests.stub_endpoint import StubEndpoint
@@ -67,6 +69,7 @@ def _play(stub: StubEndpoint, fault: str, folder: Path) -> Course:
     )
 
 
+@pytest.mark.slow
 def test_faults_end_as_they_should_and_are_got_over(tmp_path: Path) -> None:
     """One test, so that all faults are played side by side whoever distributes the tests."""
     with ExitStack() as stack, ThreadPoolExecutor(len(FAULTS)) as pool:
@@ -106,6 +109,7 @@ def _check_recovery(fault: str, course: Course) -> None:
     assert {row[5] for row in course.answers} == {"ok"}, f"{fault}: {course}"
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on_and_then_has_nothing_left_to_ask(
     endpoint: StubEndpoint, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def _find(folder: Path, secret: str) -> list[Path]:
     return [path for path in files if secret.encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_canary_is_found_nowhere(tmp_path: Path, endpoint: StubEndpoint) -> None:
     """Good replies, replies and errors that repeat the key, refusals, and every command that writes."""
     write_benchmark(tmp_path / "world", 6)

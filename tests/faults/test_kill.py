@@ -89,6 +89,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Answer]:
     return found
 
 
+@pytest.mark.slow
 def test_twenty_kills_leave_no_trace(tmp_path: Path, undisturbed: list[Answer]) -> None:
     folder, moments, progress = _prepare(tmp_path), random.Random(20), [0]
     store = folder / ".personafit" / "store.db"

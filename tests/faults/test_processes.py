@@ -148,6 +148,7 @@ def test_a_run_that_is_told_to_end_twice(world: World) -> None:
     _check(folder, endpoint, expected, done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_end_at_any_moment_is_no_traceback(tmp_path: Path, number: signal.Signals) -> None:
     """While it starts, reads, judges or reports: one sentence and 130, or it was over already."""

@@ -103,6 +103,7 @@ def _play(stub: StubEndpoint, fault: str, folder: Path) -> Course:
     )
 
 
+@pytest.mark.slow
 def test_lasting_faults_end_a_run_in_good_order_and_the_same_command_finishes_it(tmp_path: Path) -> None:
     """One test, so that all faults are played side by side whoever distributes the tests."""
     with ExitStack() as stack, ThreadPoolExecutor(len(LASTING)) as pool:

@@ -79,7 +79,7 @@ def test_another_device_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
             assert "&#34;value&#34;: &#34;A&#34;" in shown or "&#34;value&#34;:&#34;A&#34;" in shown
 
 
-@pytest.mark.parametrize("kills", [KILLS])
+@pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.slow)])
 def test_every_acknowledged_answer_is_there_once_after_kill_9(tmp_path: Path, kills: int) -> None:
     store, raters, pages = tmp_path / "store.db", 6, 12
     new_study(store, count=pages, overlap=raters, seats=raters)

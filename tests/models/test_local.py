@@ -142,3 +142,66 @@ def test_bad_folders_are_one_sentence(tmp_path: Path) -> None:
     words.save_pretrained(broken)
     with pytest.raises(Unusable, match="chat template cannot be used"):
         chat(f"hf:{broken}", ChatRequest(ASKED))
+
+
+def test_a_given_reply_is_weighed(tmp_path: Path) -> None:
+    """By the mean log-probability of its tokens, as the model itself gives them."""
+    folder = save_chat(tmp_path)
+    (reply,) = chat(f"hf:{folder}", ChatRequest(ASKED, weighed="Tea please"))
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    prompt, answer = (words(text, add_special_tokens=False)["input_ids"] for text in (PROMPT, "Tea please"))
+    with torch.inference_mode():
+        logits = model(input_ids=torch.tensor([[*prompt, *answer]])).logits[0]
+    scores = torch.log_softmax(logits, dim=-1)
+    each = [float(scores[len(prompt) - 1 + place, token]) for place, token in enumerate(answer)]
+    assert reply.letter_scores is not None
+    assert reply.letter_scores["likelihood"] == pytest.approx(sum(each) / len(each), abs=1e-5)
+    with pytest.raises(Unanswerable, match="tokens are more than"):
+        chat(f"hf:{folder}", ChatRequest(ASKED, weighed="tea " * 5000))
+
+
+def test_requests_that_wait_together_share_a_pass_and_change_nothing(tmp_path: Path) -> None:
+    folder = save_chat(tmp_path)
+    questions = ["Tea?", "Tea or coffee, and at what time of the day?", "Coffee or tea?"]
+    requests = [
+        request
+        for text in questions
+        for request in (
+            ChatRequest(({"role": "user", "content": text},), max_tokens=8),
+            ChatRequest(({"role": "user", "content": text},), letters=("A", "B")),
+            ChatRequest(({"role": "user", "content": text},), weighed="Coffee or tea"),
+            ChatRequest(({"role": "user", "content": text},), max_tokens=6, temperature=1.0, seed=3),
+        )
+    ]
+    too_long = ChatRequest(({"role": "user", "content": "tea " * 5000},), letters=("A", "B"))
+
+    async def all_at_once() -> list[ChatReply | BaseException]:
+        model = make_model(f"hf:{folder},batch=8")
+        passes = 0
+        inner = model._answers  # type: ignore[attr-defined]
+
+        def counted(batch: Any) -> Any:
+            nonlocal passes
+            passes += 1
+            return inner(batch)
+
+        model._answers = counted  # type: ignore[attr-defined]
+        try:
+            found = await asyncio.gather(
+                *(model.chat(request) for request in [*requests, too_long]), return_exceptions=True
+            )
+        finally:
+            await model.close()
+        assert passes == 3 + len(questions)  # what is drawn at random goes by itself
+        return found
+
+    alone = chat(f"hf:{folder}", *requests)
+    *together, last = asyncio.run(all_at_once())
+    assert isinstance(last, Unanswerable)  # and the others of its batch were answered
+    for one, other in zip(alone, together, strict=True):
+        assert isinstance(other, ChatReply)
+        assert other.text == one.text
+        assert other.letter_scores == (one.letter_scores and pytest.approx(one.letter_scores, abs=1e-4))
+    with pytest.raises(UserError, match="batch is a number"):
+        make_model(f"hf:{folder},batch=0")

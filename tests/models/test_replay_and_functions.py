@@ -117,7 +117,9 @@ def test_a_missing_recording_and_an_option_nobody_knows(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "said.jsonl", [])
     with pytest.raises(UserError, match=r"unknown option 'speed'; replay knows none"):
         make_model(f"replay:{path},speed=2")
-    with pytest.raises(UserError, match=r"names no model; kinds are embedded, hf, openai, python, replay"):
+    with pytest.raises(
+        UserError, match=r"names no model; kinds are embedded, hf, inspect, openai, python, replay"
+    ):
         make_model("oracle:delphi")
 
 

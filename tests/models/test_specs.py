@@ -47,7 +47,10 @@ def test_the_grammar() -> None:
     [
         ("", "'' is not a spec"),
         (":x", "':x' is not a spec"),
-        ("nonsense:x", "'nonsense:x' names no model; kinds are embedded, hf, openai, python, replay"),
+        (
+            "nonsense:x",
+            "'nonsense:x' names no model; kinds are embedded, hf, inspect, openai, python, replay",
+        ),
         ("openai:", "name a model"),
         ("openai:m@", "the address must start with http://"),
         ("openai:m@host/v1", "the address must start with http://"),
@@ -82,7 +85,7 @@ def test_a_wrong_spec_is_one_sentence(modules: Path, spec: str, said: str) -> No
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("nonsense", "'nonsense' names no rater; kinds are embedded, hf, openai, "),
+        ("nonsense", "'nonsense' names no rater; kinds are embedded, hf, inspect, openai, "),
         ("rule:", "there is no such rule; there are rule:length, rule:overlap"),
         ("rule:length,x=1", "unknown option 'x'; rule knows none"),
         ("python:spec_fine:Broken", "spec_fine:Broken() raised RuntimeError: no licence here."),

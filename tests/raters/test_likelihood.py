@@ -77,7 +77,7 @@ def test_the_telling_is_part_of_the_fingerprint(tmp_path: Path) -> None:
 def test_a_spec_that_cannot_be_weighed_is_one_sentence() -> None:
     with pytest.raises(UserError, match=r"ask=twice is unknown; there is ask=likelihood"):
         make_rater("embedded,ask=twice")
-    with pytest.raises(UserError, match=r"that can weigh a text it did not write; embedded and replay can"):
+    with pytest.raises(UserError, match=r"that can weigh a text it did not write; embedded, hf, replay can"):
         make_rater("openai:m@http://localhost:1/v1,ask=likelihood")
 
 

@@ -17,6 +17,8 @@ from aiohttp import web
 
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.people import Person
+from personafit.reporting.people import write_person_pages
+from personafit.reporting.stages_results import stage_results
 from personafit.stages.records import StageFile, after_refinement, before_refinement
 from personafit.store import Status, Store
 from tests.scripted import write_lines
@@ -62,7 +64,7 @@ def test_from_a_log_to_people(tmp_path: Path, log: Path, endpoint: StubEndpoint,
     assert len(people["ann"].attributes) == 3
     assert done.counts == files.read_summary()
     assert done.counts is not None
-    assert done.counts["refined"] == {"given": 7, "kept": 5, "rewritten": 1, "dropped": 1}
+    assert done.counts["refined"] == {"given": 7, "kept": 5, "rewritten": 1, "dropped": 1, "undecided": 0}
     assert done.counts["verified"]["modes"] == {"over-generalised": 2}
     verdicts = list(files.read_verdicts())
     assert {(verdict.by, verdict.status) for verdict in verdicts} == {("rule", Status.OK), ("llm", Status.OK)}
@@ -167,7 +169,7 @@ def test_a_verifier_that_does_not_answer_decides_nothing(
     )
     assert done.counts is not None
     assert done.counts["verified"]["undecided"] == 7
-    assert done.counts["refined"] == {"given": 7, "kept": 7, "rewritten": 0, "dropped": 0}
+    assert done.counts["refined"] == {"given": 7, "kept": 7, "rewritten": 0, "dropped": 0, "undecided": 0}
     verdicts = list(StageFile(tmp_path / "out").read_verdicts())
     assert {verdict.status for verdict in verdicts} == {Status.UNPARSED}
 
@@ -216,6 +218,36 @@ def test_redaction_is_on_by_default_everywhere(tmp_path: Path, endpoint: StubEnd
     assert done.counts["redacted"] == {"e-mail": 1, "phone": 1}
     run_stages(tmp_path / "store.db", log, tmp_path / "plain", endpoint.spec(), redacting=False)
     assert "ann@example.com" in (tmp_path / "plain" / "conversations.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_rewriting_that_failed_is_no_decision_and_the_same_command_finishes(
+    tmp_path: Path, log: Path, endpoint: StubEndpoint, bags: Bags
+) -> None:
+    async def no_refining(stub: StubEndpoint, request: web.Request, body: Body) -> web.StreamResponse:
+        refining = '"action"' in body["messages"][0]["content"]
+        return await BEHAVIOURS["too_long" if refining else "stages"](stub, request, body)
+
+    BEHAVIOURS["no_refining"] = no_refining
+    endpoint.behave("no_refining")
+    files = StageFile(tmp_path / "out")
+    done = run_stages(tmp_path / "store.db", log, tmp_path / "out", endpoint.spec())
+    assert done.counts is not None
+    assert done.counts["refined"] == {"given": 7, "kept": 5, "rewritten": 0, "dropped": 0, "undecided": 2}
+    rows = list(files.read_attributes())
+    failed = [row for row in rows if row.status == "undecided"]
+    assert all("came to nothing: The ask failed" in (row.reason or "") for row in failed)
+    assert len(before_refinement(rows)) == len(after_refinement(rows)) + 2, "nothing that was flagged stays"
+    shares = {row["metric"]: row for row in stage_results(files, done.counts)}
+    assert [shares[f"{fate}_share"]["value"] for fate in ("kept", "rewritten", "dropped")] == [1.0, 0.0, 0.0]
+    assert shares["dropped_share"]["coverage"] == pytest.approx(5 / 7)
+    write_person_pages(tmp_path / "out")
+    assert "left out: not decided" in (tmp_path / "out" / "pages" / "ann.html").read_text(encoding="utf-8")
+    endpoint.behave("stages")
+    endpoint.requests.clear()
+    done = run_stages(tmp_path / "store.db", log, tmp_path / "out", endpoint.spec())
+    assert done.counts is not None
+    assert done.counts["refined"] == {"given": 7, "kept": 5, "rewritten": 1, "dropped": 1, "undecided": 0}
+    assert len(endpoint.requests) == 2
 
 
 def test_forgetting_removes_every_derived_row_and_the_person_stays_away(

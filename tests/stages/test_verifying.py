@@ -119,7 +119,7 @@ def test_long_turns_are_cut_before_they_are_shown() -> None:
         ({"action": "rewrite", "statement": "It is green tea."}, "dropped", "no better: not-standalone"),
         ({"action": "rewrite", "statement": "The user " + "x" * 500}, "dropped", "too long"),
         ({"action": "drop", "statement": ""}, "dropped", "nothing of it"),
-        (None, "dropped", "came to nothing: No."),
+        (None, "undecided", "came to nothing: No."),
     ],
 )
 def test_what_becomes_of_a_flagged_attribute(value: dict[str, Any] | None, status: str, reason: str) -> None:

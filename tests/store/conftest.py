@@ -6,16 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.databases import NoPostgres, create_database, postgres_server
+from tests.store.databases import NoPostgres, PostgresServer, create_database, started_postgres
 
 
 @pytest.fixture(scope="session")
-def _postgres() -> Iterator[str | NoPostgres]:
+def _postgres() -> Iterator[PostgresServer | NoPostgres]:
     try:
-        with postgres_server() as address:
-            yield address
+        with started_postgres() as server:
+            yield server
     except NoPostgres as reason:
         yield reason
+
+
+@pytest.fixture
+def server(_postgres: PostgresServer | NoPostgres) -> PostgresServer:
+    """The PostgreSQL server of these tests."""
+    if isinstance(_postgres, NoPostgres):
+        pytest.skip(str(_postgres))
+    return _postgres
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -23,7 +31,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of an empty database, of each kind in turn."""
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
-    server: str | NoPostgres = request.getfixturevalue("_postgres")
-    if isinstance(server, NoPostgres):
-        pytest.skip(str(server))
-    return create_database(server, f"t{uuid.uuid4().hex}")
+    found: PostgresServer | NoPostgres = request.getfixturevalue("_postgres")
+    if isinstance(found, NoPostgres):
+        pytest.skip(str(found))
+    return create_database(found.address, f"t{uuid.uuid4().hex}")

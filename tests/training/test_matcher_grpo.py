@@ -143,6 +143,7 @@ def test_what_is_missing_is_one_sentence(
     assert "--method grpo needs no_such_package, which pip install" in said(*plain, "--base", "some/model")
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_measured_and_is_a_rater(tmp_path: Path) -> None:
     data, base = write_labels(tmp_path / "data"), save_undecided(tmp_path / "base")
     command = [

@@ -247,6 +247,7 @@ def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not DATA.is_dir(), reason="the PersonaFeedback pairs are not in ../shared/data/personafeedback"
 )

@@ -228,8 +228,14 @@ def test_the_command_fits_beside_a_prompted_model_and_resumes(tmp_path: Path) ->
     assert found["python:told:judge", "coverage"]["value"] == 1.0
     assert (tmp_path / "asked.txt").read_text() == "." * 12
     assert {"verifier.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
-    run_cli(*command[:-1], cwd=tmp_path, path=tmp_path)
-    assert (tmp_path / "asked.txt").read_text() == "." * 12
+    person = json.loads((data / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0])["person"]
+    run_cli("forget", person, "--in", "v", cwd=tmp_path)
+    again = run_cli(*command, cwd=tmp_path, path=tmp_path)
+    assert (tmp_path / "asked.txt").read_text() == "." * 12, "nothing twice, and nothing of who was forgotten"
+    covered = {
+        one["metric"]: one for one in json.loads(again.stdout)["results"] if one["metric"] == "coverage"
+    }
+    assert covered["coverage"]["n"] < 12
 
 
 def test_a_limit_without_a_model_is_refused(tmp_path: Path) -> None:

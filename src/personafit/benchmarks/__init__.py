@@ -1,13 +1,14 @@
 """Benchmarks: readers, gold, controls, published figures. A new one is one file and one line (or an entry point)."""
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published, ingest
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
-from personafit.benchmarks.hub.copies import data_folder
+from personafit.benchmarks.hub.copies import REPOS, data_folder
 from personafit.benchmarks.pairs import ImportedPairs
 from personafit.benchmarks.personafeedback import PersonaFeedback
 from personafit.benchmarks.starter import starter
@@ -52,6 +53,21 @@ def _injection(data: Path | None) -> Benchmark:
     return Injection()
 
 
+def _read_from(name: str, reader: str, expected: str) -> Callable[[Path | None], Benchmark]:
+    """Opens a benchmark of others from --data, or from a copy that was fetched."""
+
+    def opened(data: Path | None) -> Benchmark:
+        folder = data_folder(name, data)
+        if folder is None:
+            fetch = f"; `personafit data get {name}` fetches it from the hub" if name in REPOS else ""
+            raise UserError(f"{name} needs --data FOLDER with {expected}{fetch}.")
+        module, _, kind = reader.partition(":")
+        benchmark: Benchmark = getattr(import_module(f"personafit.benchmarks.{module}"), kind)(folder)
+        return benchmark
+
+    return opened
+
+
 BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "starter": _starter,
     "personafeedback": _personafeedback,
@@ -59,7 +75,25 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "responses": _responses,
     "personalens": _personalens,
     "injection": _injection,
+    "prefeval": _read_from(
+        "prefeval", "prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"
+    ),
+    "personamem": _read_from(
+        "personamem",
+        "personamem:PersonaMem",
+        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
+    ),
+    "lamp": _read_from(
+        "lamp", "lamp:LaMP", "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json"
+    ),
+    "rewardbench": _read_from(
+        "rewardbench", "rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"
+    ),
+    "helpsteer2": _read_from(
+        "helpsteer2", "rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"
+    ),
 }
+"""Name to how the benchmark is opened, given its folder of data."""
 
 
 def open_benchmark(name: str, data: Path | None = None) -> Benchmark:

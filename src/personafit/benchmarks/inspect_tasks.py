@@ -25,10 +25,11 @@ MAX_TOKENS = 4096  # room for models that reason first; others stop after a lett
 
 @task
 def choices(
-    benchmark: str = "starter", data: str | None = None, view: str = "profile", seed: int = 0
+    benchmark: str = "starter", data: str | None = None, view: str | None = None, seed: int = 0
 ) -> Task:
-    """Which answer fits the person: every item of a choice benchmark, in both orders."""
+    """Which answer fits the person: every item of a choice benchmark, in both orders, under its own view or another."""
     opened = open_benchmark(benchmark, Path(data) if data else None)
+    view = view or opened.info.view
     return Task(
         dataset=MemoryDataset(list(_samples(opened, view, seed)), name=opened.info.name),
         solver=[generate()],

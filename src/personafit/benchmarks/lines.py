@@ -1,7 +1,9 @@
 """Reading JSON and JSONL with errors that name file, line and field; shared by all readers."""
 
 import codecs
-from collections.abc import Iterator
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,9 +20,9 @@ BOM = codecs.BOM_UTF8
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line of a JSONL file with its number; blank lines are passed over."""
+    """Each line of a JSONL file, packed or not, with its number; blank lines are passed over."""
     try:
-        with path.open("rb") as file:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             number = 0
             while line := file.readline(LONGEST + 1):
                 number += 1
@@ -32,8 +34,26 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     line = line.removeprefix(BOM)
                 if line.strip():
                     yield number, parse_object(line, path, number)
+    except (OSError, EOFError, zlib.error) as error:
+        said = getattr(error, "strerror", None) or "it is not a whole gzip file"
+        raise UserError(f"{path} cannot be read ({said}); check the path.") from error
+
+
+def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each object of a file that is one JSON list, with its place, such as `file.json, entry 3`."""
+    try:
+        value = orjson.loads(path.read_bytes().removeprefix(BOM))
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path} is not JSON ({error}).") from error
+    if not isinstance(value, list):
+        raise UserError(f"{path} must be a JSON list of objects, not {type(value).__name__}.")
+    for number, entry in enumerate(value, 1):
+        place = f"{path}, entry {number}"
+        if not isinstance(entry, dict):
+            raise UserError(f"{place} must be a JSON object, not {type(entry).__name__}.")
+        yield place, cast(dict[str, Any], _without_nul(entry))
 
 
 def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str, Any]:
@@ -87,7 +107,7 @@ def _without_nul(value: object) -> object:
     return value
 
 
-def required_text(row: dict[str, Any], field: str, path: Path, number: int) -> str:
+def required_text(row: Mapping[str, Any], field: str, path: object, number: int | None = None) -> str:
     """A field that must be a text with something in it."""
     value = row.get(field)
     if value is None:

@@ -53,7 +53,7 @@ def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, 
         loaded = _folder(Path(name), url)
         return loaded, agreements(loaded), ()
     with Store(url) as opened:
-        if (study := _study(opened, name)) is not None:
+        if (study := named_source(name, opened)) is not None:
             return study, agreements(study), ()
         run = find_run(opened, name)
         if "raters" not in run.config:
@@ -72,7 +72,10 @@ def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, 
         return loaded, agreements(loaded), ranking_findings(load_scores(opened, run))
 
 
-def _study(store: Store, name: str) -> Source | None:
+def named_source(name: str, store: Store) -> Source | None:
+    """Everybody's answers in a benchmark folder or a study; None where the name is of neither."""
+    if (Path(name) / "benchmark.toml").is_file():
+        return folder_source(Path(name), store)
     from personafit.labeling.studies import Studies
 
     studies = Studies(store)

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from personafit._errors import UserError
-from personafit.cli.common import console, hint, make_folder
+from personafit.cli.common import OnOption, console, hint, make_folder, working_on
 from personafit.engine import Bars
 from personafit.factory import Built, build, estimate, read_config
 from personafit.factory.example import EXAMPLE
@@ -28,6 +28,7 @@ def build_command(
     budget: Annotated[
         float | None, typer.Option(min=0, help="Stop before spending more than this, in USD.")
     ] = None,
+    on: OnOption = "local",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost.")
     ] = False,
@@ -61,7 +62,7 @@ def build_command(
             f"build needs --out DIR, a folder for the benchmark: build {config} --out {read.build.name}."
         )
     make_folder(out)
-    with Bars() as progress:
+    with working_on(on), Bars() as progress:
         built = asyncio.run(build(read, out, progress, step, budget))
     _print(built)
 

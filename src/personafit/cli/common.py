@@ -2,9 +2,12 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Annotated
 
 import orjson
+import typer
 from rich.console import Console
 
 from personafit._errors import UserError
@@ -15,6 +18,25 @@ from personafit.store import RunRecord, Store
 HOME = Path(".personafit")
 SHOWN = 5  # runs named in an error
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
+
+
+OnOption = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="local|ray[://HOST:PORT]",
+        help="Where models of this machine work: here, or in Ray workers.",
+    ),
+]
+
+
+def working_on(where: str) -> AbstractContextManager[None]:
+    """Let models be held where --on says."""
+    if where == "local":
+        return nullcontext()
+    from personafit.engine.ray import working_on as workers
+
+    return workers(where)
 
 
 def store_url(store: str | None) -> str:

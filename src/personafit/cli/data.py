@@ -18,6 +18,7 @@ from personafit.benchmarks import (
     write_folder,
 )
 from personafit.benchmarks.hostile import hostile_note
+from personafit.benchmarks.inspect_logs import SUFFIXES
 from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
 from personafit.cli.common import find_run, store_url
 from personafit.cli.hub import get, push
@@ -47,8 +48,8 @@ def list_benchmarks() -> None:
         try:
             info = factory(None).info
             print(f"{name:<18} {info.title} ({info.licence})")
-        except UserError:
-            print(f"{name:<18} reads the published data; give its folder with --data")
+        except UserError as error:
+            print(f"{name:<18} {error}")
     print(f"{'answers':<18} your own system's answers; see `personafit run --help`")
 
 
@@ -140,16 +141,39 @@ def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]
 @app.command("import")
 def import_pairs(
     pairs: Annotated[
-        Path, typer.Argument(help="CSV with question, chosen, rejected, person and person.FIELD columns.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV with question, chosen, rejected, person and person.FIELD columns, or a log of Inspect (.eval, .json).",
+        ),
     ],
-    out: Annotated[Path | None, typer.Option(help="Folder to make; default is the file's name.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="What to make: a folder, for a log a .jsonl file; default is the file's name."),
+    ] = None,
+    person: Annotated[
+        str, typer.Option(help="Field of a log's metadata that says whom a sample is for.")
+    ] = "person",
+    generic: Annotated[
+        Path | None, typer.Option(help="A log of the same samples, answered without knowing the person.")
+    ] = None,
+    store: Annotated[str | None, typer.Option(help="Where a log of our own task becomes a run.")] = None,
 ) -> None:
-    """Make a benchmark folder from a team's own pairs.
+    """Make a benchmark folder from a team's own pairs, an answer log or a run from a log of Inspect.
 
-    **Example**
+    **Examples**
 
         personafit data import pairs.csv --out my-benchmark
+
+        personafit data import logs/assistant.eval --generic logs/plain.eval --out answers.jsonl
+
+        personafit data import logs/choices.eval
     """
+    if pairs.suffix in SUFFIXES:
+        from personafit.cli.import_log import import_log
+
+        import_log(pairs, out, person, generic, store)
+        return
     folder = out or pairs.with_suffix("")
     benchmark = ImportedPairs(pairs)
     _write(folder, benchmark)

@@ -1,6 +1,9 @@
 """`personafit forget`: remove everything that derives from a person."""
 
+import shutil
 import time
+from collections import Counter
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,6 +11,7 @@ import typer
 from personafit._errors import UserError
 from personafit.cli.common import store_url
 from personafit.labeling.erasing import forget_in_studies
+from personafit.stages.erasing import erase_lines, erase_rows, refuse_foreign
 from personafit.store import Store
 
 
@@ -16,6 +20,12 @@ def forget(
     store: Annotated[
         str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
     ] = None,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--in", metavar="DIR", help="Also in this --out of stages or extraction flow; may be repeated."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
     ] = False,
@@ -23,39 +33,97 @@ def forget(
     """Remove a person from a store: profiles, items, answers, contexts, asks and judgments, in every data set and study.
 
     A tombstone stays (the id as a hash, when, and how many rows), and data that still names the person is read without
-    them from then on. End runs on the same store first.
+    them from then on. With --in also from folders that stages, extraction flow or train verifier wrote: their lines, their
+    page, and their rows in the folder's own store. End runs on the same store first.
 
     **Examples**
 
         personafit forget p17 --dry-run
 
+        personafit forget p17 --in people --in flow
+
         personafit forget p17 --store postgresql://me@host/study
     """
+    for folder in folders or ():
+        refuse_foreign(folder)
+    held = {folder: _erase(folder, person, True)[0] for folder in folders or ()}
     with Store(store_url(store)) as opened:
         pages = forget_in_studies(opened.engine, person, dry_run)
-        done = opened.forget(person, dry_run)
+        done = opened.forget(person, dry_run, elsewhere=any(counts.total() for counts in held.values()))
         place = opened.url
     if done is None:
-        raise UserError(f"Nobody is called '{person}' in {place}; nothing was removed.")
+        places = " or ".join([place, *map(str, held)])
+        raise UserError(f"Nobody is called '{person}' in {places}; nothing was removed.")
     for name, count in pages.items():
         done.counts[name] = done.counts.get(name, 0) + count
-    removed = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.counts.items() if count)
+    removed = _listed(done.counts)
     if done.before is not None and not removed:
         when = time.strftime("%Y-%m-%d", time.gmtime(done.before))
         print(f"{person} was forgotten on {when}; nothing has come back since.")
     elif dry_run:
-        print(f"Forgetting {person} would remove {removed} from {place}; nothing was removed.")
+        print(f"Forgetting {person} would remove {removed or 'nothing'} from {place}; nothing was removed.")
     else:
-        print(f"Removed {removed} of {person} from {place}; a tombstone stays.")
+        print(f"Removed {removed or 'nothing'} of {person} from {place}; a tombstone stays.")
+    remains = {place: done.remains} if done.remains is not None else {}
+    for folder, counts in held.items():
+        listed = _listed(counts) or "nothing"
+        if dry_run:
+            print(f"Forgetting {person} would remove {listed} from {folder}; nothing was removed.")
+            continue
+        _, why = _erase(folder, person, False)
+        if why is not None:
+            remains[str(folder)] = why
+        print(f"Removed {listed} of {person} from {folder}.")
     if dry_run:
         return
     print(
         "Reports, exports, fitted models and backups already made are outside its reach: delete those yourself, and make "
         "reports anew with personafit report."
     )
-    if done.remains is not None:
+    for where, why in remains.items():
         raise UserError(
-            f"The rows are removed, but their bytes may remain in the files of {place} ({done.remains}); "
+            f"The rows are removed, but their bytes may remain in the files of {where} ({why}); "
             "run the same command again when nobody uses the store.",
             code=1,
         )
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)
+
+
+def _erase(folder: Path, person: str, dry_run: bool) -> tuple[Counter[str], str | None]:
+    """Everything of the person in a folder: how much of what, and why bytes may remain, if they may."""
+    try:
+        counts = Counter(erase_lines(folder, person, dry_run))
+        counts["benchmark items"] = _erase_benchmark(folder / "benchmark", person, dry_run)
+        if (folder / "pages").is_dir() and not dry_run:
+            from personafit.reporting.people import write_person_pages
+
+            write_person_pages(folder)
+        rows, remains = erase_rows(folder, person, dry_run)
+    except OSError as error:
+        raise UserError(f"{error.filename or folder} cannot be written ({error.strerror}).") from error
+    counts.update(rows)
+    return counts, remains
+
+
+def _erase_benchmark(folder: Path, person: str, dry_run: bool) -> int:
+    """Take the person out of what `stages --benchmark` wrote; returns how many of its items are theirs."""
+    if not folder.is_dir():
+        return 0
+    from personafit.benchmarks import FolderBenchmark, write_folder
+    from personafit.benchmarks.forgotten import WithoutForgotten
+
+    source = FolderBenchmark(folder, None)
+    if person not in {one.id for one in source.people()}:
+        return 0
+    theirs = sum(item.person == person for item in source.items())
+    if not dry_run:
+        fresh = folder.with_name("benchmark.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        card = (folder / "card.md").read_text(encoding="utf-8")
+        write_folder(fresh, WithoutForgotten(source, {person}), card)
+        shutil.rmtree(folder)
+        fresh.rename(folder)
+    return theirs

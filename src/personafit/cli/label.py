@@ -7,12 +7,14 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import console, find_run, hint, store_url
-from personafit.cli.label_data import COMMANDS
+from personafit.cli.label_common import STORE, counted
+from personafit.cli.label_data import adjudicate, export, import_
 from personafit.cli.label_demo import demo, simulate
+from personafit.cli.label_status import status
+from personafit.cli.label_steering import COMMANDS
 
 app = typer.Typer(no_args_is_help=True, help="Human studies in the browser.")
 
-STORE = typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
 ADDRESS = "http://127.0.0.1:8710"
 
 
@@ -101,7 +103,8 @@ def new(
             besides=Besides(gold, attention, practice),
         )
     console().print(
-        f"{study}: {made.pages:,} pages ({made.form}), {overlap} raters each, {config.seats} seats."
+        f"{study}: {counted(made.pages, 'page', 'pages')} ({made.form}), {counted(overlap, 'rater', 'raters')} each, "
+        f"{counted(config.seats, 'seat', 'seats')}."
     )
     for note in made.notes:
         hint(note)
@@ -128,7 +131,9 @@ def invite(
     rater: Annotated[
         str | None, typer.Option(metavar="CODE", help="The link of one rater again, who lost it.")
     ] = None,
-    address: Annotated[str, typer.Option(help="Where the server is reached.")] = ADDRESS,
+    address: Annotated[
+        str | None, typer.Option(help="Where the server is reached; default where `label serve` ran last.")
+    ] = None,
     store: Annotated[str | None, STORE] = None,
 ) -> None:
     """Print invitations: one signed link for each seat, or one for all.
@@ -148,6 +153,7 @@ def invite(
     with Store(store_url(store)) as opened:
         studies, access = Studies(opened), Access(opened.engine)
         studies.study(study)
+        address = (address or access.address() or ADDRESS).rstrip("/")
         if anyone:
             print(f"{address}/join/{access.invite(study, None)}")
             return
@@ -180,6 +186,7 @@ def serve(
         import uvicorn
 
         from personafit.labeling.access import Access
+        from personafit.labeling.studies import Studies
         from personafit.labeling.web.app import create_app
     except ImportError as error:
         raise UserError(
@@ -189,12 +196,24 @@ def serve(
 
     _check_free(host, port)
     url = store_url(store)
+    address = _address(host, port)
     with Store(url) as opened:
         access = Access(opened.engine)
+        access.note_address(address)
         if not access.has_password():
-            hint(f"Set the researcher's password: http://{host}:{port}/setup?token={access.setup_token()}")
-    hint(f"Serving the studies of {url} on http://{host}:{port}; Ctrl-C ends it.")
+            hint(f"Set the researcher's password: {address}/setup?token={access.setup_token()}")
+        if not Studies(opened).names():
+            hint(f"There is no study in {opened.url} yet: personafit label new STUDY --from ITEMS makes one.")
+        hint(f"Serving the studies of {opened.url} on {address}; Ctrl-C ends it.")
     uvicorn.run(create_app(url), host=host, port=port, log_level="warning", access_log=False)
+
+
+def _address(host: str, port: int) -> str:
+    """Where the server is reached from here."""
+    import socket
+
+    name = socket.gethostname() if host in ("0.0.0.0", "::") else host  # nosec B104
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def _check_free(host: str, port: int) -> None:
@@ -212,5 +231,9 @@ def _check_free(host: str, port: int) -> None:
 
 app.command("demo")(demo)
 app.command("simulate")(simulate)
+app.command("status")(status)
+app.command("import")(import_)
+app.command("adjudicate")(adjudicate)
+app.command("export")(export)
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)

@@ -1,7 +1,7 @@
 """`personafit report`, `compare` and `rescore`: what stored runs say."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
@@ -24,6 +24,9 @@ from personafit.reporting.compare_ranking import HOW, rank_runs
 from personafit.reporting.run_report import open_report
 from personafit.store import Store
 
+if TYPE_CHECKING:
+    from personafit.reporting.whole.collected import Collected
+
 StoreOption = Annotated[
     str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
 ]
@@ -33,6 +36,20 @@ def report(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Names, folders, or `last`.")],
     store: StoreOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder for report.html and results.json.")] = None,
+    whole: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help="Collect all that is named into one page: runs of any kind, studies, folders with votes, of `extraction` and "
+            "of `train reward`.",
+        ),
+    ] = None,
+    tables: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write every table there as CSV and LaTeX.")
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write every figure there as PNG and SVG.")
+    ] = None,
     errors: Annotated[
         int | None, typer.Option(min=1, help="Draw so many wrong choices into a coding study.")
     ] = None,
@@ -46,7 +63,18 @@ def report(
         personafit report last
 
         personafit report last --errors 50 --tier hard
+
+        personafit report starter-9d956295 my-study flow/ my-reward/ --whole report.html
+
+        personafit report last --tables paper/tables --figures paper/figures
     """
+    if whole is not None or tables is not None or figures is not None:
+        if json or errors is not None or out is not None:
+            raise UserError(
+                "report --whole, --tables and --figures go together; --json, --errors and --out are for commands without them."
+            )
+        _collect(runs, store_url(store), whole, tables, figures)
+        return
     if json and len(runs) > 1:
         raise UserError("report --json takes one run: it prints one object.")
     if out is not None and len(runs) > 1:
@@ -64,6 +92,49 @@ def report(
             write_run(read, run.name, out)
             read.print(console())
             print(f"Report: {out_folder(out, run.name) / 'report.html'}")
+
+
+def _collect(
+    names: list[str], url: str, whole: Path | None, tables: Path | None, figures: Path | None
+) -> None:
+    """Find out what each name stands for, and write the page of them all, their tables and their figures."""
+    from personafit.reporting.whole.export import write_figures, write_tables
+    from personafit.reporting.whole.page import make_chapters, write_whole
+
+    with Store(url) as opened:
+        given = _collected(opened, names)
+        chapters = make_chapters(given)
+    try:
+        if whole is not None:
+            whole.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(given, chapters, whole)
+            print(f"Report: {whole}")
+        if tables is not None:
+            print(f"Tables: {write_tables(chapters, tables)} as CSV and LaTeX in {tables}")
+        if figures is not None:
+            print(f"Figures: {write_figures(chapters, figures)} as PNG and SVG in {figures}")
+    except OSError as error:
+        raise UserError(
+            f"{error.filename} cannot be written ({error.strerror}); name another place."
+        ) from error
+    absent = [chapter.title for chapter in chapters if chapter.missing]
+    if whole is not None and absent:
+        print(f"Nothing was given for {', '.join(absent)}; the page says what would add them.")
+
+
+def _collected(store: Store, names: list[str]) -> "Collected":
+    from personafit.cli.agree import named_source
+    from personafit.reporting.whole.collected import Collected
+
+    given = Collected(store)
+    for name in names:
+        if Path(name).is_dir() and given.add_folder(Path(name)):
+            continue
+        if (source := named_source(name, store)) is not None:
+            given.agreement[Path(name).name] = source
+        else:
+            given.add_run(judged_run(store, name))
+    return given
 
 
 def compare(

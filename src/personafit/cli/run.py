@@ -16,6 +16,7 @@ from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.estimate import estimate_run
 from personafit.benchmarks.running import execute
 from personafit.cli.common import (
+    OnOption,
     console,
     hint,
     make_folder,
@@ -23,6 +24,7 @@ from personafit.cli.common import (
     print_json,
     say_end,
     store_url,
+    working_on,
     write_results,
 )
 from personafit.engine import Bars
@@ -79,6 +81,12 @@ EPILOG = """
     personafit run personalens --data starter --system openai:MODEL --user openai:OTHER --judge openai:THIRD --given none --given I
 
     personafit run injection --rater openai:gpt-4.1-mini --limit 48
+
+    personafit run rewardbench --data DIR --rater reward:PATH
+
+    personafit run suite.toml --fail-under lift=0.02
+
+    personafit run personafeedback --data DIR --rater reward:MODEL --on ray://HEAD:6379 --store postgresql://HOST/DATABASE
 """
 
 
@@ -87,7 +95,7 @@ def run(
         str,
         typer.Argument(
             help="starter, personafeedback, answers, recentering (which attributes matter), responses (does using them help), "
-            "personalens (dialogues), injection (do judges obey the texts they judge), or a benchmark folder."
+            "personalens (dialogues), injection (do judges obey the texts they judge), prefeval, personamem, lamp, rewardbench, helpsteer2, a benchmark folder, or a suite of several: FILE.toml."
         ),
     ],
     data: Annotated[
@@ -130,6 +138,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost.")
     ] = False,
+    on: OnOption = "local",
     store: Annotated[
         str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
     ] = None,
@@ -148,6 +157,25 @@ def run(
     The longest answer and the most overlap are judged beside whatever you ask for; so are the views of no person and
     of the wrong person, unless you name the views you want with --view.
     """
+    if benchmark.endswith(".toml"):
+        own = (data, rater, judge, view, system, given, log, user, users, where, junit)
+        if any(own) or seed or samples != 1 or tasks != "all":
+            raise UserError(
+                f"{benchmark} says itself what is run, by whom and on what; beside it only --limit, --budget, --retry, --fail-under, "
+                "--dry-run, --on, --store, --out and --json mean something."
+            )
+        from personafit.cli.run_suite import SuiteRunner, run_suite
+
+        runner = SuiteRunner(Path(benchmark), limit, budget, frozenset(retry or []))
+        every = tuple(
+            dict.fromkeys([*METRICS, *(name for names in OTHER_METRICS.values() for name in names)])
+        )
+        bars = [parse_bar(text, every) for text in fail_under or []]
+        with Store(store_url(store)) as opened, working_on(on):
+            code = run_suite(runner, opened, bars, out, json, dry_run)
+        if code:
+            raise typer.Exit(code)
+        return
     config = RunConfig(
         benchmark=benchmark,
         data=data,
@@ -167,9 +195,9 @@ def run(
         retry=frozenset(retry or []),
         command=shlex.join(["personafit", *sys.argv[1:]]),
     )
-    _refuse_unused(config)
+    refuse_unused(config)
     _warn(config)
-    bars = [_parse_bar(text, OTHER_METRICS.get(benchmark, METRICS)) for text in fail_under or []]
+    bars = [parse_bar(text, OTHER_METRICS.get(benchmark, METRICS)) for text in fail_under or []]
     with Store(store_url(store)) as opened:
         if dry_run:
             plan = estimate_run(opened, config)
@@ -179,11 +207,12 @@ def run(
             return
         if out is not None:  # found out now, not after an hour of judging
             make_folder(out)
-        with Bars() as progress:
-            finished = asyncio.run(execute(opened, config, progress))
-        code = report_run(opened, finished, out, json, bars, junit)
-        if benchmark == "starter" and system and not finished.summary.interrupted:
-            code = max(code, _talk(opened, config, out, json))
+        with working_on(on):
+            with Bars() as progress:
+                finished = asyncio.run(execute(opened, config, progress))
+            code = report_run(opened, finished, out, json, bars, junit)
+            if benchmark == "starter" and system and not finished.summary.interrupted:
+                code = max(code, _talk(opened, config, out, json))
     if code:
         raise typer.Exit(code)
 
@@ -207,11 +236,11 @@ def _talk(store: Store, config: RunConfig, out: Path | None, json: bool) -> int:
         report = open_report(store, finished.run)
         write_run(report, finished.run.name, out / "dialogues" if out else None)
         hint(f"Dialogues: personafit report {finished.run.name}")
-        return _say_end(finished, report, [])
+        return say_end_of(finished, report, [])
     return report_run(store, finished, out / "dialogues" if out else None, json=False, bars=[])
 
 
-def _refuse_unused(config: RunConfig) -> None:
+def refuse_unused(config: RunConfig) -> None:
     """An option that would do nothing is a misunderstanding: say so before anything is asked."""
     named = {
         "system": config.systems,
@@ -248,7 +277,7 @@ def report_run(
     if "raters" not in finished.run.config:  # stopped while the systems were still answering
         if json:
             print_json("answers", [])
-        return _say_end(finished, None, bars)
+        return say_end_of(finished, None, bars)
     report = open_report(store, finished.run)
     write_run(report, finished.run.name, out)
     if json:
@@ -258,7 +287,7 @@ def report_run(
         print(f"Report: {out_folder(out, finished.run.name) / 'report.html'}")
     if junit is not None:
         write_junit(junit, report.results, bars)
-    return _say_end(finished, report, bars)
+    return say_end_of(finished, report, bars)
 
 
 def write_run(report: RunReport, name: str, out: Path | None) -> None:
@@ -274,7 +303,8 @@ def write_run(report: RunReport, name: str, out: Path | None) -> None:
         ) from error
 
 
-def _say_end(finished: Finished, report: RunReport | None, bars: list[tuple[str, float]]) -> int:
+def say_end_of(finished: Finished, report: RunReport | None, bars: list[tuple[str, float]]) -> int:
+    """Say how a run ended and which bars it missed; returns the exit code."""
     code = say_end(finished.summary)
     if finished.summary.interrupted:
         return code
@@ -288,7 +318,8 @@ def _say_end(finished: Finished, report: RunReport | None, bars: list[tuple[str,
     return code
 
 
-def _parse_bar(text: str, metrics: tuple[str, ...]) -> tuple[str, float]:
+def parse_bar(text: str, metrics: tuple[str, ...]) -> tuple[str, float]:
+    """What `METRIC=X` says, or why it says nothing."""
     metric, _, value = text.partition("=")
     try:
         least = float(value)

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from personafit._errors import UserError
-from personafit.cli.common import console, hint, make_folder, say_end, store_url
+from personafit.cli.common import OnOption, console, hint, make_folder, say_end, store_url, working_on
 from personafit.engine import Bars
 from personafit.reporting.stages_results import COVERAGE_BAR, stage_results
 from personafit.stages.config import StagesConfig
@@ -63,6 +63,7 @@ def stages(
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     budget: Annotated[float | None, typer.Option(min=0, help="Stop before spending more, in USD.")] = None,
     retry: Annotated[list[Status] | None, typer.Option(help="Ask again where this was the end.")] = None,
+    on: OnOption = "local",
     store: Annotated[str | None, typer.Option(help="File or URL; default .personafit/store.db.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -101,7 +102,7 @@ def stages(
         raise UserError("--matcher means nothing without --prompts: say what is asked.")
     make_folder(out)
     try:
-        with Store(store_url(store)) as opened, Bars() as progress:
+        with Store(store_url(store)) as opened, working_on(on), Bars() as progress:
             done = asyncio.run(execute(opened, config, progress))
     except OSError as error:
         raise UserError(f"{error.filename or out} cannot be written ({error.strerror}).") from error
@@ -167,9 +168,15 @@ def _print(counts: dict[str, Any], out: Path, pages: int) -> None:
     rows += [(label, verified[label], verified["attributes"]) for label in ("accepted", "unsure", "rejected")]
     rows += [("undecided: no verifier answered", verified["undecided"], verified["attributes"])]
     rows += [(name, refined[name], refined["given"]) for name in ("kept", "rewritten", "dropped")]
+    rows += [("undecided: the ask to rewrite it came to nothing", refined["undecided"], refined["given"])]
     for name, count, total in rows:
         table.add_row(name, f"{count:,}", f"{100 * count / total:.1f} %" if total else "")
     console().print(table)
+    if refined["undecided"]:
+        print(
+            f"{refined['undecided']:,} attributes were found fault with and are left out undecided; the same command asks again "
+            "where asking failed, and attributes.jsonl says why."
+        )
     if verified["modes"]:
         print("Faults: " + ", ".join(f"{mode} {count:,}" for mode, count in verified["modes"].items()) + ".")
     if counts["answers"]:

@@ -19,16 +19,20 @@ from personafit.contexts.making import (
 )
 from personafit.contexts.profile import none_context, profile_context
 from personafit.contexts.remembered import is_remembered, remembered_context
+from personafit.contexts.said import history_context
 from personafit.contexts.task import TaskItem, task_item
 from personafit.contexts.wrong import WrongContext
 
 ContextFactory = Callable[[str, People, int], ContextBuilder]
+"""From what follows the name, the people and a seed to the builder."""
 
 CONTEXTS: dict[str, ContextFactory] = {
     "none": none_context,
     "profile": profile_context,
     "attributes": attributes_context,
+    "history": history_context,
 }
+"""Kind of context to what makes its builder."""
 
 
 def make_context(name: str, people: People, seed: int, model: str | None = None) -> ContextBuilder:

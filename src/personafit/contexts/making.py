@@ -22,7 +22,9 @@ from personafit.people import Person
 from personafit.store import Ask, Item, Outcome, Product, RaterRecord, Status, Store
 from personafit.store import tables as t
 
-MADE = ("memory-filter", "induce")  # what the asks that make contexts are called
+MADE = ("memory-filter", "induce")
+"""What the asks that make contexts are called."""
+
 REASONED = 4096
 USUAL_TOKENS = (900, 200)  # in and out, for estimates
 RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model

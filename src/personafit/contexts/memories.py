@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.people import Conversation, Memory, Person
+from personafit.store import Item
+
+HISTORY, UNTIL = "history", "until"  # slices of an item
 
 _PIECE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*(?:[-*•]\s+|\d+[.)]\s+)?")
 _BULLET = re.compile(r"^(?:[-*•]\s+|\d+[.)]\s+)")
@@ -30,6 +33,21 @@ def memories_of(person: Person) -> list[Memory]:
             )
         seen.add(memory.id)
     return memories
+
+
+def memories_at(person: Person, item: Item) -> list[Memory]:
+    """What had been said when the item was asked: of the history it names, the first so many; of anybody else everything.
+
+    An item names a history, the `source` of its memories, with the slice `history`, and how many of them with `until`.
+    """
+    memories = memories_of(person)
+    history = item.slices.get(HISTORY)
+    if history is None:
+        return memories
+    named = [memory for memory in memories if memory.source == history]
+    if person.id != item.person:
+        return named or memories
+    return named[: int(item.slices.get(UNTIL, len(named)))]
 
 
 def has_memories(person: Person) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.contexts.context import Context, People
-from personafit.contexts.memories import has_memories, memories_of, oldest_first
+from personafit.contexts.memories import has_memories, memories_at, memories_of, oldest_first
 from personafit.contexts.retrieval import WAYS, Retriever
 from personafit.models.tokens import count_tokens
 from personafit.people import Memory, Person
@@ -63,7 +63,7 @@ class MemoryContext:
 
     def find(self, person: Person, item: Item) -> list[Memory]:
         """What is found, best first."""
-        memories = memories_of(person)
+        memories = memories_at(person, item)
         found = self._retriever.find(person.id, memories, item.prompt, self.settings.k)
         return within(found, self.settings.budget)
 

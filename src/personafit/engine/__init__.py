@@ -1,8 +1,19 @@
 """Runs keyed jobs: concurrency, retries, resume, progress, budget. It knows no raters."""
 
-from personafit.engine.jobs import Job, Lane, LaneReport, Summary
+from personafit.engine.jobs import Job, Lane, LaneReport, Summary, together
 from personafit.engine.progress import Bars, ProgressView, Silence
 from personafit.engine.retries import RetryPolicy
 from personafit.engine.runner import Runner
 
-__all__ = ["Bars", "Job", "Lane", "LaneReport", "ProgressView", "RetryPolicy", "Runner", "Silence", "Summary"]
+__all__ = [
+    "Bars",
+    "Job",
+    "Lane",
+    "LaneReport",
+    "ProgressView",
+    "RetryPolicy",
+    "Runner",
+    "Silence",
+    "Summary",
+    "together",
+]

@@ -5,9 +5,10 @@ lanes run side by side, so a slow endpoint never holds up a fast one. A job may 
 the next job, as a turn of a dialogue follows from what was said; links of one chain may go to different endpoints.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from personafit.models import Model, ModelError
 from personafit.store import Outcome
 
 
@@ -24,6 +25,16 @@ class Job:
     """The next link of the chain, from this one's outcome, fresh or as stored (its ask alone); None at the end."""
     endpoint: str | None = None
     """Where it goes, if not to the lane's endpoint."""
+
+
+Together = Callable[[Sequence[tuple[Job, int]]], AsyncIterator[tuple[int, Outcome | ModelError]]]
+"""Does jobs, each of a generation, many at once elsewhere; gives their outcomes by number as they come, perhaps not all."""
+
+
+def together(model: Model) -> Together | None:
+    """How jobs that ask the model are done together, where it is held so that they can be."""
+    found: Together | None = getattr(model, "together", None)
+    return found
 
 
 @dataclass(slots=True)
@@ -43,6 +54,8 @@ class Lane:
     """How many chains may be under way at once; 0 where jobs stand alone. `total` counts chains, not their links."""
     endpoints: Mapping[str, int] = field(default_factory=dict)
     """Other endpoints that links of its chains go to, with the most calls each may get at once."""
+    together: Together | None = None
+    """Does its jobs many at once; they cost nothing and stand alone. What it leaves undone is done one by one."""
 
 
 @dataclass(slots=True)

@@ -23,4 +23,4 @@ class RetryPolicy:
             # A server that asks for more patience than the policy has will not be waited for.
             return retry_after if elapsed + retry_after <= self.seconds else None
         ceiling = min(self.longest_pause, self.first_pause * 2.0 ** (attempt - 1))
-        return ceiling * random.uniform(0.5, 1.0)  # jitter only spreads load: it never touches a result
+        return ceiling * random.uniform(0.5, 1.0)  # nosec B311 # jitter only spreads load, it never touches a result

@@ -12,7 +12,7 @@ from typing import Any
 
 from personafit.engine.clock import WorkClock
 from personafit.engine.garbage import rare_collections
-from personafit.engine.jobs import Job, Lane, LaneReport, Summary
+from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
 from personafit.engine.lane_run import LaneRun, Made, Planned, finish
 from personafit.engine.limits import AdaptiveLimit
 from personafit.engine.outbox import Outbox
@@ -128,7 +128,10 @@ class Runner:
         """Start the jobs of a chunk that are not done; False when the lane has come to a stop."""
         run.report.reused += planned.reused
         self._progress.advance(run.lane.name, planned.reused)
-        for number, (job, generation) in enumerate(planned.missing):
+        missing = planned.missing
+        if run.lane.together is not None and missing:
+            missing = await self._do_together(run, run.lane.together, missing)
+        for number, (job, generation) in enumerate(missing):
             if run.crash is not None:
                 raise run.crash
             if run.report.stopped or not await self._affordable(run):
@@ -199,20 +202,42 @@ class Runner:
                     return None
                 else:
                     limit.succeeded()
-                    if run.failures_in_a_row:
-                        run.failures_in_a_row.pop(job.endpoint, None)
                     if attempt > 1:
                         outcome.ask.attempts += attempt - 1
-                    run.dearest = max(run.dearest, outcome.ask.cost)
-                    self._count(outcome.ask)
-                    link = job.then(outcome) if job.then else None
-                    self._outbox.put(Made(run, job, outcome, link is None))
-                    if self._outbox.crowded:
-                        await self._outbox.room()
-                    return link
+                    return await self._take_in(run, job, outcome)
         finally:
             self._reserved -= reserved
             limit.release()
+
+    async def _do_together(
+        self, run: LaneRun, together: Together, missing: list[tuple[Job, int]]
+    ) -> list[tuple[Job, int]]:
+        """Let jobs be done many at once elsewhere; returns those that are left to be done one by one."""
+        left = dict(enumerate(missing))
+        async for number, outcome in together(missing):
+            if number not in left or isinstance(outcome, Transient):
+                continue  # had already, or worth another try
+            job, _ = left.pop(number)
+            if isinstance(outcome, Outcome):
+                await self._take_in(run, job, outcome)
+            elif isinstance(outcome, Unusable):
+                run.report.stopped, run.report.unusable = str(outcome), True
+                return []
+            else:
+                self._give_up(run, job, str(outcome), 1)
+        return list(left.values())
+
+    async def _take_in(self, run: LaneRun, job: Job, outcome: Outcome) -> Job | None:
+        """Hand an outcome on to be stored; returns the link that follows from it, if any."""
+        if run.failures_in_a_row:
+            run.failures_in_a_row.pop(job.endpoint, None)
+        run.dearest = max(run.dearest, outcome.ask.cost)
+        self._count(outcome.ask)
+        link = job.then(outcome) if job.then else None
+        self._outbox.put(Made(run, job, outcome, link is None))
+        if self._outbox.crowded:
+            await self._outbox.room()
+        return link
 
     def _give_up(self, run: LaneRun, job: Job, message: str, attempts: int) -> None:
         run.report.failed += 1

@@ -128,10 +128,11 @@ class Maker:
 
     def job(self, wanted: Wanted) -> Job:
         """The job that asks, reads, and asks once more where the reply does not do."""
-        key, maker = self.key(wanted), self.record(wanted).fingerprint
+        key, maker, waiting = self.key(wanted), self.record(wanted).fingerprint, [wanted]
+        del wanted
 
         async def work(generation: int) -> Outcome:
-            started = time.monotonic()
+            started, wanted = time.monotonic(), waiting[0]
             request = self.request(wanted, key)
             replies = [await self.model.chat(request)]
             text, reason = _read(wanted, replies[0])
@@ -151,6 +152,7 @@ class Maker:
             ask.reply, ask.reasoning = replies[-1].text, replies[-1].reasoning
             ask.detail = reason or (replies[0].text[:QUOTED] if len(replies) > 1 else None)
             ask.attempts, ask.seconds = len(replies), time.monotonic() - started
+            waiting.clear()  # outcomes wait for the store by the thousand; what was asked need not wait with them
             if text is None:
                 return Outcome.built(ask=ask, judgments=[], products=[])
             product = Product.built(
@@ -168,7 +170,7 @@ class Maker:
             return Outcome.built(ask=ask, judgments=[], products=[product])
 
         def failure(message: str, attempts: int) -> Outcome:
-            ask = _ask(uuid.uuid4().hex, key, 0, wanted, maker, Status.FAILED)
+            ask = _ask(uuid.uuid4().hex, key, 0, waiting[0], maker, Status.FAILED)
             ask.detail, ask.attempts = message, attempts
             return Outcome.built(ask=ask, judgments=[], products=[])
 

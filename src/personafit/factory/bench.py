@@ -1,8 +1,10 @@
 """What a step works with: its settings, its models, earlier steps' rows, and where its own rows go."""
 
+import gc
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +13,7 @@ from pydantic import BaseModel
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.engine import Lane, ProgressView, Runner, Silence, Summary
+from personafit.engine import Lane, ProgressView, Runner, Silence, Summary, together
 from personafit.factory.asking import Answer, Maker, Wanted
 from personafit.factory.config import BuildConfig
 from personafit.factory.rows import RowWriter, Scratch, read_records, read_rows
@@ -21,8 +23,9 @@ from personafit.store import Product, Status, Store
 
 M = TypeVar("M", bound=BaseModel)
 
-PAGE = 500
+PAGE = 1_000
 USUAL_REPLY = 200  # tokens
+MANY = 5_000  # asks
 REJECTED = "rejected"
 POOL = "answerers"
 
@@ -162,6 +165,10 @@ class Bench:
 
     async def ask(self, *batches: Batch) -> Iterator[Answer]:
         """Ask for everything that is not there yet; then the answers, batch after batch, in the order of `wanted`."""
+        return chain.from_iterable(await self.ask_each(*batches))
+
+    async def ask_each(self, *batches: Batch) -> list[Iterator[Answer]]:
+        """The same, with the answers of each batch apart, to be read side by side."""
         store = self._opened
         self._flush()
         makers = [Maker(self.step, batch.model, self.seed, self.take) for batch in batches]
@@ -176,12 +183,10 @@ class Bench:
             run = store.begin_run(f"build-{self.step}-{content_hash(record)[:8]}", "build", record, planned)
             left = None if self._budget is None else max(0.0, self._budget - self.summary.cost)
             summary = await Runner(store, run.id, self._progress, budget=left).run(lanes)
+            if planned >= MANY:
+                gc.collect()  # a runner lets cycles lie; before what comes next they go
             self._took(summary)
-        return (
-            answer
-            for maker, batch in zip(makers, batches, strict=True)
-            for answer in self._answers(maker, batch)
-        )
+        return [self._answers(maker, batch) for maker, batch in zip(makers, batches, strict=True)]
 
     def _lane(self, number: int, maker: Maker, batch: Batch) -> Lane:
         first = next(iter(batch.wanted()), None)
@@ -199,6 +204,7 @@ class Bench:
             max_concurrency=batch.model.max_concurrency,
             ask_cost=cost,
             free=batch.model.price == (0.0, 0.0),
+            together=together(batch.model),
         )
 
     def _took(self, summary: Summary) -> None:
@@ -213,6 +219,12 @@ class Bench:
             if lane.stopped:
                 nothing = lane.finished == lane.failed == lane.reused == 0
                 raise Stopped(f"{lane.name} stopped: {lane.stopped}", 2 if lane.unusable and nothing else 1)
+            if lane.failed and not lane.finished and not lane.reused:
+                raise Stopped(
+                    f"{lane.name}: every call failed, the last because {(summary.last_failure or '').rstrip('.')}; what was made is "
+                    "kept and the same command goes on from there.",
+                    1,
+                )
 
     def _answers(self, maker: Maker, batch: Batch) -> Iterator[Answer]:
         page: list[Wanted] = []

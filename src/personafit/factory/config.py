@@ -6,7 +6,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from personafit._errors import UserError
+from personafit._hashing import hash_stream
 from personafit.models import one_line
 
 S = TypeVar("S", bound="Section")
@@ -93,6 +94,15 @@ class BuildConfig:
     def place(self, path: str) -> Path:
         """A path the file names, relative to the file itself."""
         return (self.path.parent / Path(path).expanduser()).resolve()
+
+    def hashes(self, paths: Iterable[str | Path]) -> list[str]:
+        """What files that the file names hold, as hashes; one that is not there has none."""
+        found = []
+        for path in (self.place(str(path)) for path in paths):
+            if path.is_file():
+                with path.open("rb") as file:
+                    found.append(hash_stream(iter(lambda: file.read(1 << 20), b"")))
+        return found
 
 
 def read_config(path: Path, kinds: Mapping[str, type[Section]]) -> BuildConfig:

@@ -56,7 +56,7 @@ async def build(
     budget = config.build.budget if budget is None else budget
     models, built = Models(config), Built(out)
     try:
-        _check_budget(models, steps, budget)
+        _check_budget(config, models, steps, budget)
         (out / "steps").mkdir(parents=True, exist_ok=True)
         takes = _takes(out, steps, redo)
         with Store(out / STORE) as store:
@@ -132,9 +132,12 @@ def _check(config: BuildConfig, steps: Sequence[Step], redo: str | None) -> None
         raise UserError(f"--step {redo}: there is no such step in this build; {meant(redo, names)}.")
 
 
-def _check_budget(models: Models, steps: Sequence[Step], budget: float | None) -> None:
+def _check_budget(config: BuildConfig, models: Models, steps: Sequence[Step], budget: float | None) -> None:
+    """Every model that a step names or expects to ask, models that vote among them."""
     roles = dict.fromkeys(role for step in steps for role in step.roles)
     found = [model for role in roles for model in (models.pool() if role == POOL else [models.role(role)])]
+    for step in steps:
+        found += [one.model for one in step.expected(Bench(step.name, config, Path(), models))]
     check_budget(budget, [(model.name, model) for model in found])
 
 

@@ -19,7 +19,7 @@ EXACT = 4_000  # vectors up to which comparing all with all is the quickest way
 BLOCK = 1_024
 CELLS_PER_ROOT = 6.4
 DIRECTIONS, DIRECTIONS_FROM = 128, 5_000
-PROBES = 10  # nearest cells that are looked into
+PROBES = 13  # nearest cells that are looked into
 TRAINING_PER_CELL = 20
 
 Pairs = NDArray[np.int64]

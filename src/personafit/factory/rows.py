@@ -6,6 +6,7 @@ folder of its own that takes its final name when the step is done: what is half 
 
 import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -14,8 +15,9 @@ from pydantic import BaseModel
 
 M = TypeVar("M", bound=BaseModel)
 
-SHARD_ROWS = 10_000
-NESTED = "_json"  # ends the names of columns whose values are lists or objects, written as JSON
+SHARD_ROWS, PART_ROWS = 5_000, 500
+PLAIN = {str, int, float, bool}
+NESTED = "_json"  # ends the names of columns whose values are lists, objects, nulls or of several kinds, written as JSON
 
 
 class RowWriter:
@@ -52,34 +54,40 @@ class RowWriter:
         return self._digest.hexdigest()[:32]
 
     def _shard(self) -> None:
-        """Turn the file so far into a Parquet shard."""
+        """Turn the file so far into a Parquet shard, a few rows at a time: as Python objects all of them take ten times the room."""
         import polars as pl
 
         self._file.close()
-        columns: dict[str, list[Any]] = {}
-        kinds: dict[str, type] = {}
-        nested: set[str] = set()
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file):
-                for name, value in orjson.loads(line).items():
-                    column = columns.setdefault(name, [])
-                    column += [None] * (number - len(column))
-                    kind = kinds.setdefault(name, type(value))
-                    if name not in nested and (kind is not type(value) or kind in (dict, list)):
-                        nested.add(
-                            name
-                        )  # what came before is rewritten, so that the whole column reads alike
-                        column[:] = [None if one is None else orjson.dumps(one).decode() for one in column]
-                    column.append(orjson.dumps(value).decode() if name in nested else value)
-        for column in columns.values():
-            column += [None] * (self._in_file - len(column))
-        named = {name + NESTED if name in nested else name: column for name, column in columns.items()}
+        kinds: dict[str, set[type]] = {}
+        for row in _lines(self._path):
+            for name, value in row.items():
+                kinds.setdefault(name, set()).add(type(value))
+        nested = {name for name, found in kinds.items() if len(found) > 1 or not found <= PLAIN}
+        schema = {
+            f"{name}{NESTED}" if name in nested else name: str if name in nested else next(iter(found))
+            for name, found in kinds.items()
+        }
+        parts, rows = [], _lines(self._path)
+        while part := list(islice(rows, PART_ROWS)):
+            columns = [
+                [_cell(row, name) if name in nested else row.get(name) for row in part] for name in kinds
+            ]
+            parts.append(pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema))
         self._shards += 1
-        pl.DataFrame(named, infer_schema_length=None).write_parquet(
-            self._folder / f"{self._stream}-{self._shards:05}.parquet"
-        )
+        pl.concat(parts).write_parquet(self._folder / f"{self._stream}-{self._shards:05}.parquet")
         self._path.unlink()
         self._in_file = 0
+
+
+def _cell(row: dict[str, Any], name: str) -> str | None:
+    """A value as JSON; None only where the row has none, so that a null comes back as one."""
+    return orjson.dumps(row[name]).decode() if name in row else None
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for line in file:
+            yield orjson.loads(line)
 
 
 def read_rows(folder: Path, stream: str) -> Iterator[dict[str, Any]]:
@@ -97,9 +105,7 @@ def read_rows(folder: Path, stream: str) -> Iterator[dict[str, Any]]:
                 }
     path = folder / f"{stream}.jsonl"
     if path.is_file():
-        with path.open("rb") as file:
-            for line in file:
-                yield orjson.loads(line)
+        yield from _lines(path)
 
 
 def read_records(folder: Path, stream: str, kind: type[M]) -> Iterator[M]:
@@ -129,9 +135,7 @@ class Scratch:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._file.flush()
-        with self._path.open("rb") as file:
-            for line in file:
-                yield orjson.loads(line)
+        yield from _lines(self._path)
 
     def close(self) -> None:
         """Throw it away."""

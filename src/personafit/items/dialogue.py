@@ -13,6 +13,7 @@ from personafit.people import Task
 from personafit.store import Item
 
 Role = Literal["user", "assistant"]
+"""Who speaks."""
 
 
 class StopReason(StrEnum):

@@ -14,6 +14,8 @@ from personafit.items.question import FIT, ChoiceQuestion, Shown, inert
 from personafit.models import Message
 
 GUARDS = ("off", "tags", "marks", "nonce", "all")
+"""Ways to guard a judge against texts that try to steer it."""
+
 NONCE_DIGITS = 8
 
 

@@ -96,4 +96,7 @@ def inert(text: str) -> str:
 
 
 FIT = ChoiceQuestion()
+"""Which answer fits the person better?"""
+
 QUESTIONS = {FIT.name: FIT}
+"""Name to question about choices."""

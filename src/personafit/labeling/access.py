@@ -17,6 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from personafit.store.study_tables import label_settings
 
 SESSION_SECONDS = 30 * 24 * 3600
+RESEARCHER_SECONDS = 12 * 3600  # without opening a page
 SHORTEST_PASSWORD = 10
 SESSIONS_HELD, SESSION_KNOWN_SECONDS = 10_000, 60.0  # a cookie just checked is not checked again
 
@@ -33,6 +34,8 @@ class ResearcherSession(NamedTuple):
     """A researcher who has given the password."""
 
     csrf: str
+    cookie: str
+    """The cookie to go on with, its time begun anew."""
 
 
 class Invitation(NamedTuple):
@@ -73,6 +76,20 @@ class Access:
             ).scalar()
         return None if found is None else str(found)
 
+    def _put(self, name: str, value: str) -> None:
+        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[self._engine.dialect.name]
+        row = add(label_settings).values(name=name, value=value)
+        with self._engine.begin() as connection:
+            connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"value": value}))
+
+    def note_address(self, address: str) -> None:
+        """Remember where the server was reached last."""
+        self._put("address", address)
+
+    def address(self) -> str | None:
+        """Where the server was reached last."""
+        return self._value("address")
+
     # -- the researcher --------------------------------------------------------------------------------------------
 
     def has_password(self) -> bool:
@@ -100,6 +117,13 @@ class Access:
         with self._engine.begin() as connection:
             connection.execute(delete(label_settings).where(label_settings.c.name == "setup"))
         return True
+
+    def change_password(self, password: str) -> None:
+        """Set another password; all sessions end."""
+        from argon2 import PasswordHasher
+
+        self._put("password", PasswordHasher().hash(password))
+        self.end_researchers()
 
     def check_password(self, password: str) -> bool:
         """Whether this is the password."""
@@ -133,7 +157,18 @@ class Access:
 
     def open_researcher(self) -> str:
         """The cookie of the researcher."""
-        return str(self._sessions.dumps(["researcher", secrets.token_urlsafe(12)]))
+        return self._researcher_cookie(secrets.token_urlsafe(12), self._era())
+
+    def end_researchers(self) -> None:
+        """End all of the researcher's sessions, on every device."""
+        self._put("era", secrets.token_urlsafe(12))
+
+    def _era(self) -> str:
+        """What all sessions since the last end of all share."""
+        return self._value("era") or self._kept("era", secrets.token_urlsafe(12))
+
+    def _researcher_cookie(self, session: str, era: str) -> str:
+        return str(self._sessions.dumps(["researcher", session, era]))
 
     def rater(self, cookie: str | None) -> RaterSession | None:
         """Whose cookie it is."""
@@ -150,14 +185,16 @@ class Access:
 
     def researcher(self, cookie: str | None) -> ResearcherSession | None:
         """Whether it is a researcher's cookie."""
-        body = _loaded(self._sessions, cookie, SESSION_SECONDS)
-        if isinstance(body, list) and len(body) == 2 and body[0] == "researcher":
-            return ResearcherSession(self._csrf(str(cookie)))
+        body = _loaded(self._sessions, cookie, RESEARCHER_SECONDS)
+        if isinstance(body, list) and len(body) == 3 and body[0] == "researcher":
+            session, era = str(body[1]), str(body[2])
+            if same(self._era(), era):
+                return ResearcherSession(self._csrf(session), self._researcher_cookie(session, era))
         return None
 
-    def _csrf(self, cookie: str) -> str:
+    def _csrf(self, session: str) -> str:
         """The token that forms of this session carry."""
-        return hmac.new(self._secret, f"csrf:{cookie}".encode(), sha256).hexdigest()
+        return hmac.new(self._secret, f"csrf:{session}".encode(), sha256).hexdigest()
 
     def anonymous_csrf(self, about: str) -> str:
         """The token of a form that is shown before there is a session, such as consent to an invitation."""

@@ -4,9 +4,12 @@ A decision is an answer like any other: it can be changed and taken back, and no
 stay as they are.
 """
 
+import csv
 import time
 import uuid
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -15,9 +18,10 @@ from sqlalchemy import func, select
 from personafit._errors import UserError
 from personafit.labeling.answers import UNDONE, job_key
 from personafit.labeling.forms import Answered
+from personafit.labeling.planning import note
 from personafit.labeling.recording import Entry, outcome
 from personafit.labeling.records import Field, Page, Role
-from personafit.labeling.studies import Studies, note
+from personafit.labeling.studies import Studies
 from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
 from personafit.store import Outcome, RaterRecord
 from personafit.store import tables as t
@@ -87,15 +91,97 @@ def decide(studies: Studies, name: str, key: str, label: str | None, why: str = 
     dispute = next((one for one in disputes(studies, name) if one.key == key), None)
     if dispute is None:
         raise UserError(f"{name} has no such disagreement; it may have been settled meanwhile.")
-    answer = None
-    if label is not None:
-        possible = labels_of(studies, name, dispute.page, dispute.field)
-        if label not in possible:
-            raise UserError(
-                f"'{label}' is no answer to {dispute.field.question}: there are {', '.join(possible)}."
-            )
-        answer = possible[label]
-    store = studies.store
+    _store(studies, name, dispute, _answer(studies, name, dispute, label), why)
+
+
+class Decision(NamedTuple):
+    """A decision as somebody writes it down."""
+
+    item: str
+    question: str
+    """Empty where the item is asked one."""
+    target: str
+    """Empty where the item has one."""
+    label: str | None
+    """None takes a decision back."""
+    why: str
+    place: str
+    """Where it was written, for messages."""
+
+
+def read_decisions(path: Path) -> list[Decision]:
+    """Decisions from a CSV file with the columns item and label, and question, target, reason where they are needed."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            missing = {"item", "label"} - set(reader.fieldnames or ())
+            if missing:
+                raise UserError(f"{path}, line 1: there is no column {' or '.join(sorted(missing))}.")
+            return [
+                Decision(
+                    row["item"] or "",
+                    row.get("question") or "",
+                    row.get("target") or "",
+                    row["label"] or None,
+                    row.get("reason") or "",
+                    f"{path}, line {reader.line_num}",
+                )
+                for row in reader
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{path} cannot be read as CSV: {error}.") from error
+
+
+def decide_all(studies: Studies, name: str, decisions: Sequence[Decision]) -> int:
+    """Store decisions, all or none; returns how many."""
+    found = disputes(studies, name)
+    meant = [(one, _meant(name, found, one)) for one in decisions]
+    answers = []
+    for one, dispute in meant:
+        try:
+            answers.append(_answer(studies, name, dispute, one.label))
+        except UserError as error:
+            raise UserError(f"{one.place}: {error}") from error
+    for (one, dispute), answer in zip(meant, answers, strict=True):
+        _store(studies, name, dispute, answer, one.why)
+    return len(decisions)
+
+
+def _meant(name: str, found: Sequence[Dispute], decision: Decision) -> Dispute:
+    """The disputed answer that a decision is about."""
+    fitting = [
+        one
+        for one in found
+        if one.field.item == decision.item
+        and decision.question in ("", one.field.question)
+        and decision.target in ("", one.field.target)
+    ]
+    if not fitting:
+        raise UserError(
+            f"{decision.place}: the raters of {name} do not disagree about {decision.item or 'an item without a name'}; "
+            f"label adjudicate {name} lists what they disagree about."
+        )
+    if len(fitting) > 1:
+        several = "; ".join(" ".join(filter(None, (one.field.question, one.field.target))) for one in fitting)
+        raise UserError(
+            f"{decision.place}: {decision.item} has several disputed answers ({several}); name question and target."
+        )
+    return fitting[0]
+
+
+def _answer(studies: Studies, name: str, dispute: Dispute, label: str | None) -> Answered | None:
+    if label is None:
+        return None
+    possible = labels_of(studies, name, dispute.page, dispute.field)
+    if label not in possible:
+        raise UserError(
+            f"'{label}' is no answer to {dispute.field.question}: there are {', '.join(possible)}."
+        )
+    return possible[label]
+
+
+def _store(studies: Studies, name: str, dispute: Dispute, answer: Answered | None, why: str) -> None:
+    label, store = answer.label if answer is not None else None, studies.store
     store.add_raters([RaterRecord(fingerprint=ADJUDICATED, name=ADJUDICATED, kind="gold")])
     store.write([_outcome(studies, name, dispute, answer, why.strip())])
     with studies.engine.begin() as connection:

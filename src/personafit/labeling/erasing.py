@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Engine, Table, delete, select, update
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.labeling.planning import note
 from personafit.labeling.records import RaterState
-from personafit.labeling.studies import Seat, Studies, note
+from personafit.labeling.studies import Seat, Studies
 from personafit.store import study_tables as s
 from personafit.store import tables as t
 from personafit.store.forgetting import free_bytes

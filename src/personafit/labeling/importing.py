@@ -17,9 +17,10 @@ from sqlalchemy import func, insert, select, update
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.labeling.answers import CANNOT_TELL, job_key
+from personafit.labeling.planning import note
 from personafit.labeling.recording import Entry, outcome
 from personafit.labeling.records import Arrangement, Page, RaterState
-from personafit.labeling.studies import Seat, Studies, note
+from personafit.labeling.studies import Seat, Studies
 from personafit.labeling.vote_files import CheckedVote, check_votes
 from personafit.labeling.votes import unshuffled
 from personafit.store import RaterRecord

@@ -51,6 +51,12 @@ class RaterNumbers:
     """Agreement with the majority of the others, on the first question that has labels."""
     concerns: tuple[str, ...]
 
+    @property
+    def open(self) -> int:
+        """Pages that wait for them; none for who has no seat or may not go on."""
+        may = self.state in (RaterState.ACTIVE, RaterState.DONE)
+        return self.planned - self.done if may else 0
+
 
 @dataclass(frozen=True)
 class PageNumbers:

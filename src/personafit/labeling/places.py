@@ -7,30 +7,35 @@ the rater may go on does change, and is looked at in the transaction that stores
 from functools import lru_cache
 from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
-from personafit.labeling.answers import job_key
 from personafit.labeling.forms import Form, form_named
 from personafit.labeling.records import Arrangement, Field, Option, Page, StudyConfig
 from personafit.labeling.studies import Studies
 from personafit.store import study_tables as t
 
-STUDIES_HELD, SEATS_HELD, PLACES_HELD = 100, 2_000, 20_000
+STUDIES_HELD, SEATS_HELD, SHAPES_HELD = 100, 2_000, 20_000
 FLAG, NOTE = "flag", "note"
+
+
+class Shape(NamedTuple):
+    """A page in one arrangement: the same for every rater who sees it so."""
+
+    form: Form
+    config: StudyConfig
+    page: Page
+    arrangement: Arrangement
+    fields: dict[str, Field]
+    """Everything that can be answered on the page, by code."""
+    required: tuple[Field, ...]
+    """The fields without which the page is not done."""
 
 
 class Place(NamedTuple):
     """One page of one seat."""
 
-    form: Form
-    config: StudyConfig
     rater: str
-    page: Page
-    arrangement: Arrangement
-    fields: dict[str, Field]
-    """Everything that can be answered on the page, by code."""
-    required: tuple[str, ...]
-    """Job keys of the fields without which the page is not done."""
+    shape: Shape
 
 
 class Places:
@@ -40,33 +45,41 @@ class Places:
         self._studies = studies
         self._study = lru_cache(STUDIES_HELD)(self._read_study)
         self._plan = lru_cache(SEATS_HELD)(self._read_plan)
-        self._place = lru_cache(PLACES_HELD)(self._make)
+        plan, raters = t.study_plan, t.study_raters
+        self._planned = (
+            select(raters.c.rater, plan.c.position, plan.c.page, plan.c.arrangement)
+            .join(raters, (raters.c.study == plan.c.study) & (raters.c.seat == plan.c.seat))
+            .where(plan.c.study == bindparam("study"), plan.c.seat == bindparam("seat"))
+        )
+        self._shape = lru_cache(SHAPES_HELD)(self._make)
 
     def at(self, study: str, seat: int, position: int) -> Place | None:
         """The page at a position of a seat; None where there is none."""
-        try:
-            return self._place(study, seat, position)
-        except KeyError:
+        found = self._plan(study, seat)
+        if position not in found[1]:
             self._plan.cache_clear()  # the plan may have grown since it was read
-        try:
-            return self._place(study, seat, position)
-        except KeyError:
+            found = self._plan(study, seat)
+        rater, pages = found
+        if position not in pages:
             return None
+        page, arrangement = pages[position]
+        return Place(rater, self._shape(study, page, arrangement))
 
-    def _make(self, study: str, seat: int, position: int) -> Place:
-        rater, pages = self._plan(study, seat)
+    def refresh(self) -> None:
+        """Read plans anew: pages were removed from one."""
+        self._plan.cache_clear()
+
+    def _make(self, study: str, name: str, arranged: str) -> Shape:
         form, config = self._study(study)
-        name, arranged = pages[position]
         page, arrangement = self._studies.page(study, name), Arrangement.model_validate_json(arranged)
         asked = form.fields(page, arrangement)
-        return Place(
+        return Shape(
             form,
             config,
-            rater,
             page,
             arrangement,
             {field.code: field for field in (*asked, *extra_fields(page))},
-            tuple(job_key(study, page.id, field, rater) for field in asked if field.required),
+            tuple(field for field in asked if field.required),
         )
 
     def _read_study(self, study: str) -> tuple[Form, StudyConfig]:
@@ -74,15 +87,9 @@ class Places:
         return form_named(found.form), found.config
 
     def _read_plan(self, study: str, seat: int) -> tuple[str, dict[int, tuple[str, str]]]:
-        found = self._studies.seat(study, seat)
-        if found is None:
-            raise KeyError(seat)
-        query = select(t.study_plan.c.position, t.study_plan.c.page, t.study_plan.c.arrangement).where(
-            t.study_plan.c.study == study, t.study_plan.c.seat == seat
-        )
         with self._studies.engine.connect().execution_options(read_only=True) as connection:
-            rows = connection.execute(query).all()
-        return found.rater, {row.position: (row.page, row.arrangement) for row in rows}
+            rows = connection.execute(self._planned, {"study": study, "seat": seat}).all()
+        return rows[0][0] if rows else "", {position: (page, how) for _, position, page, how in rows}
 
 
 def extra_fields(page: Page) -> list[Field]:

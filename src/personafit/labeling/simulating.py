@@ -11,10 +11,11 @@ import time
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.labeling.answers import Answer, Writer
+from personafit.labeling.answers import Answer
 from personafit.labeling.places import Place, Places
 from personafit.labeling.records import Field, RaterState
 from personafit.labeling.studies import Studies
+from personafit.labeling.writing import Writer
 from personafit.store import Store
 
 TASTE = 4.0  # how far single raters stray from the overlap rule, in character bigrams
@@ -66,17 +67,19 @@ def _answers(study: str, seat: int, position: int, place: Place) -> list[Answer]
             seat=seat,
             rater=place.rater,
             position=position,
-            page=place.page.id,
+            page=place.shape.page.id,
             field=field,
-            answered=place.form.answered(place.page, place.arrangement, field, _chosen(place, field)),
+            answered=place.shape.form.answered(
+                place.shape.page, place.shape.arrangement, field, _chosen(place, field)
+            ),
             detail={"client_time": time.time(), "simulated": True},
-            view=place.config.view,
-            order=place.arrangement.order,
-            perspective=place.config.perspective,
+            view=place.shape.config.view,
+            order=place.shape.arrangement.order,
+            perspective=place.shape.config.perspective,
             seconds=0.0,
-            required=place.required,
+            required=place.shape.required,
         )
-        for field in place.fields.values()
+        for field in place.shape.fields.values()
         if field.required and field.kind == "choice"
     ]
 
@@ -84,14 +87,14 @@ def _answers(study: str, seat: int, position: int, place: Place) -> list[Answer]
 def _chosen(place: Place, field: Field) -> str:
     """The option this rater takes."""
     options = [option.value for option in field.options]
-    texts = place.page.content.get("answers")
-    if not texts or len(texts) != len(options) or not place.arrangement.sides:
+    texts = place.shape.page.content.get("answers")
+    if not texts or len(texts) != len(options) or not place.shape.arrangement.sides:
         return options[int(_noise(place, field, "draw") * len(options)) % len(options)]
-    known = _bigrams(str(place.page.content.get("profile", "")))
-    asked = _bigrams(str(place.page.content.get("prompt", "")))
+    known = _bigrams(str(place.shape.page.content.get("profile", "")))
+    asked = _bigrams(str(place.shape.page.content.get("prompt", "")))
 
     def liking(shown: int) -> float:
-        text = str(texts[place.arrangement.sides[shown]])
+        text = str(texts[place.shape.arrangement.sides[shown]])
         taste = -math.log(-math.log(min(max(_noise(place, field, options[shown]), 1e-9), 1 - 1e-9)))
         return len((_bigrams(text) & known) - asked) / TASTE + taste
 
@@ -100,7 +103,7 @@ def _chosen(place: Place, field: Field) -> str:
 
 def _noise(place: Place, field: Field, what: str) -> float:
     """A draw from [0, 1) that depends on who, where and what alone."""
-    return int(hash_text("taste", place.rater, place.page.id, field.code, what)[:12], 16) / 16**12
+    return int(hash_text("taste", place.rater, place.shape.page.id, field.code, what)[:12], 16) / 16**12
 
 
 def _bigrams(text: str) -> set[str]:

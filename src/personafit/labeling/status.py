@@ -62,6 +62,7 @@ def _rater_object(rater: RaterNumbers) -> dict[str, Any]:
         "reason": rater.reason,
         "done": rater.done,
         "planned": rater.planned,
+        "open": rater.open,
         "median_seconds": rater.seconds,
         "gold": {"right": rater.gold.right, "answered": rater.gold.answered},
         "attention": {"right": rater.attention.right, "answered": rater.attention.answered},

@@ -11,9 +11,10 @@ from sqlalchemy import update
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.labeling.making import in_one_language
+from personafit.labeling.planning import note
 from personafit.labeling.records import Page, RaterState
 from personafit.labeling.sources import open_source
-from personafit.labeling.studies import Seat, Studies, note
+from personafit.labeling.studies import Seat, Studies
 from personafit.store import RunRecord, Store
 from personafit.store import study_tables as t
 from personafit.store.rows import storable

@@ -4,19 +4,17 @@ Everything a rater's page needs is read once and kept: pages never change after 
 """
 
 import re
-import secrets
 import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
 from personafit.labeling.forms import Form, form_named
-from personafit.labeling.plan import PagePlace, Planned, in_order, plan
+from personafit.labeling.planning import add_pages, add_seats, note, plan_pages, release_free
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import RaterRecord, Store
 from personafit.store import study_tables as t
@@ -91,13 +89,13 @@ class Studies:
                     created=time.time(),
                 )
             )
-            count = self._add_pages(connection, name, pages, 0)
+            count = add_pages(connection, name, pages, 0)
             if count == 0:
                 raise UserError(
                     f"There is nothing to ask: {config.source} has no item for --question {form.name}."
                 )
-            self._add_seats(connection, name, range(config.seats))
-            self._plan(connection, name, config)
+            add_seats(connection, name, range(config.seats))
+            plan_pages(connection, name, config)
             note(connection, name, "researcher", "created", {"pages": count, "seats": config.seats})
         self._register(name)
         return count
@@ -109,123 +107,20 @@ class Studies:
             last = connection.execute(
                 select(func.max(t.study_pages.c.position)).where(t.study_pages.c.study == name)
             ).scalar()
-            count = self._add_pages(connection, name, pages, (last or 0) + 1)
+            count = add_pages(connection, name, pages, (last or 0) + 1)
             first = connection.execute(
                 select(func.max(t.study_raters.c.seat)).where(t.study_raters.c.study == name)
             ).scalar_one()
             if seats:
-                self._add_seats(connection, name, range(first + 1, first + 1 + seats))
-                self._release(connection, name)
+                add_seats(connection, name, range(first + 1, first + 1 + seats))
+                release_free(connection, name)
             config = study.config.model_copy(update={"seats": study.config.seats + seats})
             connection.execute(
                 update(t.studies).where(t.studies.c.name == name).values(config=config.model_dump_json())
             )
-            self._plan(connection, name, config)
+            plan_pages(connection, name, config)
             note(connection, name, "researcher", "extended", {"pages": count, "seats": seats})
         self._register(name)
-
-    def _add_pages(self, connection: Connection, name: str, pages: Iterable[Page], first: int) -> int:
-        rows = [
-            {
-                "study": name,
-                "id": page.id,
-                "position": position,
-                "role": page.role,
-                "person": page.person,
-                "body": page.model_dump_json(),
-            }
-            for position, page in enumerate(pages, first)
-        ]
-        if rows:
-            connection.execute(insert(t.study_pages), rows)
-        return len(rows)
-
-    def _add_seats(self, connection: Connection, name: str, seats: Iterable[int]) -> None:
-        rows = []
-        for seat in seats:
-            code = f"r-{secrets.token_hex(4)}"
-            rows.append(
-                {
-                    "study": name,
-                    "seat": seat,
-                    "rater": hash_text("human", name, code),
-                    "code": code,
-                    "state": RaterState.FREE,
-                    "progress": "{}",
-                }
-            )
-        connection.execute(insert(t.study_raters), rows)
-
-    def _release(self, connection: Connection, name: str) -> None:
-        """Take the plan of seats that nobody has taken back, so that it is made anew over more seats."""
-        free = select(t.study_raters.c.seat).where(
-            t.study_raters.c.study == name, t.study_raters.c.state == RaterState.FREE
-        )
-        connection.execute(
-            delete(t.study_plan).where(t.study_plan.c.study == name, t.study_plan.c.seat.in_(free))
-        )
-
-    def _plan(self, connection: Connection, name: str, config: StudyConfig) -> None:
-        pages = {
-            row.id: Page.model_validate_json(row.body)
-            for row in connection.execute(
-                select(t.study_pages.c.id, t.study_pages.c.body)
-                .where(t.study_pages.c.study == name)
-                .order_by(t.study_pages.c.position)
-            )
-        }
-        raters = dict(
-            tuple(row)
-            for row in connection.execute(
-                select(t.study_raters.c.seat, t.study_raters.c.rater).where(
-                    t.study_raters.c.study == name,
-                    t.study_raters.c.state.not_in((RaterState.ERASED, RaterState.EXCLUDED)),
-                )
-            )
-        )
-        existing = [
-            Planned(row.seat, row.page)
-            for row in connection.execute(
-                select(t.study_plan.c.seat, t.study_plan.c.page).where(t.study_plan.c.study == name)
-            )
-            if row.seat in raters  # whoever is excluded has left their pages to others
-        ]
-        counted = [PagePlace(page.id, page.person) for page in pages.values() if page.role is Role.ITEM]
-        everyone = [page.id for page in pages.values() if page.role is not Role.ITEM]
-        new = plan(counted, sorted(raters), config.overlap, config.seed, existing)
-        seen = set(existing)
-        new += [
-            Planned(seat, page) for seat in raters for page in everyone if Planned(seat, page) not in seen
-        ]
-        by_seat: dict[int, list[str]] = {}
-        for seat, page in new:
-            by_seat.setdefault(seat, []).append(page)
-        taken = dict(
-            tuple(row)
-            for row in connection.execute(
-                select(t.study_plan.c.seat, func.max(t.study_plan.c.position))
-                .where(t.study_plan.c.study == name)
-                .group_by(t.study_plan.c.seat)
-            )
-        )
-        rows = []
-        for seat, added in by_seat.items():
-            rater = raters[seat]
-            order = in_order(added, rater, config.seed)
-            order.sort(key=lambda page: pages[page].role is not Role.PRACTICE)  # practice comes first
-            for position, page in enumerate(order, taken.get(seat, -1) + 1):
-                arrangement = Arrangement.drawn(pages[page], rater, config.seed)
-                rows.append(
-                    {
-                        "study": name,
-                        "seat": seat,
-                        "position": position,
-                        "page": page,
-                        "arrangement": arrangement.model_dump_json(),
-                    }
-                )
-        if rows:
-            connection.execute(insert(t.study_plan), rows)
 
     def _register(self, name: str) -> None:
         """Make the raters known to the store, by pseudonym, so that reports can name them."""
@@ -377,14 +272,6 @@ class Studies:
                 )
                 .values(shown=time.time())
             )
-
-
-def note(connection: Connection, study: str, who: str, what: str, detail: dict[str, Any] | None) -> None:
-    """Add a line to the trail."""
-    body = None if detail is None else orjson.dumps(detail).decode()
-    connection.execute(
-        insert(t.study_events).values(study=study, at=time.time(), who=who, what=what, detail=body)
-    )
 
 
 def _seat(row: Any) -> Seat:

@@ -15,6 +15,23 @@ def text(language: str, key: str, **parts: object) -> str:
 
 # -- coming in and leaving ------------------------------------------------------------------------------------------
 _add("study", "Study", "研究")
+_add("home", "Studies with people", "人类研究")
+_add(
+    "home.what",
+    "This is a personafit server: people read texts here, answer questions about them, or talk with an assistant.",
+    "这是一台 personafit 服务器：人们在这里阅读文字、回答问题，或与助手对话。",
+)
+_add(
+    "home.rater",
+    "If you were invited to a study, please open the link that you were sent; it leads to your pages.",
+    "如果你受邀参加某项研究，请打开发给你的链接，它会带你进入你的页面。",
+)
+_add("home.researcher", "Researchers sign in here", "研究者由此登录")
+_add(
+    "home.first",
+    "Researchers: no password is set yet; the link to set it was printed where the server was started.",
+    "研究者：尚未设置密码；设置链接已在启动服务器处打印。",
+)
 _add("agree", "I agree and want to take part", "我同意并愿意参加")
 _add("consent", "Taking part", "参与说明")
 _add(
@@ -188,6 +205,11 @@ _add(
 _add("self.completion", "Did you get what you came for?", "你要办的事办成了吗？")
 _add("self.completion.hint", "All of it, as you wanted it.", "全部办成，且合你的意。")
 _add("self.personalization", "How well did the help fit you?", "帮助有多贴合你？")
+_add(
+    "self.naturalness.user",
+    "Did you write as you would to an assistant of your own?",
+    "你是否像平时用自己的助手那样说话？",
+)
 _add("self.naturalness.assistant", "How natural did the assistant sound?", "助手说话有多自然？")
 _add("self.coherence.assistant", "How well did its answers hang together?", "它的回答前后有多连贯？")
 
@@ -278,6 +300,10 @@ for _english, _chinese in (
         "两次都没有全部答对，你的参与到此结束，谢谢。",
     ),
     ("There is no such page in this study.", "该研究中没有这一页。"),
+    (
+        "The study has changed and this page is not part of it any more; please reload.",
+        "研究内容已变更，这一页已不在其中，请重新载入。",
+    ),
     (
         "The answer could not be stored just now; it is kept in this browser and sent again.",
         "回答暂时无法保存；它留在本浏览器中，会再次发送。",

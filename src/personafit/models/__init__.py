@@ -17,18 +17,22 @@ from personafit.models.chat import (
 )
 from personafit.models.embedded import EmbeddedModel
 from personafit.models.functions import FunctionModel, call, code_hash, load_object
+from personafit.models.inspect_provider import InspectModel
 from personafit.models.local import LocalModel
 from personafit.models.openai import OpenAIModel
+from personafit.models.placing import current_place
 from personafit.models.replay import ReplayModel
 from personafit.models.spec import Spec, parse_spec
 
 MODELS: dict[str, Callable[[Spec], Model]] = {
     "embedded": EmbeddedModel,
     "hf": LocalModel,
+    "inspect": InspectModel,
     "openai": OpenAIModel,
     "python": FunctionModel,
     "replay": ReplayModel,
 }
+"""Kind of spec to what makes the model."""
 
 
 def make_model(spec: str | Spec) -> Model:
@@ -38,7 +42,8 @@ def make_model(spec: str | Spec) -> Model:
         raise UserError(
             f"'{spec.text}' names no model; kinds are {', '.join(MODELS)}, as in openai:MODEL@URL."
         )
-    return MODELS[spec.kind](spec)
+    model, place = MODELS[spec.kind](spec), current_place()
+    return model if place is None else place.model(spec, model)
 
 
 __all__ = [

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Message = dict[str, str]
+"""`role` and `content`, as chat models take them."""
 
-LIKELIHOOD = "likelihood"  # the mean log-probability of a weighed reply's tokens, among the scores of a reply
+LIKELIHOOD = "likelihood"
+"""Among the scores of a reply: the mean log-probability of a weighed reply's tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class EndpointEmbedder:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         request = urllib.request.Request(f"{self._url}/embeddings", body, headers)
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # nosec B310 # the user's endpoint
             data: bytes = response.read()
             return data
 

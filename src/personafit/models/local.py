@@ -1,7 +1,8 @@
 """`hf:PATH`: a causal language model on this machine, by the transformers library: a folder or a name on the hub.
 
 Where letters are asked for, one look at the next token tells how likely each is, so generative reward models and judges that
-name a letter cost one pass. Otherwise the model writes.
+name a letter cost one pass. A given reply is weighed in one pass too. Otherwise the model writes. With `,batch=N` up to N
+requests of one kind that wait at the same time share a pass, which is what makes a GPU worth its price.
 """
 
 import asyncio
@@ -12,23 +13,34 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.models.chat import ChatReply, ChatRequest, Message, Unanswerable, Unusable, one_line
+from personafit.models.chat import (
+    LIKELIHOOD,
+    ChatReply,
+    ChatRequest,
+    Message,
+    Unanswerable,
+    Unusable,
+    one_line,
+)
+from personafit.models.local_passes import Passes, Written
 from personafit.models.spec import Spec
 from personafit.models.weights import NEEDS, source_of, switch, weights_hash
 
 _THOUGHT = re.compile(r"^\s*(?:<think>)?(.*?)</think>|^\s*<think>(.*)\Z", re.DOTALL)
 _OPENS = ("<think>", "<|thinking|>")
 
+Waiting = tuple[ChatRequest, asyncio.Future[ChatReply]]
+
 
 class LocalModel:
     """A chat model whose weights are here."""
 
-    max_concurrency = 1
     price = (0.0, 0.0)
 
     def __init__(self, spec: Spec) -> None:
-        spec.allow(("trust", "think"))
+        spec.allow(("trust", "think", "batch"))
         self.name = spec.text
+        self.max_concurrency = _batch(spec)
         self._trust = switch(spec, "trust")
         # Templates of models that may reason first take this; others ignore it.
         self._template = {"enable_thinking": switch(spec, "think")} if "think" in spec.options else {}
@@ -42,34 +54,122 @@ class LocalModel:
             "think": spec.options.get("think"),
         }
         self._model: Any = None
+        self._waiting: list[Waiting] = []
+        self._busy: asyncio.Task[None] | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Answer one request on the model's own thread."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._worker, self._chat, request)
+        """Answer one request on the model's own thread, together with others that wait."""
+        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
+        self._waiting.append((request, future))
+        if self._busy is None or self._busy.done():
+            self._busy = asyncio.create_task(self._serve())
+        return await future
 
     async def close(self) -> None:
         """Free the model's memory."""
         self._worker.shutdown(wait=True, cancel_futures=True)
         self._model = None
 
-    def _chat(self, request: ChatRequest) -> ChatReply:
+    async def _serve(self) -> None:
+        """Take what waits, as many of one kind as fit, until nothing does."""
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(0)  # whoever asks at the same moment comes along
+        while self._waiting:
+            kind = _kind(self._waiting[0][0])
+            batch = [waiting for waiting in self._waiting if _kind(waiting[0]) == kind][
+                : self.max_concurrency
+            ]
+            self._waiting = [waiting for waiting in self._waiting if waiting not in batch]
+            batch = [waiting for waiting in batch if not waiting[1].done()]
+            if not batch:
+                continue
+            try:
+                replies = await loop.run_in_executor(self._worker, self._answers, [one for one, _ in batch])
+            except BaseException as error:
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(error)
+                if not isinstance(error, Exception):
+                    raise
+                continue
+            for (_, future), reply in zip(batch, replies, strict=True):
+                if future.done():
+                    continue
+                if isinstance(reply, Exception):
+                    future.set_exception(reply)
+                else:
+                    future.set_result(reply)
+
+    def _answers(self, requests: Sequence[ChatRequest]) -> list[ChatReply | Exception]:
+        """A reply to each request, or why there is none; all are of one kind."""
         if self._model is None:
             self._model = self._load()
-        prompt = self._prompt(request.messages)
-        room = getattr(self._model.config, "max_position_embeddings", None)
-        if room is not None and len(prompt) >= room:
-            raise Unanswerable(
-                f"{self.name} reads at most {room:,} tokens, and this prompt has {len(prompt):,}."
-            )
-        try:
-            if request.letters and (reply := self._letters(prompt, request.letters)) is not None:
-                return reply
-            most = request.max_tokens if room is None else min(request.max_tokens, room - len(prompt))
-            return self._write(prompt, request, most)
-        except (RuntimeError, MemoryError) as error:  # running out of memory is one
-            raise Unanswerable(f"{self.name} cannot answer ({one_line(error)}).") from error
+        prompts: list[list[int]] = []
+        found: dict[int, ChatReply | Exception] = {}
+        for place, request in enumerate(requests):
+            prompts.append(self._prompt(request.messages))
+            if (room := self._room()) is not None and len(prompts[-1]) >= room:
+                found[place] = Unanswerable(
+                    f"{self.name} reads at most {room:,} tokens, and this prompt has {len(prompts[-1]):,}."
+                )
+        left = [place for place in range(len(requests)) if place not in found]
+        if left:
+            try:
+                replies = self._together(
+                    [requests[place] for place in left], [prompts[place] for place in left]
+                )
+                found.update(zip(left, replies, strict=True))
+            except (RuntimeError, MemoryError) as error:  # running out of memory is one
+                sentence = f"{self.name} cannot answer ({one_line(error)})."
+                found.update((place, Unanswerable(sentence)) for place in left)
+        return [found[place] for place in range(len(requests))]
+
+    def _together(
+        self, requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
+    ) -> Sequence[ChatReply | Exception]:
+        passes = Passes(self._model, self._ends())
+        first = requests[0]
+        if first.weighed:
+            return self._weigh(passes, requests, prompts)
+        if first.letters:
+            scores = passes.next_scores(prompts)
+            replies = [
+                self._letters(row, prompt, first.letters) for row, prompt in zip(scores, prompts, strict=True)
+            ]
+            return [
+                reply if reply is not None else self._write(passes, [request], [prompt])[0]
+                for reply, request, prompt in zip(replies, requests, prompts, strict=True)
+            ]
+        return self._write(passes, requests, prompts)
+
+    def _weigh(
+        self, passes: Passes, requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
+    ) -> list[ChatReply | Exception]:
+        """How likely each given reply is, by the mean over its tokens."""
+        replies = [self._tokenizer(one.weighed, add_special_tokens=False)["input_ids"] for one in requests]
+        room = self._room()
+        found: list[ChatReply | Exception] = []
+        fit = [
+            bool(reply) and (room is None or len(prompt) + len(reply) <= room)
+            for prompt, reply in zip(prompts, replies, strict=True)
+        ]
+        chosen = [place for place, fits in enumerate(fit) if fits]
+        values = iter(
+            passes.likelihoods([prompts[place] for place in chosen], [replies[place] for place in chosen])
+            if chosen
+            else []
+        )
+        for prompt, reply, fits in zip(prompts, replies, fit, strict=True):
+            if not fits:
+                long = f"{len(prompt) + len(reply):,} tokens are more than {self.name} reads."
+                found.append(Unanswerable(long if reply else "an empty text has no likelihood."))
+            elif not _finite(value := next(values)):
+                found.append(Unanswerable(f"{self.name} gives no finite score to the text."))
+            else:
+                tokens = len(prompt) + len(reply)
+                found.append(ChatReply(text="", letter_scores={LIKELIHOOD: value}, tokens_in=tokens))
+        return found
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
         try:
@@ -81,13 +181,12 @@ class LocalModel:
         tokens: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return tokens
 
-    def _letters(self, prompt: list[int], letters: tuple[str, ...]) -> ChatReply | None:
+    def _letters(
+        self, scores: Any, prompt: list[int], letters: tuple[str, ...]
+    ) -> ChatReply | Exception | None:
         """How likely the reply is to begin with each letter; None where the model is about to think first."""
         import torch
 
-        with torch.inference_mode():
-            logits = self._model(input_ids=self._tensor(prompt), use_cache=False).logits[0, -1].float()
-        scores = torch.log_softmax(logits, dim=-1)
         likeliest = self._tokenizer.decode([int(scores.argmax())])
         if likeliest.strip() in _OPENS:
             return None
@@ -98,7 +197,7 @@ class LocalModel:
                 return None
             found[letter] = float(torch.logsumexp(scores[tokens], dim=0))
         if not all(map(_finite, found.values())):
-            raise Unanswerable(f"{self.name} gives no finite score to the letters.")
+            return Unanswerable(f"{self.name} gives no finite score to the letters.")
         return ChatReply(text=likeliest, letter_scores=found, tokens_in=len(prompt), tokens_out=1)
 
     def _tokens_of(self, letter: str) -> list[int]:
@@ -110,47 +209,40 @@ class LocalModel:
                 found.add(int(tokens[0]))
         return sorted(found)
 
-    def _write(self, prompt: list[int], request: ChatRequest, most: int) -> ChatReply:
-        import torch
+    def _write(
+        self, passes: Passes, requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
+    ) -> list[ChatReply]:
+        room = self._room()
+        limits = [request.max_tokens for request in requests]
+        if room is not None:
+            left = room - max(map(len, prompts))
+            limits = [min(limit, left) for limit in limits]
+        written = passes.write(prompts, limits, requests[0].temperature, requests[0].seed or 0)
+        return [self._reply(prompt, one) for prompt, one in zip(prompts, written, strict=True)]
 
-        given = self._tensor(prompt)
-        sampled = request.temperature > 0
-        settings: dict[str, Any] = {"temperature": request.temperature} if sampled else {}
-        ends = self._ends()
-        with torch.random.fork_rng(), torch.inference_mode():
-            torch.manual_seed(request.seed or 0)
-            out = self._model.generate(
-                input_ids=given,
-                attention_mask=torch.ones_like(given),
-                max_new_tokens=most,
-                do_sample=sampled,
-                pad_token_id=ends[0] if ends else 0,
-                **settings,
-            )
-        written = out[0, len(prompt) :].tolist()
-        text = self._tokenizer.decode(written, skip_special_tokens=True)
+    def _reply(self, prompt: list[int], written: Written) -> ChatReply:
+        text = self._tokenizer.decode(written.tokens, skip_special_tokens=True)
         thought = _THOUGHT.match(text)
         reasoning = (thought[1] or thought[2] or "").strip() if thought else None
         text = text[thought.end() :] if thought else text
         return ChatReply(
             text=text.strip(),
             reasoning=reasoning or None,
-            cut=len(written) >= most and written[-1] not in ends,
+            cut=written.cut,
             tokens_in=len(prompt),
-            tokens_out=len(written),
+            tokens_out=len(written.tokens),
             tokens_reasoning=len(self._tokenizer(reasoning)["input_ids"]) if reasoning else 0,
         )
+
+    def _room(self) -> int | None:
+        room: int | None = getattr(self._model.config, "max_position_embeddings", None)
+        return room
 
     def _ends(self) -> list[int]:
         ends = self._model.generation_config.eos_token_id
         if ends is None:
             ends = self._tokenizer.eos_token_id
         return [] if ends is None else list(ends) if isinstance(ends, list | tuple) else [int(ends)]
-
-    def _tensor(self, tokens: list[int]) -> Any:
-        import torch
-
-        return torch.tensor([tokens], device=self._model.device)
 
     def _read_tokenizer(self, spec: Spec) -> Any:
         try:
@@ -181,3 +273,17 @@ class LocalModel:
 
 def _finite(value: float) -> bool:
     return abs(value) < float("inf")  # false for nan too
+
+
+def _kind(request: ChatRequest) -> tuple[Any, ...]:
+    """Requests alike in this can share a pass; what is drawn at random goes by itself, so that its seed means something."""
+    alone = id(request) if request.temperature > 0 and not request.letters and not request.weighed else 0
+    reach = 0 if request.weighed or request.letters else request.max_tokens.bit_length()
+    return (bool(request.weighed), request.letters, reach, alone)
+
+
+def _batch(spec: Spec) -> int:
+    given = spec.options.get("batch", "1")
+    if not given.isdecimal() or int(given) < 1:
+        raise UserError(f"{spec.text}: batch is a number of requests, 1 or more, not '{given}'.")
+    return int(given)

@@ -52,7 +52,7 @@ class OpenAIModel:
         self.max_concurrency = int(spec.number("concurrency", 200, least=1))
         self.timeout = spec.number("timeout", 120, least=0.001)
         self.effort = spec.options.get("effort")
-        self.price = _price(spec)
+        self.price = price_of(spec)
         self._temperature = spec.number("temperature", 0) if "temperature" in spec.options else None
         self.settings: dict[str, Any] = {
             "kind": "openai",
@@ -243,7 +243,8 @@ def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] |
     return None
 
 
-def _price(spec: Spec) -> tuple[float, float] | None:
+def price_of(spec: Spec) -> tuple[float, float] | None:
+    """What `price=IN/OUT` says: USD per million tokens; None where it is not given."""
     if "price" not in spec.options:
         return None
     try:

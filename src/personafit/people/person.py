@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from personafit._hashing import content_hash
 
 FacetValue = str | int | float | bool | list[str]
+"""What a facet may hold."""
 
 
 class Record(BaseModel):

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from personafit.people.person import FacetValue, Person
 
 RENDERING = "outline-1"
+"""Names the way people are put into words; it is part of every fingerprint that depends on it."""
 
 
 def facet_values(facets: Mapping[str, FacetValue]) -> list[str]:

@@ -31,6 +31,7 @@ def _llm(spec: Spec) -> Rater:
 RATERS: dict[str, Callable[[Spec], Rater]] = {
     "embedded": _llm,
     "hf": _llm,
+    "inspect": _llm,
     "openai": _llm,
     "replay": _llm,
     "rule": RuleRater,
@@ -39,6 +40,7 @@ RATERS: dict[str, Callable[[Spec], Rater]] = {
     "python": FunctionRater,
     "aspects": aspect_rater,
 }
+"""Kind of spec to what makes the rater."""
 
 
 def make_rater(text: str) -> Rater:

@@ -19,7 +19,7 @@ from personafit.raters.llm import replay_key
 from personafit.raters.rater import Verdict, choice_of, rater_record
 
 UNTOLD = "none"
-KINDS = ("embedded", "replay")
+KINDS = ("embedded", "hf", "replay")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def likelihood_rater(spec: Spec) -> LikelihoodRater:
         )
     if spec.kind not in KINDS:
         raise UserError(
-            f"{spec.text}: ask=likelihood needs a model that can weigh a text it did not write; {' and '.join(KINDS)} can."
+            f"{spec.text}: ask=likelihood needs a model that can weigh a text it did not write; {', '.join(KINDS)} can."
         )
     rest = {name: value for name, value in spec.options.items() if name != "ask"}
     return LikelihoodRater(make_model(replace(spec, options=rest)))

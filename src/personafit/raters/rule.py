@@ -61,6 +61,7 @@ RULES: dict[str, Rule] = {
     "markup": markup,
     "name": name,
 }
+"""Name to rule, as in `rule:length`."""
 
 
 class RuleRater:

@@ -153,6 +153,8 @@ def add_run(
     answers, votes = run_answers(store, run.id), pl.DataFrame(schema=VOTE)
     if not answers.is_empty():
         wanted = (pl.col("view") == view) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
+        # Asks that made what is told about people (a filter's, a profiler's) are nobody's answers.
+        wanted &= pl.col("rater").is_in([rater["fingerprint"] for rater in run.config["raters"]])
         answers = answers.filter(wanted & ~pl.col("job").is_in(list(source.jobs)))
         answered = pl.col("status") == Status.OK.value
         source.unanswered += len(answers.filter(~answered))

@@ -1,25 +1,31 @@
 """The item browser's data: every item with its person, answers, verdicts and raw replies, compact enough to embed.
 
-Texts occur in many items, so each is kept once and referred to by its place. What is too much for one page is left out
-by fixed rules (wrong items stay, long replies are cut) and the page says so.
+What the list and the filters need comes as columns in one block; texts, people and what raters said come in blocks of some hundred that the
+page decodes when they are looked at or searched. Texts occur in many items, so each is kept once and referred to by its place. What is too
+much for one page is left out by fixed rules (wrong items stay, long replies are cut) and the page says so.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 import orjson
 import polars as pl
+from sqlalchemy import or_, select
 
 from personafit.people import Person, render_person
+from personafit.reporting.blocks import frame_blocks, list_blocks
 from personafit.reporting.told import told_by_item
 from personafit.reporting.totals import RunTotals
 from personafit.store import Store
+from personafit.store import tables as t
 
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
 MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers struggle to open the page
 MAX_FACET = 20  # a slice with more values than this is no filter
+TEXTS, PEOPLE, ITEMS = 200, 100, 100  # in one block
 
+SAID = ("detail", "reply", "reasoning")
+LEFT_OUT = "left out: the page would grow too large"
 NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
 
 
@@ -27,37 +33,37 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
     """All the page needs to list, filter, search and show items; verdicts are those under the headline view."""
     rows = _opened(totals.sample.items)
     facets = _facets(rows)
-    products = {row["item"]: orjson.loads(row["products"]) for row in rows.iter_rows(named=True)}
-    places = {product: place for place, product in enumerate(_unique(products.values()))}
+    products = [orjson.loads(text) for text in rows["products"]]
+    places = {product: place for place, product in enumerate(_unique(products))}
+    people = {person: place for place, person in enumerate(sorted(set(rows["person"])))}
     texts = store.texts(places)
-    verdicts = _verdicts(totals)
-    asks = _asks(store, totals)
     told = told_by_item(store, totals)
-    items = []
-    for row in rows.iter_rows(named=True):
-        position = row["position"]
-        items.append(
-            {
-                "id": row["item"],
-                "person": row["person"],
-                "question": row["prompt"],
-                "answers": [places[product] for product in products[row["item"]]],
-                "gold": row["gold"],
-                "facets": [row[name] for name, _ in facets],
-                "verdicts": [verdict.get(position) for verdict in verdicts],
-                "asks": asks.get(position, []),
-                **({"told": told[position]} if position in told else {}),
-            }
-        )
+    index = {
+        "id": rows["item"].to_list(),
+        "question": rows["prompt"].to_list(),
+        "person": [people[person] for person in rows["person"]],
+        "answers": [[places[product] for product in pair] for pair in products],
+        "gold": rows["gold"].to_list(),
+        "facets": [_coded(rows[name], values) for name, values in facets],
+        "verdicts": _verdicts(totals, rows["position"]),
+    }
     return {
         "raters": [rater["name"] for rater in totals.raters],
+        "controls": [bool(rater["control"]) for rater in totals.raters],
         "views": totals.views,
         "view": totals.views.index(totals.headline_view),
         "facets": [{"name": name, "values": values} for name, values in facets],
-        "texts": [texts.get(product, "") for product in places],
-        "people": _profiles(store, totals, set(rows["person"])),
-        "items": items,
+        "people": list(people),
+        "items": len(rows),
         "total": totals.items,
+        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS},
+        "blocks": {
+            "index": list_blocks([index], 1),
+            "texts": list_blocks([texts.get(product, "") for product in places], TEXTS),
+            "people": list_blocks(_profiles(store, totals, people), PEOPLE),
+            "asks": frame_blocks(_asks(store, totals, rows), ITEMS),
+            "told": list_blocks([told.get(place, []) for place in rows["position"]], ITEMS) if told else [],
+        },
     }
 
 
@@ -69,16 +75,6 @@ def _opened(items: pl.DataFrame) -> pl.DataFrame:
     return items.drop("slices").with_columns(columns)
 
 
-def _verdicts(totals: RunTotals) -> list[dict[int, float | None]]:
-    """Per rater, an item's place to the share of its orders that met the gold; None where nothing was answered."""
-    scores = totals.sample.scores
-    found = []
-    for rater in totals.raters:
-        ours = scores.filter(pl.col("rater") == rater["fingerprint"])
-        found.append(dict(zip(ours["position"], ours["accuracy"], strict=True)))
-    return found
-
-
 def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
     """The slices worth filtering by, tier and half first."""
     names = sorted(set(rows.columns) - NOT_FACETS, key=lambda name: (name != "tier", name != "half", name))
@@ -86,13 +82,39 @@ def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
     return [(name, values) for name, values in facets if 2 <= len(values) <= MAX_FACET]
 
 
+def _coded(column: pl.Series, values: list[str]) -> list[int]:
+    """Each value by its place among all, −1 where there is none."""
+    places: dict[str | None, int] = {value: place for place, value in enumerate(values)}
+    return [places.get(value, -1) for value in column]
+
+
+def _verdicts(totals: RunTotals, positions: pl.Series) -> list[str]:
+    """Per rater one letter an item: right, wrong, mixed (tied, or split by the order), or none where nothing was answered."""
+    letters = (
+        pl.when(pl.col("accuracy").is_null())
+        .then(pl.lit("n"))
+        .when(pl.col("accuracy") == 1)
+        .then(pl.lit("r"))
+        .when(pl.col("accuracy") == 0)
+        .then(pl.lit("w"))
+        .otherwise(pl.lit("m"))
+    )
+    shown = positions.to_frame()
+    found = []
+    for rater in totals.raters:
+        scores = totals.sample.scores.filter(pl.col("rater") == rater["fingerprint"])
+        ours = shown.join(scores, on="position", how="left", maintain_order="left")
+        found.append("".join(ours.select(letters).to_series()))
+    return found
+
+
 def _unique(groups: Iterable[list[str]]) -> dict[str, None]:
     return dict.fromkeys(product for group in groups for product in group)
 
 
-def _profiles(store: Store, totals: RunTotals, wanted: set[str]) -> dict[str, str]:
+def _profiles(store: Store, totals: RunTotals, wanted: Iterable[str]) -> list[str]:
     people = store.people(totals.run.dataset)
-    return {person: _profile(people[person]) for person in sorted(wanted) if person in people}
+    return [_profile(people[person]) if person in people else "" for person in wanted]
 
 
 def _profile(person: Person) -> str:
@@ -108,33 +130,58 @@ def _profile(person: Person) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _asks(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
-    """Per item every ask: rater, view, order, sample, status, label, margin and, where there are any, its texts."""
+def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
+    """A row an item, a list a column: of every ask its rater, view, order, status, label, margin and what was said, if anything."""
     raters = {rater["fingerprint"]: place for place, rater in enumerate(totals.raters)}
     views = {view: place for place, view in enumerate(totals.views)}
-    columns = ["position", "rater", "view", "order", "sample", "status", "label", "value", "detail"]
     answers = totals.sample.answers
-    replies = store.replies(answers["job"])
-    asks: dict[int, list[list[Any]]] = defaultdict(list)
-    budget = MAX_REPLIES
-    for ask_id, position, rater, view, order, sample, status, label, value, detail in answers.select(
-        "ask", *columns
-    ).iter_rows():
-        if rater not in raters or view not in views:
-            continue
-        ask = [raters[rater], views[view], order, sample, status, label, value]
-        texts = [detail, *replies.get(ask_id, (None, None))]
-        if any(texts):
-            short = [_cut(text) for text in texts]
-            budget -= sum(len(text or "") for text in short)
-            ask += short if budget > 0 else [None, "left out: the page would grow too large", None]
-        asks[position].append(ask)
-    for rows in asks.values():
-        rows.sort(key=lambda row: (row[0], row[1], row[3], row[2]))
-    return asks
+    if answers.is_empty():
+        return pl.DataFrame([{"rater": []}] * len(rows), schema={"rater": pl.List(pl.Int64)})
+    asks = (
+        answers.filter(pl.col("rater").is_in(list(raters)), pl.col("view").is_in(list(views)))
+        .join(_replies(store, totals), on="ask", how="left")
+        .with_columns(
+            pl.col("rater").replace_strict(raters, return_dtype=pl.Int64),
+            pl.col("view").replace_strict(views, return_dtype=pl.Int64),
+            pl.col("value").round_sig_figs(4),
+            *(_cut(name) for name in SAID),
+        )
+        .sort("position", "rater", "view", "sample", "order")
+    )
+    said = [name for name in SAID if asks[name].null_count() < len(asks)]
+    kept = asks.select("position", "rater", "view", "order", "status", "label", "value", *_within(said))
+    lists = kept.group_by("position", maintain_order=True).agg(pl.all())
+    whole = rows.select("position").join(lists, on="position", how="left", maintain_order="left")
+    return whole.drop("position").with_columns(pl.all().fill_null([]))
 
 
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= MAX_REPLY:
-        return text
-    return f"{text[:MAX_REPLY]} … ({len(text) - MAX_REPLY:,} more characters in the store)"
+def _replies(store: Store, totals: RunTotals) -> pl.DataFrame:
+    """Ask, reply and reasoning of the asks shown. A page that shows the whole run reads them in one go."""
+    ask = t.asks.c
+    schema = {"ask": pl.String, "reply": pl.String, "reasoning": pl.String}
+    if len(totals.sample.items) < totals.items:
+        found = store.replies(totals.sample.answers["job"])
+        return pl.DataFrame([(key, *said) for key, said in found.items()], schema=schema, orient="row")
+    query = (
+        select(ask.id.label("ask"), ask.reply, ask.reasoning)
+        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
+        .where(t.run_jobs.c.run == totals.run.id, or_(ask.reply.is_not(None), ask.reasoning.is_not(None)))
+    )
+    return store.frame(query).with_columns(pl.col(*schema).cast(pl.String))
+
+
+def _cut(name: str) -> pl.Expr:
+    text = pl.col(name).cast(pl.String)
+    more = (text.str.len_chars() - MAX_REPLY).cast(pl.String)
+    cut = pl.format("{} … ({} more characters in the store)", text.str.slice(0, MAX_REPLY), more)
+    return pl.when(text.str.len_chars() > MAX_REPLY).then(cut).otherwise(text).alias(name)
+
+
+def _within(said: list[str]) -> list[pl.Expr]:
+    """The texts as long as there is room for them, then a remark in their place."""
+    if not said:
+        return []
+    length = pl.sum_horizontal(pl.col(name).str.len_chars().fill_null(0) for name in said)
+    room = (length.cum_sum() < MAX_REPLIES) | (length == 0)
+    remarks = {name: pl.lit(LEFT_OUT if name == said[0] else None, pl.String) for name in said}
+    return [pl.when(room).then(pl.col(name)).otherwise(remarks[name]).alias(name) for name in said]

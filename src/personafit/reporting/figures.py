@@ -1,6 +1,7 @@
 """Which figures a run gives, and how each is to be read: from results to the rows and panels that `plots` draws."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from personafit.reporting import plots, sections
 from personafit.reporting.cluster_sums import EVERY_SYSTEM
@@ -9,20 +10,60 @@ from personafit.reporting.results import Result
 from personafit.reporting.tables import HALVES, TIERS
 from personafit.reporting.totals import RunTotals
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 COIN = 50.0  # what a coin toss between two answers totals, in percent
 MOST_PANELS = 8
 NARROW = 4  # more panels than this leave no room for a title on one line
 CUSTOMARY = (*HALVES, *TIERS)
 
+Drawn = tuple[str, str, str, "Figure"]
+"""A figure with its name, its title and how to read it."""
+
 
 def figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[dict[str, str]]:
-    """The pictures that this run can give, each with how to read it."""
+    """The pictures that this run can give, each with how to read it and where or what its numbers are, in words."""
+    return [
+        {
+            "name": name,
+            "title": title,
+            "caption": caption,
+            "svg": plots.svg(figure, f"plot-{name}"),
+            "words": in_words(totals, name, view),
+        }
+        for name, title, caption, figure in draw_figures(totals, results, view)
+    ]
+
+
+def guessing(totals: RunTotals) -> float | None:
+    """What guessing totals, in percent: a coin toss, unless the benchmark has more than two answers and says otherwise.
+
+    None where it says 0: its items have different numbers of answers.
+    """
+    share = float(totals.info.get("metrics", {}).get("chance", COIN / 100))
+    return 100 * share or None
+
+
+def in_words(totals: RunTotals, name: str, view: str) -> str:
+    """A figure for those who do not see it: its numbers, or the table of the page that has them."""
+    if name != "position":
+        return f"The numbers are in the table under {'Scores' if name == 'slices' else 'What each score is worth'}."
+    said = [
+        f"{row.name} chose the first shown {_said(row.dots[0])}, the same in both orders {_said(row.dots[1])}"
+        for row in _by_position(totals, view)
+    ]
+    return f"{'; '.join(said)}."
+
+
+def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[Drawn]:
+    """The same as figures to be put or saved anywhere."""
     metric = totals.info["metric"].replace("_", " ")
     drawn = []
     if found := _by_slice(totals, results, view):
         caption = (
             f"How to read it: each dot is a rater's {metric} in % on that slice when shown “{view}”, the bar its 95 % "
-            "interval over people; hollow squares are controls that understand nothing, the dotted line is a coin toss."
+            "interval over people; hollow squares are controls that understand nothing, the dotted line is a guess."
         )
         drawn.append(("slices", f"{metric.capitalize()} by slice", caption, plots.panels_figure(*found)))
     if found_views := _by_view(totals, results, view):
@@ -30,19 +71,19 @@ def figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[dic
             "How to read it: if the filled dot is not clearly to the right of both other marks, the rater totals as "
             "well without the person or with somebody else’s profile, and its score is not personalization."
         )
-        figure = plots.series_figure(*found_views, COIN, f"{metric} in %, all items here")
+        figure = plots.series_figure(*found_views, guessing(totals), f"{metric} in %, all items here")
         drawn.append(("views", "With the person, without, and with the wrong one", caption, figure))
     if rows := _by_position(totals, view):
         caption = (
-            "How to read it: left, how often the answer shown first was chosen (50 % is unbiased, dotted); right, how "
+            "How to read it: left, how often the answer shown first was chosen (what a guess would give is dotted); right, how "
             "often both orders gave the same answer (100 % is best); bars are 95 % intervals over people."
         )
-        panels = [Panel("the first shown is chosen, %", COIN), Panel("the same answer in both orders, %")]
+        panels = [
+            Panel("the first shown is chosen, %", guessing(totals)),
+            Panel("the same answer in both orders, %"),
+        ]
         drawn.append(("position", "Does the order matter?", caption, plots.panels_figure(rows, panels)))
-    return [
-        {"name": name, "title": title, "caption": caption, "svg": plots.svg(figure, f"plot-{name}")}
-        for name, title, caption, figure in drawn
-    ]
+    return drawn
 
 
 def _by_slice(
@@ -64,7 +105,7 @@ def _by_slice(
         return None
     against = "against " if names == ["against"] else ""
     between = "\n" if len(keys) > NARROW else " "
-    return rows, [Panel(against + between.join(key), COIN) for key in keys]
+    return rows, [Panel(against + between.join(key), guessing(totals)) for key in keys]
 
 
 def _by_view(totals: RunTotals, results: Sequence[Result], view: str) -> tuple[list[Row], list[str]] | None:
@@ -113,3 +154,10 @@ def _dot(result: Result) -> Dot:
 
 def _percent_dot(value: float | None, low: float | None, high: float | None) -> Dot:
     return Dot(*(None if number is None else 100 * number for number in (value, low, high)))
+
+
+def _said(dot: Dot) -> str:
+    if dot.value is None:
+        return "never known"
+    interval = "" if dot.low is None or dot.high is None else f" ({dot.low:.1f} to {dot.high:.1f})"
+    return f"{dot.value:.1f} %{interval}"

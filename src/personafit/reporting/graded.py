@@ -25,7 +25,7 @@ from personafit.statistics.calibration import (
     reliability_table,
     selective_accuracy,
 )
-from personafit.store import TIE, Store
+from personafit.store import TIE, Store, option_counts
 from personafit.store import tables as t
 
 KEPT = (1.0, 0.8, 0.5)  # shares of items at which selective accuracy is given
@@ -82,6 +82,10 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
         raise UserError(
             f"{scores.run.name} knows which answer was tested and not which is right, so confidence has nothing to be "
             "held against; `personafit correct` takes people's labels for such a run."
+        )
+    if (option_counts(store, scores.run.dataset)["option_count"] > 2).any():
+        raise UserError(
+            f"{scores.run.name} has choices among more than two answers; confidence is read from the margin between two."
         )
     shares = vote_shares(store, scores)
     return [_margins(scores, rater, shares) for rater in scores.raters]

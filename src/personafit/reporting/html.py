@@ -23,17 +23,21 @@ def write_report(store: Store, totals: RunTotals, results: list[Result], path: P
 
 def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) -> str:
     """The whole page as text."""
+    from personafit.reporting.whole.analyses import run_analyses  # which builds on this page's words
+
     view = totals.headline_view
     return fill_page(
         PACKAGE,
         "report.html.j2",
         asset(PACKAGE, "report.js"),
+        asset("personafit.reporting.whole", "pieces.css"),
+        analyses=run_analyses(store, totals),
         info=totals.info,
         run=totals.run,
         date=sections.when(totals.run.started),
         view=view,
         metric=totals.info["metric"].replace("_", " "),
-        words=_words(totals.info),
+        words=hit_words(totals.info),
         coverage=overall_coverage(totals),
         asked=sum(totals.asked(rater) for rater in totals.raters) * len(totals.views),
         answered=answered(totals),
@@ -49,11 +53,11 @@ def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) ->
         failures=sections.failures(totals),
         notes=sections.notes(totals),
         instrument=sections.instrument(store, totals),
-        browser=embed(browser_data(store, totals) | {"words": _words(totals.info)}),
+        browser=embed(browser_data(store, totals) | {"words": hit_words(totals.info)}),
     )
 
 
-def _words(info: dict[str, Any]) -> dict[str, str]:
+def hit_words(info: dict[str, Any]) -> dict[str, str]:
     """What a hit is called: choosing the gold answer, or a win of the tested one."""
     if info["metric"] == "win_rate":
         restraint = (

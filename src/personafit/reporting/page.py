@@ -37,21 +37,34 @@ def put_page(path: Path, page: str) -> None:
 
 def fill_page(package: str, template: str, script: str, style: str = "", **values: Any) -> str:
     """The whole page as text: a package's template with the common script and style before its own."""
-    environment = Environment(
+    whole = asset(PACKAGE, "page.js") + script
+    return (
+        _environment(package)
+        .get_template(template)
+        .render(
+            policy=_policy(whole),
+            style=Markup(asset(PACKAGE, "report.css") + style),
+            script=Markup(whole),
+            version=__version__,
+            **values,
+        )
+    )
+
+
+def fill_block(package: str, template: str, block: str, **values: Any) -> Markup:
+    """One block of a page's template by itself, to be put into another page."""
+    found = _environment(package).get_template(template)
+    return Markup("".join(found.blocks[block](found.new_context(values))))
+
+
+def _environment(package: str) -> Environment:
+    return Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
-    whole = asset(PACKAGE, "page.js") + script
-    return environment.get_template(template).render(
-        policy=_policy(whole),
-        style=Markup(asset(PACKAGE, "report.css") + style),
-        script=Markup(whole),
-        version=__version__,
-        **values,
     )
 
 

@@ -11,7 +11,15 @@ from personafit.reporting.judged_run import JudgedRun, headline_view
 from personafit.reporting.totals import RunTotals, load_totals
 from personafit.statistics import Estimate, choice_scores, length_controlled_rate
 from personafit.statistics.moments import ClusteredSums
-from personafit.store import RunRecord, Store, gold_answers, item_rows, pair_lengths, run_answers
+from personafit.store import (
+    RunRecord,
+    Store,
+    gold_answers,
+    item_rows,
+    option_counts,
+    pair_lengths,
+    run_answers,
+)
 
 SYSTEM_COLUMNS = SYSTEM
 CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
@@ -117,10 +125,12 @@ def load_scores(store: Store, run: RunRecord) -> RunScores:
         if everything.is_empty()
         else (everything.filter(whole), everything.filter(~whole))
     )
+    options = option_counts(store, run.dataset)
     scores: dict[tuple[str, str], pl.DataFrame] = {}
     for rater in run.config["raters"]:
         for view in run.config["views"]:
             rows = _of(answers, rater["fingerprint"], view, run.config["question"])
+            rows = rows.join(options, on="item", how="left", maintain_order="left")
             scores[rater["fingerprint"], view] = _per_item(
                 items, rows, rater["orders"] * run.config["samples"]
             )

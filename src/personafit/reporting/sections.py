@@ -13,12 +13,11 @@ import orjson
 from sqlalchemy import select
 
 from personafit.reporting.results import Result
-from personafit.reporting.tables import columns_of, missing_halves
+from personafit.reporting.tables import columns_of, missing_halves, published_rows
 from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
-PUBLISHED_TABLE = "Table 3"  # the one shaped like ours
 ERRORS_SHOWN = 3
 
 Line = tuple[str | None, str | None, str | None]
@@ -125,10 +124,9 @@ def score_table(totals: RunTotals, results: Sequence[Result]) -> Table:
             for _, name, where in columns
         ]
         rows.append(TableRow(line_name(total), str(view), cells, total.control))
-    for row in totals.info.get("published", []):
-        if row["source"].endswith(PUBLISHED_TABLE):
-            cells = [_percent(row["scores"].get("/".join(where.values()))) for _, _, where in columns]
-            rows.append(TableRow(row["model"], row["view"], cells, source=row["source"]))
+    for row in published_rows(totals.info):
+        cells = [_percent(row["scores"].get("/".join(where.values()))) for _, _, where in columns]
+        rows.append(TableRow(row["model"], row["view"], cells, source=row["source"]))
     return Table([heading for heading, _, _ in columns], rows)
 
 

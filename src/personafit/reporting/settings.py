@@ -6,7 +6,7 @@ The run's rows have intervals over people; the published ones were measured by o
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from rich.console import Console
@@ -20,6 +20,9 @@ from personafit.reporting.contrasts import NO_INTERVAL, PAPER
 from personafit.reporting.plots import Dot, Row
 from personafit.reporting.results import RunScores
 from personafit.statistics import coverage, mean_by_item
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SOURCE = f"{PAPER}, Table 7"
 COIN = 50.0
@@ -90,16 +93,26 @@ def print_settings(console: Console, found: Sequence[Setting]) -> None:
     console.print(table)
 
 
-def write_settings(found: Sequence[Setting], folder: Path) -> list[Path]:
-    """The same as a figure, in two formats."""
+def draw_settings(found: Sequence[Setting]) -> tuple[str, str, "Figure"]:
+    """The same as a figure, with its title and how to read it."""
     views = _views(found)
     rows = []
     for model, published in dict.fromkeys((one.model, one.published) for one in found):
         ours = {one.view: one for one in found if (one.model, one.published) == (model, published)}
         dots = [_dot(ours.get(view)) for view in views]
         rows.append(Row(f"{model} (published)" if published else model, dots))
-    folder.mkdir(parents=True, exist_ok=True)
+    caption = (
+        "How to read it: one line per model, one mark per setting; bars are 95 % intervals over people, the dotted line is a coin "
+        "toss. Lines called published were measured by others on other items and have no interval."
+    )
     figure = plots.series_figure(rows, views, COIN, "accuracy in %; published rows have no interval")
+    return "One model under several settings", caption, figure
+
+
+def write_settings(found: Sequence[Setting], folder: Path) -> list[Path]:
+    """The figure in two formats."""
+    folder.mkdir(parents=True, exist_ok=True)
+    figure = draw_settings(found)[2]
     paths = [folder / name for name in FILES]
     for path in paths:
         plots.save(figure, path)

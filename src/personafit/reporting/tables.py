@@ -11,6 +11,7 @@ from personafit.reporting.judged_run import JudgedRun
 from personafit.reporting.results import Result
 
 TIERS = ("easy", "medium", "hard")
+PUBLISHED_TABLE = "Table 3"  # of the PersonaFeedback paper
 HALVES = ("specific", "general")
 WIDE = 150  # terminal columns that the widest table takes
 MOST_NARROW = 5
@@ -32,6 +33,12 @@ def columns_of(scores: JudgedRun) -> list[Column]:
     for layout in scores.info["layout"]:
         columns += [(" ".join(row.values()), row) for row in scores.slice_rows(layout)]
     return [*columns, ("total", {})]
+
+
+def published_rows(info: dict[str, Any]) -> list[dict[str, Any]]:
+    """The published scores of a benchmark that are laid out like its table: of numbered tables that is the one."""
+    rows = info.get("published", [])
+    return [row for row in rows if "Table" not in row["source"] or row["source"].endswith(PUBLISHED_TABLE)]
 
 
 def missing_halves(scores: JudgedRun) -> list[str]:
@@ -91,8 +98,7 @@ def _score_table(scores: JudgedRun, results: Sequence[Result], columns: list[Col
             cells.append("" if blank else _cell(index.get((rater, system, given, view, _key(where)))))
         name = f"{rater} on {system} ({given})" if system else str(rater)
         table.add_row(_plain(name), _plain(str(view)), *cells, style="dim" if control else "")
-    published = [row for row in scores.info.get("published", []) if row["source"].endswith("Table 3")]
-    if published:
+    if published := published_rows(scores.info):
         table.add_section()
         table.add_row(Text("published, not measured here:", style="italic"))
         for row in published:

@@ -1,7 +1,7 @@
 """A run added up: what every table, figure and result is computed from, whatever the number of items.
 
-The run is read a page at a time in the order of persons, and once more in the order of prompts where prompts recur. Of
-each page only sums are kept: by rater, view, system and slice, over people, over prompts and over both. Apart from those
+The run is read a page at a time in the order of persons, and once more in the order of prompts where prompts recur (a
+run of moderate size is kept for that instead of being read again). Of each page only sums are kept: by rater, view, system and slice, over people, over prompts and over both. Apart from those
 there are the items that the report's browser shows, of which there is a largest number.
 """
 
@@ -30,6 +30,7 @@ from personafit.statistics.moments import NO_SUMS, ClusteredSums, moments_of
 from personafit.store import RunRecord, Status, Store, any_prompt_recurs, run_pages
 
 NOBODY = ""  # stands for rater and view where a sum is over items, asked or not
+HELD = 400_000  # scored rows kept for the second order: some 60 MB
 ERRORS_COUNTED = 1_000  # different sentences of what went wrong, per run
 
 
@@ -101,8 +102,13 @@ def load_totals(store: Store, run: RunRecord) -> RunTotals:
     """Read a run back and add it up."""
     totals = RunTotals(run, store.dataset_info(run.dataset))
     walk = _Walk(store, totals)
-    by_person = walk.sums("person", ("person", "prompt"))
-    by_prompt = walk.sums("prompt", ("prompt",)) if any_prompt_recurs(store, run.dataset) else None
+    recurs = any_prompt_recurs(store, run.dataset)
+    rows = store.count_items(run.dataset) * (len(totals.raters) * len(totals.views) + 1)
+    held: list[pl.DataFrame] | None = [] if recurs and rows <= HELD else None
+    by_person = walk.sums("person", ("person", "prompt"), held)
+    by_prompt = None
+    if recurs:
+        by_prompt = walk.sums("prompt", ("prompt",)) if held is None else walk.sums_of(held, "prompt")
     totals.sums = _joined(by_person, by_prompt)
     return totals
 
@@ -118,11 +124,10 @@ class _Walk:
         self._layouts = layouts
         self._names = sorted({name for names in self._parts for name in names} | set(SYSTEM))
 
-    def sums(self, by: str, clusters: tuple[str, ...]) -> Sums:
-        """Walk over the run once: the moments over each kind of cluster that this order can close."""
+    def sums(self, by: str, clusters: tuple[str, ...], held: list[pl.DataFrame] | None = None) -> Sums:
+        """Walk over the run once: the moments over each kind of cluster that this order can close; pages go into `held`."""
         first = by == "person"
-        parts = [ClusterSums(names, SYSTEM, by, clusters) for names in self._parts]
-        parts.append(ClusterSums((), (), by, clusters))
+        parts = self._empty(by, clusters)
         last_person = None
         pages = run_pages(self._store, self._totals.run, self._totals.info["gold"], by)
         for page, answers in pages:
@@ -139,10 +144,23 @@ class _Walk:
                     self._note_lengths(scored)
             for part in parts:
                 part.add(scored, items[by][-1])
+            if held is not None:
+                held.append(scored)
         self._totals.sample.prune()
-        return {
-            kind: {key: row for part in parts for key, row in part.rows(kind)} for kind in kinds(clusters)
-        }
+        return _closed(parts, clusters)
+
+    def sums_of(self, held: list[pl.DataFrame], by: str) -> Sums:
+        """The moments over another kind of cluster, of pages that are here already."""
+        parts = self._empty(by, (by,))
+        if held:
+            scored = pl.concat(held, how="diagonal")  # a page whose items lack a slice lacks its column
+            for part in parts:
+                part.add(scored, scored[by][-1])
+        return _closed(parts, (by,))
+
+    def _empty(self, by: str, clusters: tuple[str, ...]) -> list[ClusterSums]:
+        parts = [ClusterSums(names, SYSTEM, by, clusters) for names in self._parts]
+        return [*parts, ClusterSums((), (), by, clusters)]
 
     def _sliced(self, page: pl.DataFrame) -> pl.DataFrame:
         slices = [orjson.loads(text) for text in page["slices"]]
@@ -154,7 +172,8 @@ class _Walk:
             for name in self._names
             if name != "tier" or any("tier" in row for row in slices)
         ]
-        kept = page.drop("slices", "products").with_columns(columns)
+        options = pl.Series("option_count", [len(orjson.loads(text)) for text in page["products"]])
+        kept = page.drop("slices", "products").with_columns(*columns, options)
         if not self._win:
             return kept.with_columns(pl.lit(None, pl.Float64).alias("length_difference"))
         pairs = [orjson.loads(text) for text in page["products"]]
@@ -166,7 +185,7 @@ class _Walk:
     def _scored(self, items: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         """A row per rater, view and item that has asks, and one of nobody per item."""
         joined = answers.select("position", "rater", "view", "order", "status", "label", "value").join(
-            items.select("position", "gold"), on="position", how="inner"
+            items.select("position", "gold", "option_count"), on="position", how="inner"
         )
         scored = choice_scores(joined, ("rater", "view", "position")).drop("asked")
         bare = scored.select("rater", "view", "position", "accuracy")
@@ -189,7 +208,7 @@ class _Walk:
         )
         nobody = items.select("position", rater=pl.lit(NOBODY), view=pl.lit(NOBODY), all=pl.lit(1.0))
         return pl.concat([scored, nobody], how="diagonal").join(
-            items.drop("item", "gold"), on="position", how="inner"
+            items.drop("item", "gold", "option_count"), on="position", how="inner"
         )
 
     def _note_items(self, items: pl.DataFrame, last_person: str | None) -> None:
@@ -222,6 +241,10 @@ class _Walk:
                 before = self._totals.lengths.get(where)
                 part = part.drop(names)
                 self._totals.lengths[where] = part if before is None else pl.concat([before, part])
+
+
+def _closed(parts: Sequence[ClusterSums], clusters: tuple[str, ...]) -> Sums:
+    return {kind: {key: row for part in parts for key, row in part.rows(kind)} for kind in kinds(clusters)}
 
 
 def _joined(by_person: Sums, by_prompt: Sums | None) -> dict[Key, dict[str, ClusteredSums]]:

@@ -11,6 +11,7 @@ from personafit.store import RunRecord, Status
 RULE = "rule"
 FITTED = "fitted:"
 PEOPLE = "people:"
+WORK = ".work"  # within --out, while a run is under way
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from sqlalchemy import select
 
+from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.engine import Lane
 from personafit.items.preference import GENERIC, MIDDLE, PERSONAL, Compared
@@ -21,7 +22,7 @@ from personafit.stages.known import Floats, match_known
 from personafit.stages.prompting import Wish, answer, keep, match
 from personafit.stages.records import Answered, Matched
 from personafit.stages.session import Session
-from personafit.store import Status
+from personafit.store import Status, Store
 from personafit.store import tables as t
 
 BY_PEOPLE, BY_MODEL = False, True
@@ -43,9 +44,12 @@ async def run_flow(
     `found` are the attributes an extractor gave each person. Without `model` no responses are made and the flow ends with
     what is relevant; `judge` is who says what a response serves.
     """
+    pairs = _without_forgotten(session.store, pairs)
     same = _said_again(pairs, found, embedder)
     people = {arm: _people(pairs, found if arm else None, languages) for arm in (BY_PEOPLE, BY_MODEL)}
     wishes = {arm: _wishes(pairs, people[arm]) for arm in people}
+    # Before anything is asked: forgetting finds asks by whose items they are about.
+    datasets = {arm: keep(session.store, people[arm], wishes[arm]) for arm in people}
     matched = {arm: await match(session, matcher, people[arm], wishes[arm]) for arm in people}
     picked = {arm: _picked(matched[arm], people[arm]) for arm in matched}
     reached = np.array([(pair.person, pair.attribute) in same for pair in pairs], dtype=bool)
@@ -68,10 +72,21 @@ async def run_flow(
                 rows = matched[by_model]
                 if not by_matcher:
                     rows = _by_labels(pairs, rows, people[by_model], same if by_model else None)
-                dataset = keep(session.store, people[by_model], wishes[by_model])
-                answers = await answer(session, model, dataset, people[by_model], wishes[by_model], rows)
+                answers = await answer(
+                    session, model, datasets[by_model], people[by_model], wishes[by_model], rows
+                )
                 served[by_model, by_matcher] = await _served(session, pairs, list(answers), judge)
     return Flow(pairs, reached, said, served, invented)
+
+
+def _without_forgotten(store: Store, pairs: Sequence[Pair]) -> list[Pair]:
+    gone = store.forgotten({pair.person for pair in pairs})
+    left = [pair for pair in pairs if pair.person not in gone]
+    if not left:
+        raise UserError(
+            "Everyone whose attributes were judged was forgotten (personafit forget); nothing is left to follow."
+        )
+    return left
 
 
 def _said_again(
@@ -163,6 +178,11 @@ async def _served(session: Session, pairs: Sequence[Pair], answers: Sequence[Ans
     try:
         session.store.add_raters([rater.record])
         shown = _compared(pairs, texts)
+        keep(
+            session.store,
+            {},
+            [Wish(one.item, one.prompt, one.person, one.prompt, ()) for one in shown.values()],
+        )
         jobs = {}
         for compared in shown.values():
             orders = (

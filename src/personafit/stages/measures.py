@@ -48,6 +48,8 @@ class Source:
     """Before refinement."""
     refined: Mapping[str, Sequence[Found]] | None = None
     """After it, where there was one."""
+    undecided: int = 0
+    """Attributes that are not in `refined` because the asks to rewrite them came to nothing."""
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -160,6 +162,7 @@ def _truth(source: Source, embedder: Embedder) -> Iterator[Measure]:
     if not people:
         return
     steps = {"before": source.found} | ({} if source.refined is None else {"after": source.refined})
+    failed = f"; {source.undecided:,} undecided left out: rewriting them failed" if source.undecided else ""
     hits: dict[str, Floats] = {}
     owners = tuple(person for person in people for _ in source.known[person])
     for step, found in steps.items():
@@ -173,13 +176,14 @@ def _truth(source: Source, embedder: Embedder) -> Iterator[Measure]:
             whose += [person] * len(places)
         hits[step] = _shares(recalled)
         note = "by the rule of stages/known.py, whose own errors it carries"
+        note += failed if step == "after" else ""
         yield Measure("recall", hits[step], owners, slice={"refinement": step}, note=note)
         if right:
             yield Measure("precision", _shares(right), tuple(whose), slice={"refinement": step}, note=note)
     if "after" in hits:
         lost = hits["before"] - hits["after"]
         yield Measure(
-            "recall_lost_by_refinement", lost, owners, (-1.0, 1.0), note="paired by known statement"
+            "recall_lost_by_refinement", lost, owners, (-1.0, 1.0), note=f"paired by known statement{failed}"
         )
 
 

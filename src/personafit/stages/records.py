@@ -20,12 +20,13 @@ Label = Literal["accepted", "unsure", "rejected"]
 Mode = Literal["over-generalised", "missing-evidence", "task-context", "not-standalone", "none"]
 By = Literal["rule", "llm", "classifier", "human"]
 Kind = Literal["background", "preference", "habit", "goal", "style", "other"]
-Fate = Literal["kept", "rewritten", "merged", "dropped", "invalid"]
+Fate = Literal["kept", "rewritten", "merged", "dropped", "undecided", "invalid"]
 
 LABELS: tuple[Label, ...] = ("accepted", "unsure", "rejected")
 MODES: tuple[Mode, ...] = ("over-generalised", "missing-evidence", "task-context", "not-standalone", "none")
 KINDS: tuple[Kind, ...] = ("background", "preference", "habit", "goal", "style", "other")
-FATES: tuple[Fate, ...] = ("kept", "rewritten", "merged", "dropped", "invalid")
+FATES: tuple[Fate, ...] = ("kept", "rewritten", "merged", "dropped", "undecided", "invalid")
+REFINED: tuple[Fate, ...] = ("kept", "rewritten", "dropped", "undecided")
 IN_PROFILE: tuple[Fate, ...] = ("kept", "rewritten")
 
 
@@ -80,11 +81,11 @@ class Extracted(StageRecord):
     status: Fate = Field(
         "kept",
         description="kept and rewritten are in the profile; merged says the same as `into`; dropped was flagged and "
-        "could not be mended; invalid has no evidence in the user's own turns.",
+        "could not be mended; undecided was flagged and the ask to mend it came to nothing; invalid has no evidence in the user's own turns.",
     )
     into: str | None = Field(None, description="Id of the representative it was merged into.")
     original: str | None = Field(None, description="The text before it was rewritten.")
-    reason: str | None = Field(None, description="Why it was rewritten, dropped or invalid.")
+    reason: str | None = Field(None, description="Why it was rewritten, dropped, undecided or invalid.")
 
 
 class Verdict(StageRecord):
@@ -151,6 +152,18 @@ class StageFile:
         self.answers = folder / "answers.jsonl"
         self.summary = folder / "summary.json"
 
+    @property
+    def lines(self) -> tuple[Path, ...]:
+        """The files that hold a record on each line."""
+        return (
+            self.conversations,
+            self.attributes,
+            self.verdicts,
+            self.people,
+            self.matched,
+            self.answers,
+        )
+
     def read_conversations(self) -> Iterator[StagedConversation]:
         """Every conversation, used or not."""
         return read_lines(self.conversations, StagedConversation)
@@ -192,10 +205,10 @@ def before_refinement(attributes: Iterable[Extracted]) -> list[Extracted]:
     """The attributes that verify-and-refine was given, as they stood then."""
     given: list[Extracted] = []
     for one in attributes:
-        if one.status in ("kept", "dropped"):
-            given.append(one)
-        elif one.status == "rewritten":
+        if one.status == "rewritten":
             given.append(one.model_copy(update={"text": one.original or one.text, "status": "kept"}))
+        elif one.status in REFINED:
+            given.append(one)
     return given
 
 

@@ -1,16 +1,17 @@
 """Verify and refine: an attribute that was found fault with is rewritten so that the evidence bears it, or dropped.
 
 A rewritten attribute goes through the rule once more. When the model that rewrites cannot be asked or read, the attribute is
-dropped and says so: what was flagged does not stay in a profile because something failed.
+undecided: what was flagged does not stay in a profile because something failed, and a failure is not counted as dropping it.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from personafit.people.redaction import redacted
 from personafit.stages.asking import Answer, Prompt, Question, read_json
 from personafit.stages.extracting import LONGEST_STATEMENT
-from personafit.stages.records import Extracted, Verdict
+from personafit.stages.records import Extracted, Fate, Verdict
 from personafit.stages.verifying import Verifier, shown
 from personafit.stages.wording import VERSION, wording
 
@@ -62,11 +63,12 @@ def refined(
     """What becomes of an attribute that was found fault with."""
     fault = f"{verdict.label} by {verdict.verifier or verdict.by} ({verdict.mode})"
 
-    def dropped(why: str) -> Extracted:
-        return row.model_copy(update={"status": "dropped", "reason": f"{fault}; {why}"})
+    def left_out(status: Fate, why: str) -> Extracted:
+        return row.model_copy(update={"status": status, "reason": f"{fault}; {why}"})
 
+    dropped = partial(left_out, "dropped")
     if answer.value is None:
-        return dropped(f"rewriting it came to nothing: {answer.reason}")
+        return left_out("undecided", f"rewriting it came to nothing: {answer.reason}")
     if answer.value["action"] == "drop":
         return dropped("nothing of it could be kept.")
     text = " ".join(answer.value["statement"].split())

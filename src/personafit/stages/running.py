@@ -22,7 +22,7 @@ from personafit.people import Person
 from personafit.stages.asking import Asker, Prompt
 from personafit.stages.checking import Checking
 from personafit.stages.choosing import drop_other_uses, keep_diverse
-from personafit.stages.config import RULE, StagesConfig, StagesDone
+from personafit.stages.config import RULE, WORK, StagesConfig, StagesDone
 from personafit.stages.corpus import Corpus, Entry
 from personafit.stages.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.stages.merging import merge
@@ -50,7 +50,7 @@ FORGOTTEN = "The person was forgotten (personafit forget)."
 async def execute(store: Store, config: StagesConfig, progress: ProgressView) -> StagesDone:
     """Carry out all stages."""
     config.out.mkdir(parents=True, exist_ok=True)
-    work = config.out / ".work"
+    work = config.out / WORK
     work.mkdir(exist_ok=True)
     try:
         with Corpus(work / "read.jsonl") as corpus:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from personafit.stages.records import FATES, LABELS, MODES, Answered, Extracted, Verdict
+from personafit.stages.records import FATES, LABELS, MODES, REFINED, Answered, Extracted, Verdict
 from personafit.store import Status
 
 
@@ -46,7 +46,7 @@ class Tally:
     def counts(self) -> dict[str, Any]:
         """All counts."""
         asked = sum(self._extraction.values())
-        refined = self._fates["kept"] + self._fates["rewritten"] + self._fates["dropped"]
+        refined = {fate: self._fates[fate] for fate in REFINED}
         return {
             "people": self.people,
             "extraction": {
@@ -62,10 +62,8 @@ class Tally:
                 "by_verifier": {name: dict(counter) for name, counter in self._by_verifier.items()},
             },
             "refined": {
-                "given": refined,
-                "kept": self._fates["kept"],
-                "rewritten": self._fates["rewritten"],
-                "dropped": self._fates["dropped"],
+                "given": sum(refined.values()),
+                **refined,
             },
             "answers": {
                 given: {status: count for (of, status), count in self._answers.items() if of == given}

@@ -1,7 +1,7 @@
 """From single choices to one row per item: right, right without order, and the same in both orders.
 
-A tie scores ½. `accuracy` averages both orders; `debiased` takes the sign of the summed margins; `consistent` says
-whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
+A tie between two scores ½, among more than two what guessing would. `accuracy` averages both orders; `debiased` takes the sign
+of the summed margins, which only pairs have: elsewhere it is the accuracy. `consistent` says whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,13 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
     """One row per item (or whatever `by` tells apart) from rows with gold, order, sample, status, label and value.
 
     Adds accuracy, debiased, consistent, first (how often the answer shown first was chosen), asked and answered; further
-    columns (person, prompt, slices) are carried over.
+    columns (person, prompt, slices) are carried over. A column `option_count` says how many answers each item has; without it they are two.
     """
+    options = pl.col("option_count") if "option_count" in answers.columns else pl.lit(2)
     answered = pl.col("status") == "ok"
     right = (
         pl.when(pl.col("label") == TIE)
-        .then(0.5)
+        .then(1 / options)
         .otherwise((pl.col("label") == pl.col("gold")).cast(pl.Float64))
     )
     # The margin is that of product 0; turned so that a positive one favours the gold answer.
@@ -44,24 +45,27 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
             pl.col("right").mean().alias("accuracy"),
             first.filter(answered & (pl.col("order") != "")).mean().alias("first"),
             pl.col("toward_gold").sum().alias("lead"),
+            options.first().alias("_options"),
             pl.col("said").drop_nulls().n_unique().alias("different"),
             pl.col("order").filter(answered).n_unique().alias("orders_answered"),
             pl.len().alias("asked"),
             answered.sum().alias("answered"),
         )
         .with_columns(
-            pl.when(pl.col("answered") > 0)
+            pl.when((pl.col("answered") > 0) & (pl.col("_options") > 2))
+            .then(pl.col("accuracy"))
+            .when(pl.col("answered") > 0)
             .then(pl.when(pl.col("lead") == 0).then(0.5).otherwise((pl.col("lead") > 0).cast(pl.Float64)))
             .alias("debiased"),
             pl.when(pl.col("orders_answered") > 1)
             .then((pl.col("different") == 1).cast(pl.Float64))
             .alias("consistent"),
         )
-        .drop("lead", "different", "orders_answered")
+        .drop("lead", "_options", "different", "orders_answered")
     )
 
 
-_CONSUMED = frozenset({"order", "sample", "status", "label", "value", "gold"})
+_CONSUMED = frozenset({"order", "sample", "status", "label", "value", "gold", "option_count"})
 
 
 def mean_by_item(items: pl.DataFrame, column: str, bounds: tuple[float, float] | None = UNIT) -> Estimate:

@@ -2,7 +2,14 @@
 
 from personafit.store.export import export_frame
 from personafit.store.paging import any_prompt_recurs, run_pages
-from personafit.store.reading import count_status, gold_answers, item_rows, pair_lengths, run_answers
+from personafit.store.reading import (
+    count_status,
+    gold_answers,
+    item_rows,
+    option_counts,
+    pair_lengths,
+    run_answers,
+)
 from personafit.store.records import (
     TIE,
     Ask,
@@ -13,7 +20,8 @@ from personafit.store.records import (
     RaterRecord,
     Status,
 )
-from personafit.store.store import FORGOTTEN_NOTE, JobState, RunRecord, Store, StoredPeople
+from personafit.store.store import FORGOTTEN_NOTE, JobState, RunRecord, Store
+from personafit.store.stored_people import StoredPeople
 
 __all__ = [
     "FORGOTTEN_NOTE",
@@ -34,6 +42,7 @@ __all__ = [
     "export_frame",
     "gold_answers",
     "item_rows",
+    "option_counts",
     "pair_lengths",
     "run_answers",
     "run_pages",

@@ -46,8 +46,11 @@ def forgotten_among(engine: Engine, people: Collection[str]) -> set[str]:
     return {person for person in people if tombstone_of(person) in tombs} if tombs else set()
 
 
-def forget_person(engine: Engine, person: str, dry_run: bool) -> Forgotten | None:
-    """Remove everything that derives from a person, in one transaction; None when there is nobody of that name."""
+def forget_person(engine: Engine, person: str, dry_run: bool, elsewhere: bool = False) -> Forgotten | None:
+    """Remove everything that derives from a person, in one transaction; None when there is nobody of that name.
+
+    `elsewhere`: the person is known from outside the store, so a tombstone is put up in any case.
+    """
     done = Forgotten()
     with engine.connect() as connection, connection.begin() as transaction:
         tomb = connection.execute(
@@ -55,7 +58,7 @@ def forget_person(engine: Engine, person: str, dry_run: bool) -> Forgotten | Non
         ).first()
         people = {person} | copies_of(connection, person)
         done.counts = _remove(connection, people, find_derived(connection, people))
-        if tomb is None and not any(done.counts.values()):
+        if tomb is None and not elsewhere and not any(done.counts.values()):
             return None
         if tomb is not None:
             done.before = tomb.at

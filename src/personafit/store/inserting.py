@@ -10,11 +10,19 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Dialect, Insert, Update
+from sqlalchemy import Connection, Dialect, Insert, Table, Update
+from sqlalchemy.dialects import postgresql, sqlite
 
 PARAMETERS = 900  # in one statement: below the smallest limit of any SQLite
 _NAMED = re.compile(r"%\((\w+)\)s")
 _ROW = re.compile(r"VALUES (\(.+?\))(?= ON CONFLICT|$)")
+
+
+def insert_new(table: Table, dialect: Dialect) -> Insert:
+    """An insert that leaves alone what is there already."""
+    insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect.name]
+    statement: Insert = insert(table).on_conflict_do_nothing()
+    return statement
 
 
 class DriverInsert:

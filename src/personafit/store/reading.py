@@ -100,6 +100,17 @@ def item_rows(store: Store, dataset: str) -> pl.DataFrame:
     return frame.drop("slices").with_columns(columns)
 
 
+def option_counts(store: Store, dataset: str) -> pl.DataFrame:
+    """Per item how many answers it has."""
+    rows = store.frame(
+        select(t.items.c.id.label("item"), t.items.c.products).where(t.items.c.dataset == dataset)
+    )
+    counts = pl.Series(
+        "option_count", [len(orjson.loads(value)) for value in rows["products"]], dtype=pl.Int64
+    )
+    return rows.drop("products").with_columns(counts)
+
+
 def pair_lengths(store: Store, dataset: str) -> pl.DataFrame:
     """Per item how many code points longer product 0 is than product 1."""
     pairs = store.frame(

@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from personafit._hashing import content_hash, hash_text
 
 TIE = "tie"
+"""The label of a choice that was no choice."""
+
 _set = object.__setattr__
 _FIELDS: dict[type, set[str]] = {}  # of each class: records that have all fields share it
 

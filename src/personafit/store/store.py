@@ -6,38 +6,54 @@ commit repeats that call and nothing else, and two runs on one store cannot doub
 
 import shutil
 import time
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 import polars as pl
-from sqlalchemy import Connection, Engine, Row, Select, Table, func, or_, select, tuple_, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import (
+    Column,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    Table,
+    Text,
+    any_,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import postgresql
 
-from personafit._hashing import hash_text
 from personafit._secrets import masked
 from personafit.people import Person
 from personafit.store import tables as t
 from personafit.store.connection import open_engine, printable
+from personafit.store.copying import inserter
 from personafit.store.forgetting import Forgotten, forget_person, forgotten_among
-from personafit.store.inserting import DriverInsert
+from personafit.store.inserting import insert_new
+from personafit.store.reconnecting import repeated_when_lost
 from personafit.store.records import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status
 from personafit.store.rows import ask_row, item_row, judgment_row, product_row
+from personafit.store.stored_people import StoredPeople, person_folder
 
 FRAME_ROWS = 20_000
-PEOPLE_HELD = 1_024
-PEOPLE_AHEAD = 64
-CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
+CHUNK = 500  # values in one IN (...): below every limit on bound parameters
+ARRAY = 10_000  # values in one = ANY(...)
+COUNTED_ANEW = 1_000  # rows added that change how a table is best read
 
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit forget), and are left out: {}."
+"""Said of a data set whose people were forgotten."""
+
 CLOCK_STEP = 0.001  # seconds between two uses of runs on a clock that stands still or goes back
 
-FINAL = frozenset(Status) - {Status.FAILED}
 
 _PRIMARY = {
     table: itemgetter(*(column.name for column in table.primary_key)) for table in t.metadata.sorted_tables
@@ -69,11 +85,10 @@ class Store:
     def __init__(self, url: str | Path) -> None:
         self.url = printable(url)
         self._engine = open_engine(url)
-        insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[self._engine.dialect.name]
-        self._add = {table: insert(table).on_conflict_do_nothing() for table in t.metadata.sorted_tables}
-        self._driver_inserts = {
-            table: DriverInsert(statement, self._engine.dialect) for table, statement in self._add.items()
-        }
+        dialect = self._engine.dialect
+        self._inserts = {table: inserter(table, dialect) for table in t.metadata.sorted_tables}
+        self._added = 0
+        """Rows since the database was last made to count."""
 
     @property
     def engine(self) -> Engine:
@@ -106,16 +121,32 @@ class Store:
         if rows:
             # In the order of their keys: two processes that add the same rows then wait for each other in line,
             # never in a circle, which PostgreSQL would end by killing one of them.
-            self._driver_inserts[table].add(connection, sorted(rows, key=_PRIMARY[table]))
+            self._inserts[table].add(connection, sorted(rows, key=_PRIMARY[table]))
+            self._added += len(rows)
+
+    @repeated_when_lost
+    def _write(self, *parts: tuple[Table, Sequence[dict[str, Any]]]) -> None:
+        """Add rows to tables, all or nothing."""
+        with self._engine.begin() as connection:
+            for table, rows in parts:
+                self._insert(connection, table, rows)
+
+    def _count_anew(self, connection: Connection, *tables: Table) -> None:
+        """Have PostgreSQL look at tables that have grown: by itself it does in a minute, and reads them a slow way till then."""
+        if self._added >= COUNTED_ANEW and connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"ANALYZE {', '.join(table.name for table in tables)}")
+            self._added = 0
 
     # -- data sets ---------------------------------------------------------------------------------------------
 
+    @repeated_when_lost
     def has_dataset(self, dataset: str) -> bool:
         """Whether the data set is in the store, whole."""
         with self._read() as connection:
             query = select(t.datasets.c.id).where(t.datasets.c.id == dataset, t.datasets.c.complete == 1)
             return connection.execute(query).first() is not None
 
+    @repeated_when_lost
     def dataset_info(self, dataset: str) -> dict[str, Any]:
         """What the benchmark says of itself, as stored with its data."""
         with self._read() as connection:
@@ -128,13 +159,14 @@ class Store:
     def begin_dataset(self, dataset: str, benchmark: str, info: dict[str, Any]) -> None:
         """Announce a data set; it counts as present only after `finish_dataset`."""
         row = {"id": dataset, "benchmark": benchmark, "info": orjson.dumps(info).decode(), "complete": 0}
-        with self._engine.begin() as connection:
-            self._insert(connection, t.datasets, [row])
+        self._write((t.datasets, [row]))
 
+    @repeated_when_lost
     def finish_dataset(self, dataset: str) -> None:
         """Mark a data set as whole."""
         with self._engine.begin() as connection:
             connection.execute(update(t.datasets).where(t.datasets.c.id == dataset).values(complete=1))
+            self._count_anew(connection, t.people, t.products, t.items, t.judgments)
 
     def add_people(self, dataset: str, people: Iterable[Person]) -> None:
         """Store the people of a data set."""
@@ -148,35 +180,31 @@ class Store:
             }
             for person in people
         ]
-        with self._engine.begin() as connection:
-            self._insert(connection, t.people, rows)
+        self._write((t.people, rows))
 
     def add_items(self, dataset: str, items: Iterable[tuple[int, Item]]) -> None:
         """Store items with their place in the source; work goes by person, then by that."""
         rows = [item_row(dataset, position, item) for position, item in items]
-        with self._engine.begin() as connection:
-            self._insert(connection, t.items, rows)
+        self._write((t.items, rows))
 
     def add_products(self, products: Iterable[Product]) -> None:
         """Store products; one that is there already stays as it is."""
-        with self._engine.begin() as connection:
-            self._insert(connection, t.products, [product_row(product) for product in products])
+        self._write((t.products, [product_row(product) for product in products]))
 
     def add_raters(self, raters: Iterable[RaterRecord]) -> None:
         """Store who answers."""
         rows = [{**r.model_dump(), "settings": orjson.dumps(r.settings).decode()} for r in raters]
-        with self._engine.begin() as connection:
-            self._insert(connection, t.raters, rows)
+        self._write((t.raters, rows))
 
     def add_judgments(self, judgments: Iterable[Judgment]) -> None:
         """Store judgments that come without an ask of their own: gold, imports, re-readings."""
-        with self._engine.begin() as connection:
-            self._insert(connection, t.judgments, [judgment_row(judgment) for judgment in judgments])
+        self._write((t.judgments, [judgment_row(judgment) for judgment in judgments]))
 
-    def people(self, dataset: str) -> "StoredPeople":
+    def people(self, dataset: str) -> StoredPeople:
         """All people of a data set by id, read when they are looked at."""
         return StoredPeople(self, dataset)
 
+    @repeated_when_lost
     def person_bodies(self, dataset: str, people: Sequence[str]) -> dict[str, str]:
         """Some people of a data set as they are stored, by id."""
         query = select(t.people.c.id, t.people.c.body).where(
@@ -185,6 +213,7 @@ class Store:
         with self._read() as connection:
             return {row.id: row.body for row in connection.execute(query)}
 
+    @repeated_when_lost
     def languages(self, dataset: str) -> dict[str, str]:
         """Everyone's id, in order, with the language they are written about in."""
         query = select(t.people.c.id, t.people.c.language).where(t.people.c.dataset == dataset)
@@ -203,8 +232,7 @@ class Store:
                 .order_by(items.c.person, items.c.position)
                 .limit(page)
             )
-            with self._read() as connection:
-                rows = connection.execute(query).all()
+            rows = self._rows(query)
             for row in rows:
                 last = (row.person, row.position)
                 yield Item.model_construct(
@@ -220,6 +248,12 @@ class Store:
             if len(rows) < page:
                 return
 
+    @repeated_when_lost
+    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        with self._read() as connection:
+            return connection.execute(query).all()
+
+    @repeated_when_lost
     def count_items(self, dataset: str) -> int:
         """How many items the data set has."""
         with self._read() as connection:
@@ -228,40 +262,33 @@ class Store:
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """The texts of products by id; an unknown id is absent."""
-        found: dict[str, str] = {}
-        with self._read() as connection:
-            for chunk in _chunks(list(ids)):
-                query = select(t.products.c.id, t.products.c.text).where(t.products.c.id.in_(chunk))
-                found.update({row.id: row.text for row in connection.execute(query)})
-        return found
+        query = select(t.products.c.id, t.products.c.text)
+        return {row.id: row.text for row in self._among(query, t.products.c.id, list(ids))}
 
     def replies(self, jobs: Iterable[str]) -> dict[str, tuple[str | None, str | None]]:
         """The raw reply and the reasoning of each ask of some jobs, by the ask's id, where there are any."""
-        ask, found = t.asks.c, {}
-        with self._read() as connection:
-            for chunk in _chunks(list(jobs)):
-                query = select(ask.id, ask.reply, ask.reasoning).where(
-                    ask.job.in_(chunk), or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
-                )
-                found.update({row.id: (row.reply, row.reasoning) for row in connection.execute(query)})
-        return found
+        ask = t.asks.c
+        query = select(ask.id, ask.reply, ask.reasoning).where(
+            or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
+        )
+        return {row.id: (row.reply, row.reasoning) for row in self._among(query, ask.job, list(jobs))}
 
     def lengths(self, ids: Iterable[str]) -> dict[str, int]:
         """How many code points each product has."""
-        found: dict[str, int] = {}
+        length = func.length(t.products.c.text).label("length")
+        found = self._among(select(t.products.c.id, length), t.products.c.id, list(ids))
+        return {row.id: row.length for row in found}
+
+    @repeated_when_lost
+    def _among(self, query: Select[Any], column: Column[Any], values: Sequence[str]) -> list[Row[Any]]:
         with self._read() as connection:
-            for chunk in _chunks(list(ids)):
-                query = select(t.products.c.id, func.length(t.products.c.text)).where(
-                    t.products.c.id.in_(chunk)
-                )
-                found.update({row[0]: row[1] for row in connection.execute(query)})
-        return found
+            return list(_among(connection, query, column, values))
 
     # -- forgetting ----------------------------------------------------------------------------------------------
 
-    def forget(self, person: str, dry_run: bool = False) -> Forgotten | None:
-        """Remove everything that derives from a person; None when there is nobody of that name."""
-        found = forget_person(self._engine, person, dry_run)
+    def forget(self, person: str, dry_run: bool = False, elsewhere: bool = False) -> Forgotten | None:
+        """Remove everything that derives from a person; None when there is nobody of that name, here or `elsewhere`."""
+        found = forget_person(self._engine, person, dry_run, elsewhere)
         if self.index_folder is not None and not dry_run:
             shutil.rmtree(person_folder(self.index_folder, person), ignore_errors=True)
         return found
@@ -272,6 +299,7 @@ class Store:
 
     # -- runs ----------------------------------------------------------------------------------------------------
 
+    @repeated_when_lost
     def begin_run(self, name: str, dataset: str, config: dict[str, Any], planned: int) -> RunRecord:
         """Open a run, or take it up again when one of that name is there."""
         now = time.time()
@@ -292,7 +320,7 @@ class Store:
             # The last used run is the last, even if the machine's clock was set back since another one.
             latest = connection.execute(select(func.max(t.runs.c.touched))).scalar()
             touched = now if latest is None else max(now, latest + CLOCK_STEP)
-            connection.execute(self._add[t.runs].values(**row))
+            connection.execute(insert_new(t.runs, connection.dialect).values(**row))
             connection.execute(
                 update(t.runs)
                 .where(t.runs.c.name == name)
@@ -302,16 +330,20 @@ class Store:
             )
         return self.run(name)
 
+    @repeated_when_lost
     def _count_forgotten(self, dataset: str) -> int:
         with self._read() as connection:
             info = connection.execute(select(t.datasets.c.info).where(t.datasets.c.id == dataset)).scalar()
         return int(orjson.loads(info).get("forgotten", 0)) if info else 0
 
+    @repeated_when_lost
     def finish_run(self, name: str) -> None:
         """Note that every job of the run has been tried."""
         with self._engine.begin() as connection:
             connection.execute(update(t.runs).where(t.runs.c.name == name).values(finished=time.time()))
+            self._count_anew(connection, t.run_jobs, t.products, t.asks, t.judgments)
 
+    @repeated_when_lost
     def runs(self) -> list[RunRecord]:
         """All runs, the last used first."""
         with self._read() as connection:
@@ -331,12 +363,14 @@ class Store:
 
     # -- jobs: plan, anti-join, write -----------------------------------------------------------------------------
 
+    @repeated_when_lost
     def plan_jobs(self, run: int, keys: Sequence[str]) -> dict[str, JobState]:
         """Note that the run needs these jobs, and say which of them are already final (the anti-join)."""
         with self._engine.begin() as connection:
             self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in keys])
             return _states(connection, keys)
 
+    @repeated_when_lost
     def job_states(self, keys: Sequence[str]) -> dict[str, JobState]:
         """Which of these jobs are final, and how."""
         with self._read() as connection:
@@ -345,12 +379,11 @@ class Store:
     def final_asks(self, keys: Sequence[str]) -> dict[str, Ask]:
         """The last final ask of each of these jobs that has one."""
         found: dict[str, Ask] = {}
-        with self._read() as connection:
-            for chunk in _chunks(keys):
-                query = select(t.asks).where(t.asks.c.job.in_(chunk), t.asks.c.status != Status.FAILED)
-                for row in connection.execute(query).mappings():
-                    if row["job"] not in found or found[row["job"]].generation < row["generation"]:
-                        found[row["job"]] = Ask.model_construct(**{**row, "status": Status(row["status"])})
+        query = select(t.asks).where(t.asks.c.status != Status.FAILED)
+        for row in self._among(query, t.asks.c.job, keys):
+            values = row._mapping
+            if row.job not in found or found[row.job].generation < row.generation:
+                found[row.job] = Ask.model_construct(**{**values, "status": Status(row.status)})
         return found
 
     def write(self, outcomes: Sequence[Outcome], run: int | None = None, links: Sequence[str] = ()) -> None:
@@ -361,14 +394,12 @@ class Store:
         asks = [ask_row(outcome.ask) for outcome in outcomes]
         judgments = [judgment_row(j) for outcome in outcomes for j in outcome.judgments]
         products = [product_row(p) for outcome in outcomes for p in outcome.products]
-        with self._engine.begin() as connection:
-            self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in links])
-            self._insert(connection, t.products, products)
-            self._insert(connection, t.asks, asks)
-            self._insert(connection, t.judgments, judgments)
+        linked = [{"run": run, "job": key} for key in links]
+        self._write((t.run_jobs, linked), (t.products, products), (t.asks, asks), (t.judgments, judgments))
 
     # -- frames ----------------------------------------------------------------------------------------------------
 
+    @repeated_when_lost
     def frame(self, query: Select[Any]) -> pl.DataFrame:
         """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory."""
         with self._read() as connection:
@@ -388,63 +419,22 @@ class Store:
             yield from connection.execution_options(stream_results=True).execute(query).partitions(rows)
 
 
-def person_folder(folder: Path, person: str) -> Path:
-    """Where a person's indexes lie, so that they go when the person is forgotten."""
-    return folder / hash_text(person)
-
-
-class StoredPeople(Mapping[str, Person]):
-    """The people of a data set; only ids and languages are held, and those who were looked at last."""
-
-    def __init__(self, store: Store, dataset: str) -> None:
-        self.languages = store.languages(dataset)
-        self.index_folder = store.index_folder
-        self._store, self._dataset = store, dataset
-        self._order = list(self.languages)
-        self._last = -1
-        self._ahead: dict[str, str] = {}
-        self._read = lru_cache(PEOPLE_HELD)(self._person)
-
-    def __getitem__(self, person: str) -> Person:
-        found = self._read(person) if person in self.languages else None
-        if found is None:
-            raise KeyError(person)
-        return found
-
-    def _person(self, person: str) -> Person | None:
-        """Read a person; where people are gone through in order, those who come next are read along."""
-        body = self._ahead.pop(person, None)
-        if body is None:
-            place = bisect_left(self._order, person)
-            count = PEOPLE_AHEAD if place == self._last + 1 else 1
-            wanted = self._order[place : place + count]
-            self._last = place + len(wanted) - 1
-            self._ahead = bodies = self._store.person_bodies(self._dataset, wanted)
-            body = bodies.pop(person, None)
-        return None if body is None else Person.model_validate_json(body)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.languages)
-
-    def __len__(self) -> int:
-        return len(self.languages)
-
-    def __contains__(self, person: object) -> bool:
-        return person in self.languages
-
-
 def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:
     states: dict[str, JobState] = {}
-    for chunk in _chunks(keys):
-        query = select(t.asks.c.job, t.asks.c.status, t.asks.c.generation).where(
-            t.asks.c.job.in_(chunk), t.asks.c.status != Status.FAILED
-        )
-        for row in connection.execute(query):
-            if row.job not in states or states[row.job].generation < row.generation:
-                states[row.job] = JobState(Status(row.status), row.generation)
+    query = select(t.asks.c.job, t.asks.c.status, t.asks.c.generation).where(t.asks.c.status != Status.FAILED)
+    for row in _among(connection, query, t.asks.c.job, keys):
+        if row.job not in states or states[row.job].generation < row.generation:
+            states[row.job] = JobState(Status(row.status), row.generation)
     return states
 
 
-def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(values), CHUNK):
-        yield values[start : start + CHUNK]
+def _among(
+    connection: Connection, query: Select[Any], column: Column[Any], values: Sequence[str]
+) -> Iterator[Row[Any]]:
+    """The rows of a query whose column has one of these values."""
+    arrays = connection.dialect.name == "postgresql"  # takes them as one, without a parameter for each
+    size = ARRAY if arrays else CHUNK
+    for start in range(0, len(values), size):
+        part = list(values[start : start + size])
+        condition = column == any_(literal(part, postgresql.ARRAY(Text))) if arrays else column.in_(part)
+        yield from connection.execute(query.where(condition))

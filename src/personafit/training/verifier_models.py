@@ -48,6 +48,8 @@ async def model_figures(
 
     `fitted` are the fitted verifier's flags by fits without the person. A model sees all the user's turns.
     """
+    gone = store.forgotten(set(statements.people))
+    places = [place for place in places if statements.people[place] not in gone]
     prompts = [_prompt(statements, place) for place in places]
     config = {"kind": "verify", "specs": list(specs), "places": list(places), "source": statements.source}
     session = Session(

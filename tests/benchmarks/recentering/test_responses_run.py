@@ -1,6 +1,7 @@
 """`run responses` against a real endpoint: judging pairs, making them first, matching, resuming."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from personafit.reporting.preference.scores import load_preferences
 from personafit.reporting.run_report import open_report
 from personafit.store import Store
 from tests.preference_world import plays_all_parts, write_pairs, write_preferences
-from tests.stub_endpoint import StubEndpoint
+from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying
 
 
 def _run(store: Store, data: Path, **more: Any) -> Finished:
@@ -142,3 +143,31 @@ def test_what_a_judge_leaves_out_lowers_coverage(
 def test_bad_usage_is_said_at_once(tmp_path: Path, more: dict[str, Any], words: str) -> None:
     with Store(tmp_path / "s.db") as store, pytest.raises(UserError, match=words):
         _run(store, write_preferences(tmp_path / "little"), **more)
+
+
+def test_a_system_may_be_given_what_a_model_makes_of_memories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: StubEndpoint
+) -> None:
+    def speak(body: Body) -> Body:
+        said = body["messages"][0]["content"]
+        if "You keep a short profile" in said or "你为助手维护" in said:
+            edit = {"do": "add", "field": "Habits", "value": "reads mysteries", "evidence": [1]}
+            return completion(body, json.dumps({"edits": [edit]}))
+        if "Go over the numbered memories" in said or '"1"' in said:
+            return completion(body, '{"1": "keep"}')
+        told = json.dumps(body["messages"])
+        return completion(body, "Mysteries!" if "reads mysteries" in told else f"Hm, {len(told)}.")
+
+    monkeypatch.setitem(BEHAVIOURS, "speaking", saying(speak))
+    endpoint.behave("speaking")
+    givens = ["induced", "memory:k=3,by=bm25+filter"]
+    more: dict[str, Any] = {"systems": [endpoint.spec()], "givens": givens, "limit": 3}
+    with Store(tmp_path / "s.db") as store:
+        finished = _run(store, Path("starter"), raters=["rule:mention"], **more)
+        scores = load_preferences(store, finished.run)
+        products = {p for item in store.items(finished.run.dataset) for p in item.products[:2]}
+        assert "Mysteries!" in store.texts(products).values()
+        calls = len(endpoint.requests)
+        _run(store, Path("starter"), raters=["rule:mention"], **more)
+        assert len(endpoint.requests) == calls
+    assert sorted(scores.units["given"].unique().to_list()) == ["induced", "memory:by=bm25+filter"]

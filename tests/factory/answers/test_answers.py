@@ -38,12 +38,12 @@ def test_a_strong_pool_gives_exact_counts_masks_and_lineage(tmp_path: Path) -> N
     products = {row["id"]: row for row in lines(out / "products.jsonl")}
     makers = {row["fingerprint"]: row for row in lines(out / "makers.jsonl")}
     prompts = {
-        "A1": {"answers.person-1"},
-        "A2": {"answers.person-1"},
-        "A3": {"answers.anybody-1"},
-        "wrong-person": {"answers.person-1"},
-        "improved": {"answers.better-1"},
-        "degraded": {"answers.less-personal-1", "answers.less-helpful-1"},
+        "A1": {"answers.person-2"},
+        "A2": {"answers.person-2"},
+        "A3": {"answers.anybody-2"},
+        "wrong-person": {"answers.person-2"},
+        "improved": {"answers.better-2"},
+        "degraded": {"answers.less-personal-2", "answers.less-helpful-2"},
     }
     by_id = {row["id"]: row for row in answers}
     assert len(by_id) == len(answers)

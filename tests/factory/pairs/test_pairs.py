@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
+from personafit.benchmarks.helpfulness import rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.factory.pairs.helpfulness import rated_pairs
 from personafit.training.reward.pairs import read_pairs
 from tests.factory.tasks.building import built, rows
 from tests.scripted import write_lines

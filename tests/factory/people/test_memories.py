@@ -73,6 +73,7 @@ def test_a_corpus_of_nothing_is_a_sentence(tmp_path: Path, corpus: Path, content
     )
     with pytest.raises(UserError, match=sentence):
         run_build(write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out")
+    assert not (tmp_path / "out").exists(), "said before anything is asked"
 
 
 def test_lists_are_read_strictly() -> None:
@@ -92,6 +93,7 @@ def test_lists_are_read_strictly() -> None:
             read(bad)
 
 
+@pytest.mark.slow
 def test_the_embedded_default_builds_people_and_memories(tmp_path: Path) -> None:
     sections = (
         '[people]\nquota = 2\nasks = "fields"\nfields = ["Social"]\nmax_share = 1.0\n'

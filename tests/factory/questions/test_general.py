@@ -73,7 +73,8 @@ def test_a_text_file_is_a_pool_too_and_may_hold_both_languages(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", "there is no question in 'en' in it"),
+        ("", "there is no question in asked.jsonl"),
+        ('{"text": "我该不该去跑步？"}', "there is no question in 'en' in it"),
         (
             '{"text": "Who wrote Emma?"}',
             "0 of 1 questions are open ones .*most often out: has one right answer",

@@ -140,6 +140,7 @@ def test_our_data_holds_what_it_promises() -> None:
                     assert question_reader(language, 4, 240)(filled) == filled
 
 
+@pytest.mark.slow
 def test_the_embedded_default_asks_too_and_templates_stand_in(tmp_path: Path) -> None:
     config = write_questions(tmp_path, 'specific = 3\ngeneral = 1\nasks = "short"\n', quota=1)
     text = config.read_text(encoding="utf-8").replace("python:strong_writer:answer", "embedded,threads=1")

@@ -18,6 +18,7 @@ FAULTS = {
     '[people]\nfields = ["Socail"]': "there is no field 'Socail'; did you mean 'Social'",
     "[memories]\nper_person = 2": "sampled = 6 is more than the 2 memories a person has",
     '[memories]\nper_person = 9\nshortlist = 5\ncorpora = ["a.jsonl"]': "shortlist = 5 is fewer than per_person = 9",
+    '[memories]\ncorpora = ["none.jsonl"]': "corpora: there is no file",
     '[models]\nanswerers = ["a:1", "a:1"]': "answerers names 'a:1' twice",
     '[models]\nanswerers = ["a:1", "a:2", "a:3", "a:4", "a:5"]': "[models] answerers: list should have at most 4",
     '[build]\nlanguages = ["fr"]': "[build] languages.0",

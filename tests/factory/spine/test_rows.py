@@ -41,7 +41,8 @@ def test_columns_of_mixed_kinds_come_back_too(tmp_path: Path, monkeypatch: pytes
     given: list[dict[str, object]] = [
         {"a": 1},
         {"a": "x", "b": 1},
-        {"b": 2.5},
+        {"b": 2.5, "e": None},
+        {"e": 1},
         {"a": [1], "c": {"d": None}},
         {"c": "e"},
     ]

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from personafit.factory.answers.templates import TEMPLATE
 from tests.factory.answers.building import rows
 from tests.factory.builds import lines
 from tests.helpers import results_of, run_cli
 
 
+@pytest.mark.slow
 def test_the_example_builds_through_simulated_votes_to_tiers_and_a_run(tmp_path: Path) -> None:
     run_cli("build", "--example", cwd=tmp_path)
     run_cli("build", "build.toml", "--out", "made", cwd=tmp_path)

@@ -12,7 +12,9 @@ from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import Stopped, read_config
 from personafit.factory.registry import section_kinds
+from personafit.factory.studies.balance import Signs, Told, right, signs
 from personafit.labeling.simulating import simulate_votes
+from personafit.people import Person
 from personafit.reporting.audit import audit_benchmark
 from personafit.store import Store
 from tests.factory.answers.building import MODELS, rows, write_config
@@ -85,7 +87,7 @@ def test_no_rule_tells_the_better_answer_and_the_card_says_what_the_audit_says(b
             assert estimate.value is not None
             assert told[part][place].strip() == f"{100 * estimate.value:.1f} %"
             if name in RULES:
-                assert 0.45 <= round(estimate.value, 9) <= 0.55
+                assert 0.47 <= round(estimate.value, 9) <= 0.53
     used = Counter(product for row in lines(built / "items.jsonl") for product in row["products"])
     assert set(used.values()) == {1}, "how often an answer occurs tells nothing"
     orders = Counter(row["label"] for row in lines(built / "gold.jsonl"))
@@ -115,6 +117,30 @@ def test_kappas_are_where_tiers_want_them(built: Path) -> None:
     tiers = Counter(row["extra"]["tier"] for row in lines(built / "gold.jsonl"))
     assert {name: row["pairs"] for name, row in found.items()} == {name: tiers[name] for name in found}
     assert found["medium"]["least"] >= found["hard"]["least"]
+
+
+def test_each_language_is_balanced_by_itself(built: Path) -> None:
+    people = {one["id"]: Person.model_validate(one) for one in lines(built / "people.jsonl")}
+    texts = {row["id"]: row["text"] for row in lines(built / "products.jsonl")}
+    items = {row["id"]: row for row in lines(built / "items.jsonl")}
+    said: dict[tuple[str, str], list[Signs]] = {}
+    for row in lines(built / "gold.jsonl"):
+        item, label = items[row["item"]], int(row["label"])
+        better, worse = (texts[item["products"][place]] for place in (label, 1 - label))
+        told = Told(people[item["person"]], item["prompt"], better, worse)
+        said.setdefault((people[item["person"]].language, row["extra"]["tier"]), []).append(signs(told))
+    assert {language for language, _ in said} == {"en", "zh"}
+    for pairs in said.values():
+        for rule in range(len(RULES)):
+            assert 0.47 <= round(right(sum(one[rule] for one in pairs), len(pairs)), 9) <= 0.53
+
+
+def test_models_that_vote_need_a_price_for_a_budget_too(tmp_path: Path) -> None:
+    specs = ", ".join(f'"openai:voter{number}@http://127.0.0.1:9/v1"' for number in range(3))
+    config = write_config(tmp_path, studies=f"{SIMULATED}\nraters = 3", models=f"raters = [{specs}]")
+    with pytest.raises(UserError, match="--budget needs to know what openai:voter0@"):
+        run_build(config, tmp_path / "out", budget=1.0)
+    assert not (tmp_path / "out").exists(), "said before anything is spent"
 
 
 def test_models_vote_as_simulated_raters_each_in_an_order_of_its_own(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_chat_from_consent_to_rating(site: Site, rater: Make) -> None:
     one.page.wait_for_selector("fieldset.field")
     one.accessible()
     one.picture("chat-rating")
-    one.complete("y", "4", "5", "5")
+    one.complete("y", "4", "3", "5", "5")
     one.press("Enter")
     one.finished()
     own = site.plan(study)[0].arrangement.own
@@ -48,7 +48,8 @@ def test_a_chat_from_consent_to_rating(site: Site, rater: Make) -> None:
     assert (dialogue.stop, dialogue.person) == ("satisfied", site.raters(study)[0].code)
     asks = site.asks(study)
     assert [(ask["question"], ask["label"]) for ask in asks] == [
-        ("completion", "1"), ("personalization", "4"), ("naturalness.assistant", "5"), ("coherence.assistant", "5"),
+        ("completion", "1"), ("personalization", "4"), ("naturalness.user", "3"), ("naturalness.assistant", "5"),
+        ("coherence.assistant", "5"),
     ]  # fmt: skip
     assert {ask["item"] for ask in asks} == {own}
     assert {ask["extra"]["perspective"] for ask in asks} == {"self"}

@@ -14,7 +14,7 @@ from personafit.labeling.votes import adjudicated_votes
 from personafit.labeling.web.sessions import RESEARCHER_COOKIE
 from personafit.store import Store
 from tests.labeling.browser.conftest import FLAGS, NO_BROWSER
-from tests.labeling.served import RaterClient, Server, invitation
+from tests.labeling.served import RaterClient, Server, invitation, serving
 
 PATHS = ("", "/pages", "/remarks", "/adjudicate", "/invitations", "/trail", "/raters/0")
 STUDY = "/researcher/studies/pilot"
@@ -59,13 +59,31 @@ def test_axe_finds_nothing_serious(page: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 
     axe = Axe()
-    for path in ("/login", "/researcher", *(f"{STUDY}{path}" for path in PATHS)):
+    apart = ("/", "/login", "/researcher", "/researcher/password")
+    for path in (*apart, *(f"{STUDY}{path}" for path in PATHS)):
         page.goto(path)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             found = axe.run(page).response["violations"]
             serious = [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in SERIOUS]
             assert serious == [], (path, scheme)
+
+
+def test_axe_finds_nothing_serious_where_the_password_is_set(browser: Any, tmp_path: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    store = tmp_path / "store.db"
+    with Store(store) as opened:
+        token = Access(opened.engine).setup_token()
+    with serving(store) as server:
+        page = browser.new_page(base_url=server.address)
+        for path in ("/", "/login", f"/setup?token={token}"):
+            page.goto(path)
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                found = Axe().run(page).response["violations"]
+                assert [one["id"] for one in found if one["impact"] in SERIOUS] == [], (path, scheme)
+        page.close()
 
 
 def test_pages_fit_a_phone(page: Any) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from personafit.labeling import access
 from personafit.labeling.access import Access
 from personafit.labeling.web import login
 from personafit.labeling.web.app import create_app
@@ -94,3 +95,56 @@ def test_a_login_form_of_another_visit_is_refused(client: TestClient, token: str
     client.cookies.clear()
     reply = client.post("/login", data=data | {"password": PASSWORD})
     assert reply.status_code == 403
+
+
+def test_logging_out_ends_the_sessions_on_every_device(
+    client: TestClient, token: str, tmp_path: Path
+) -> None:
+    set_password(client, token)
+    with TestClient(create_app(tmp_path / "store.db"), headers={"accept": "text/html"}) as other:
+        assert log_in(other, PASSWORD) == 303
+        assert other.get("/researcher").url.path == "/researcher"
+        client.post("/logout", data=hidden(client.get("/researcher").text))
+        assert other.get("/researcher").url.path == "/login"
+
+
+def test_changing_the_password_ends_all_other_sessions(client: TestClient, token: str) -> None:
+    set_password(client, token)
+    old = client.cookies[RESEARCHER_COOKIE]
+
+    def change(current: str, password: str, again: str) -> str:
+        data = hidden(client.get("/researcher/password").text)
+        sent = {"current": current, "password": password, "again": again}
+        return client.post("/researcher/password", data=data | sent).text
+
+    assert "not the password" in change("wrong", "another long one", "another long one")
+    assert "too short" in change(PASSWORD, "short", "short")
+    assert "not the same" in change(PASSWORD, "another long one", "and another one")
+    change(PASSWORD, "another long one", "another long one")
+    assert client.get("/researcher").url.path == "/researcher", "who changed it stays"
+    client.cookies.clear()
+    client.cookies.set(RESEARCHER_COOKIE, old)
+    assert client.get("/researcher").url.path == "/login"
+    client.cookies.clear()
+    assert (log_in(client, PASSWORD), log_in(client, "another long one")) == (401, 303)
+
+
+def test_a_session_without_a_page_opened_ends(
+    client: TestClient, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_password(client, token)
+    form = hidden(client.get("/researcher").text)
+    before = client.cookies[RESEARCHER_COOKIE]
+    monkeypatch.setattr(access, "RESEARCHER_SECONDS", -1)
+    assert client.get("/researcher").url.path == "/login"
+    monkeypatch.undo()
+    assert client.get("/researcher").status_code == 200
+    assert hidden(client.get("/researcher").text) == form, "a page opened before can still be sent"
+    assert client.cookies[RESEARCHER_COOKIE].split(".")[0] == before.split(".")[0]
+
+
+def test_the_first_page_says_what_this_is_and_where_to_go(client: TestClient, token: str) -> None:
+    assert "no password is set yet" in client.get("/").text
+    set_password(client, token)
+    assert '<a href="/login">' in client.get("/").text
+    assert "研究者由此登录" in client.get("/", params={"lang": "zh"}).text

@@ -208,6 +208,20 @@ def test_what_raters_must_not_see_is_not_exported(studies: Studies, tmp_path: Pa
     )
 
 
+def test_who_somebody_is_elsewhere_never_leaves(studies: Studies, tmp_path: Path) -> None:
+    """Not in any export, nor in the benchmark, nor in what the status says."""
+    prolific = "5f3e0c9a7b1d2e4f6a8b9c0d"
+    with studies.engine.begin() as connection:
+        connection.execute(s.study_raters.update().values(external=prolific))
+    for format in FORMATS:
+        export_study(studies, "pilot", tmp_path / "out" / format, format)
+    write_benchmark(studies.store, "pilot", tmp_path / "out" / "benchmark")
+    (tmp_path / "out" / "status.json").write_text(json.dumps(status_object(overview(studies, "pilot"))))
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path for path in files if prolific.encode() in path.read_bytes()] == []
+    assert len(files) > len(FORMATS)
+
+
 def test_an_export_does_not_write_over_anything(studies: Studies, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("x")

@@ -132,7 +132,7 @@ def test_the_page_holds_no_more_than_it_can_and_says_so(
     monkeypatch.setattr(viewer, "MAX_DIALOGUES", 4)
     run = load_dialogues(world.store, world.run)
     report = DialogueReport(world.store, world.run)
-    data = viewer.viewer_data(world.store, run, report._audit)
+    data = viewer.viewer_data(world.store, run, report.audit)
     assert (len(data["dialogues"]), data["total"]) == (4, 12)
     assert all(
         any(mark[2] in viewer.WRONG for turn in one["turns"] for mark in turn["marks"])

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from personafit.benchmarks.personalens.plan import make_plan
 from personafit.raters.dialogues import make_dialogue_judge
 from personafit.store import Store
@@ -90,6 +92,7 @@ def test_a_bar_on_personalization_fails_the_command(tmp_path: Path) -> None:
     assert "3.000" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_default_model_in_a_role_is_warned_of_and_noted(tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data", 1)
     with Talking() as talking:

@@ -58,6 +58,7 @@ def losses(folder: Path) -> list[float]:
         return [float(row["loss"]) for row in csv.DictReader(file) if row["loss"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["replicated", "sharded adapter"])
 def test_two_processes_learn_what_one_learns(kind: str, tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification

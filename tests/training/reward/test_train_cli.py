@@ -135,6 +135,7 @@ def test_the_result_loads_in_plain_transformers_and_scores_alike(world: Path, tm
         train_reward(settings(world, tmp_path / "out", rate=1e-4), said.append)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], ["--lora"]])
 def test_interrupted_and_resumed_is_bit_for_bit_the_uninterrupted(
     world: Path, tmp_path: Path, more: list[str]

@@ -12,6 +12,9 @@ from personafit.benchmarks.hub.layouts import layout_of
 REPOS = {
     "personafeedback": "PersonalAILab/PersonaFeedback",
     "personalens": "AmazonScience/PersonaLens",
+    "personamem": "bowen-upenn/PersonaMem-v1",
+    "rewardbench": "allenai/reward-bench",
+    "helpsteer2": "nvidia/HelpSteer2",
 }
 DATA = Path(".personafit") / "data"
 SOURCE = ".hub.json"  # in a fetched folder, written last: without it the copy is not whole

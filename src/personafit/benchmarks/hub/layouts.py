@@ -63,6 +63,18 @@ def _read_relevance(folder: Path) -> None:
     next(open_relevance(folder).items(), None)
 
 
+def _reads(name: str) -> Callable[[Path], None]:
+    """Reads the first choice of one of the benchmarks of others."""
+
+    def read(folder: Path) -> None:
+        from personafit.benchmarks import open_benchmark
+
+        if next(open_benchmark(name, folder).items(), None) is None:
+            raise UserError(f"{folder} holds nothing to choose.")
+
+    return read
+
+
 LAYOUTS = (
     Layout("benchmark folder", FOLDER_FILES[:5], FOLDER_FILES, _read_folder, "personafit run {folder}"),
     Layout(
@@ -92,6 +104,40 @@ LAYOUTS = (
         ("relevance.jsonl", "response_pairs.jsonl", *NOTICES),
         _read_relevance,
         "personafit run recentering{data}",
+    ),
+    Layout(
+        "PersonaMem",
+        ("questions_*.csv", "shared_contexts_*.jsonl"),
+        (
+            "questions_32k.csv",
+            "questions_128k.csv",
+            "shared_contexts_32k.jsonl",
+            "shared_contexts_128k.jsonl",
+            *NOTICES,
+        ),
+        _reads("personamem"),
+        "personafit run personamem{data}",
+    ),
+    Layout(
+        "RewardBench",
+        ("data/filtered-*.parquet",),
+        ("data/filtered-*.parquet", *NOTICES),
+        _reads("rewardbench"),
+        "personafit run rewardbench{data} --rater reward:PATH",
+    ),
+    Layout(
+        "HelpSteer2",
+        ("train.jsonl.gz", "validation.jsonl.gz"),
+        ("validation.jsonl.gz", *NOTICES),
+        _reads("helpsteer2"),
+        "personafit run helpsteer2{data} --rater reward:PATH",
+    ),
+    Layout(
+        "RewardBench 2",
+        ("data/test-*.parquet",),
+        ("data/test-*.parquet", *NOTICES),
+        _reads("rewardbench"),
+        "personafit run rewardbench --data {folder} --rater reward:PATH",
     ),
 )
 

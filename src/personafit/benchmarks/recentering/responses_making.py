@@ -1,4 +1,4 @@
-"""Letting systems answer told nothing, all attributes, those a matcher picks, or those people called relevant.
+"""Letting systems answer told nothing, all attributes, those a matcher picks, those people called relevant, or any other context.
 
 `attributes:matched:SPEC` is matched by that relevance rater; plain `attributes:matched` by the system itself, asked for the few of
 a list. Matching and answering are keyed jobs like everything that costs: they resume, and nothing is paid for twice.
@@ -14,7 +14,15 @@ from personafit.benchmarks.config import RunConfig, check_budget, chosen_people
 from personafit.benchmarks.recentering.responses import INFO
 from personafit.benchmarks.recentering.responses_made import MadeResponses
 from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation, open_prompts
-from personafit.contexts import AttributesContext, ContextBuilder, People, make_context
+from personafit.contexts import (
+    AttributesContext,
+    ContextBuilder,
+    People,
+    default_model,
+    make_context,
+    make_contexts,
+    makers,
+)
 from personafit.contexts.attributes import HUMAN, MATCHED
 from personafit.engine import ProgressView, Runner, Summary
 from personafit.models import Model, make_model
@@ -53,6 +61,7 @@ async def make_responses(store: Store, config: RunConfig, progress: ProgressView
     notes: list[str] = []
     answerings = []
     unmatched: set[tuple[str, str, str]] = set()
+    called: dict[str, str] = {}  # as contexts call themselves: memory:k=3 is memory
     try:
         for spec, model in zip(config.systems, models, strict=True):
             builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
@@ -72,9 +81,18 @@ async def make_responses(store: Store, config: RunConfig, progress: ProgressView
                     unmatched |= {(model.name, given, one.id) for one in situations if one.id not in chosen}
                     builders.append(AttributesContext(given, chosen))
                 else:
-                    builders.append(make_context(given, people, config.seed))
+                    builders.append(make_context(given, people, config.seed, default_model([spec])))
+                called[given] = builders[-1].name
             answerings.append(Answering(store, dataset, dict(people), model, builders, selected))
+        told = [builder for answering in answerings for builder in answering.givens]
+        check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(told)])
         runner = Runner(store, run.id, progress, config.retry, _left(config.budget, summary))
+        took_making = await make_contexts(told, store, people, answerings[0].items, runner)
+        if took_making is not None:
+            summary = _added(summary, took_making)
+            if _ended(summary):
+                return Made(None, summary, run.name)
+            runner = Runner(store, run.id, progress, config.retry, _left(config.budget, summary))
         summary = _added(summary, await runner.run([answering.lane() for answering in answerings]))
     finally:
         for model in models:
@@ -88,14 +106,14 @@ async def make_responses(store: Store, config: RunConfig, progress: ProgressView
             for given in givens:
                 if (answering.system.name, given, item.id) in unmatched:
                     continue
-                if given in texts and "none" in texts:
+                if (name := called[given]) in texts and "none" in texts:
                     answers.append(
                         (
                             answering.system.name,
-                            given,
+                            name,
                             prompts.situations[item.id],
                             texts["none"],
-                            texts[given],
+                            texts[name],
                         )
                     )
                 else:

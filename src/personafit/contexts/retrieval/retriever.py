@@ -17,7 +17,7 @@ from personafit.contexts.retrieval.index import EMBEDDED, Bm25Index, DenseIndex,
 from personafit.contexts.retrieval.tokens import TERMS
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.people import Memory
-from personafit.store.store import person_folder
+from personafit.store.stored_people import person_folder
 
 WAYS = ("bm25", "dense", "hybrid")
 KEPT_FROM = 200  # memories; fewer are indexed again faster than read

@@ -2,14 +2,18 @@
 
 from personafit.factory.prompts import Prompt
 
+# The same in every prompt, so that neither form nor address tells which answer knows the person.
 _PLAIN = {
-    "en": "Plain sentences in one paragraph, no lists, headings or other marks, and nobody's name.",
-    "zh": "用一段朴素的话来写，不要列表、标题或其他符号，也不要出现任何人的名字。",
+    "en": (
+        "Speak to the one who asks as 'you'. Plain sentences in one paragraph, no lists, headings or other marks, and nobody's "
+        "name."
+    ),
+    "zh": "用“你”来称呼提问者。用一段朴素的话来写，不要列表、标题或其他符号，也不要出现任何人的名字。",
 }
 
 FOR_PERSON = Prompt(
     "answers.person",
-    1,
+    2,
     {
         "en": (
             "What is known about the person who asks:\n\n{told}\n\nThey ask: {question}\n\nAnswer them in about {words} words. "
@@ -25,7 +29,7 @@ FOR_PERSON = Prompt(
 
 FOR_ANYBODY = Prompt(
     "answers.anybody",
-    1,
+    2,
     {
         "en": "Somebody asks: {question}\n\nAnswer in about {words} words. " + _PLAIN["en"],
         "zh": "有人问：{question}\n\n请用大约{words}个字回答。" + _PLAIN["zh"],
@@ -34,7 +38,7 @@ FOR_ANYBODY = Prompt(
 
 BETTER = Prompt(
     "answers.better",
-    1,
+    2,
     {
         "en": (
             "What is known about the person who asks:\n\n{told}\n\nThey ask: {question}\n\nThis is an answer:\n\n{answer}\n\nWrite "
@@ -50,7 +54,7 @@ BETTER = Prompt(
 
 LESS_PERSONAL = Prompt(
     "answers.less-personal",
-    1,
+    2,
     {
         "en": (
             "Somebody asks: {question}\n\nThis is an answer:\n\n{answer}\n\nWrite it anew so that it would do for anybody: as sound "
@@ -66,7 +70,7 @@ LESS_PERSONAL = Prompt(
 
 LESS_HELPFUL = Prompt(
     "answers.less-helpful",
-    1,
+    2,
     {
         "en": (
             "Somebody asks: {question}\n\nThis is an answer:\n\n{answer}\n\nWrite it anew so that it is still meant for the same "

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from personafit.factory.config import BuildConfig, Section
+from personafit.factory.memories.corpus import LONGEST, read_corpus
 
 
 class MemoriesSection(Section):
@@ -27,7 +28,7 @@ class MemoriesSection(Section):
     features: int = Field(3, ge=1, le=20, description="Features inferred of each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Quotas that no corpus or person can fill."""
+        """Quotas that no corpus or person can fill, and corpora with nothing in them."""
         if self.corpora and self.shortlist < self.per_person:
             yield (
                 f"shortlist = {self.shortlist} is fewer than per_person = {self.per_person}: a person cannot be given "
@@ -37,3 +38,10 @@ class MemoriesSection(Section):
             yield f"sampled = {self.sampled} is more than the {self.per_person} memories a person has"
         if self.features > self.sampled:
             yield f"features = {self.features} is more than the {self.sampled} memories they are inferred from"
+        paths = [config.place(name) for name in self.corpora]
+        for path in paths:
+            if not path.is_file():
+                yield f"corpora: there is no file {path}"
+        if paths and not any(True for path in paths for _ in read_corpus(path)):
+            named = ", ".join(self.corpora)
+            yield f"corpora: there is nothing to remember in {named}; give entries of 1 to {LONGEST} characters"

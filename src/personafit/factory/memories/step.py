@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from personafit._hashing import draw, hash_stream
+from personafit._hashing import draw
 from personafit.factory.asking import Answer, Wanted
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.memories.config import MemoriesSection
@@ -33,13 +33,7 @@ class MemoriesStep(Step):
 
     def outside(self, bench: Bench) -> Any:
         """The corpora, word for word."""
-        found = []
-        for name in bench.config.section(MemoriesSection).corpora:
-            path = bench.config.place(name)
-            if path.is_file():
-                with path.open("rb") as file:
-                    found.append(hash_stream(iter(lambda: file.read(1 << 20), b"")))
-        return found
+        return bench.config.hashes(bench.config.section(MemoriesSection).corpora)
 
     def expected(self, bench: Bench) -> Iterator[Expected]:
         """One ask for each person, or one for each memory."""

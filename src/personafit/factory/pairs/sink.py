@@ -8,10 +8,10 @@ import orjson
 
 from personafit._errors import located
 from personafit._hashing import draw, hash_text
+from personafit.benchmarks.helpfulness import RatedPair
 from personafit.factory.bench import Bench
 from personafit.factory.near_duplicates import NearDuplicates
 from personafit.factory.pairs.config import PairsSection
-from personafit.factory.pairs.helpfulness import RatedPair
 from personafit.factory.pairs.layout import NOT_PERSONAL, trl_row
 from personafit.factory.pairs.making import Unit
 

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any
 
 from personafit._errors import UserError, located
-from personafit._hashing import draw, hash_text
+from personafit._hashing import draw
+from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines
 from personafit.factory.bench import Bench
 from personafit.factory.pairs.config import PairsSection
 from personafit.factory.pairs.held_out import HeldOut
-from personafit.factory.pairs.helpfulness import GAP, rated_pairs
 from personafit.factory.pairs.making import ask_answers, ask_questions, units
 from personafit.factory.pairs.prompts import LESS_HELPFUL, LESS_PERSONAL, OVERDONE, PERSONAL, PLAIN, QUESTION
 from personafit.factory.pairs.sink import Sink
@@ -42,7 +42,7 @@ class PairsStep(Step):
         for named in section.exclude:
             folder = place(named)
             paths += [folder] if folder.is_file() else sorted(folder.glob("**/*.json*"))
-        return [hash_text(path.read_bytes()) for path in paths]
+        return bench.config.hashes(paths)
 
     def expected(self, bench: Bench) -> Iterator[Expected]:
         """A question where none are given, two answers, and one for each harder negative."""

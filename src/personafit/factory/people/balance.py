@@ -10,22 +10,25 @@ from typing import Any
 
 from personafit.factory.near_duplicates import BlockDuplicates
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.drawing import Drawing, Drawn
-from personafit.factory.people.elements import INTERESTS, LEAVES
+from personafit.factory.people.drawing import Drawn
+from personafit.factory.people.elements import INTERESTS, LEAVES, MBTI, VALUES
 from personafit.factory.rows import Scratch
-from personafit.people import Person, facet_values, select_facets
+from personafit.people import Person, facet_values
 
-CHUNK = 2_000
+CHUNK = 1_000
+INTEREST = "interest"
+HABITS = frozenset(
+    (MBTI, VALUES, *LEAVES, INTERESTS)
+)  # what makes somebody this person and no other of the same job
 
 
 class Balance:
     """Lets people pass while their kind is not too frequent."""
 
-    def __init__(self, section: PeopleSection, drawing: Drawing) -> None:
-        self._drawing = drawing
+    def __init__(self, section: PeopleSection) -> None:
         self._most = max(1, ceil(section.max_share * section.total))
         self._most_interest = max(1, ceil(section.max_interest_share * section.total))
-        self._counts: dict[tuple[str, object], int] = {}
+        self._counts: dict[tuple[str, str], int] = {}
         self._duplicates = BlockDuplicates(section.similarity)
 
     def judged(self, passed: Scratch) -> Iterator[tuple[dict[str, Any], str]]:
@@ -39,39 +42,32 @@ class Balance:
         yield from self._judge(chunk)
 
     def _judge(self, chunk: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-        people = [Person.model_validate(row["person"]) for row in chunk]
-        drawn = [self._drawing.draw(row["number"]) for row in chunk]
-        self._duplicates.offer(
-            [(_block(one), _habits(person)) for one, person in zip(drawn, people, strict=True)]
-        )
-        for place, (row, one) in enumerate(zip(chunk, drawn, strict=True)):
-            reason = self._crowded(one)
-            if not reason and (twin := self._duplicates.twin(place, one.id)) is not None:
+        self._duplicates.offer([(row["block"], row["habits"]) for row in chunk])
+        for place, row in enumerate(chunk):
+            keys = [(name, value) for name, value in row["kinds"]]
+            reason = self._crowded(keys)
+            if not reason and (twin := self._duplicates.twin(place, row["person"]["id"])) is not None:
                 reason = f"near-duplicate of '{twin}'"
             if not reason:
-                for key in self._keys(one):
+                for key in keys:
                     self._counts[key] = self._counts.get(key, 0) + 1
             yield row, reason
 
-    def _crowded(self, drawn: Drawn) -> str:
-        for key in self._keys(drawn):
-            most = self._most_interest if key[0] == "interest" else self._most
+    def _crowded(self, keys: list[tuple[str, str]]) -> str:
+        for key in keys:
+            most = self._most_interest if key[0] == INTEREST else self._most
             if self._counts.get(key, 0) >= most:
                 return f"enough people with {key[0]} '{key[1]}' already"
         return ""
 
-    def _keys(self, drawn: Drawn) -> Iterator[tuple[str, object]]:
-        yield "field of work", drawn.field
-        yield "region", drawn.region
-        yield "decade of age", drawn.decade
-        for interest in drawn.interests:
-            yield "interest", interest.text
 
-
-def _block(drawn: Drawn) -> str:
-    return f"{drawn.language}|{drawn.job.text}|{drawn.gender}|{drawn.decade}"
-
-
-def _habits(person: Person) -> str:
-    """What makes somebody this person and no other of the same job and age."""
-    return " ".join(facet_values(select_facets(person.facets, [*LEAVES, INTERESTS, "Personality"])))
+def told_apart(drawn: Drawn, person: Person) -> dict[str, Any]:
+    """What a candidate is weighed and compared by: a part of its row."""
+    kinds = [("field of work", drawn.field), ("region", drawn.region), ("decade of age", str(drawn.decade))]
+    kinds += [(INTEREST, interest.text) for interest in drawn.interests]
+    habits = {path: value for path, value in person.facets.items() if path in HABITS}
+    return {
+        "kinds": kinds,
+        "block": f"{drawn.language}|{drawn.job.text}|{drawn.gender}|{drawn.decade}",
+        "habits": " ".join(facet_values(habits)),
+    }

@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 from personafit.factory.bench import Bench
 from personafit.factory.people.elements import elements
 from personafit.factory.people.wording import TEMPLATE
-from personafit.people import Person, facet_values
+from personafit.people import facet_values
 
 SHOWN = 12
 
@@ -19,8 +21,8 @@ def people_card(bench: Bench) -> str:
     people = length = facets = 0
     for person in _everyone(bench):
         people += 1
-        facets += len(person.facets)
-        length += sum(map(len, facet_values(person.facets)))
+        facets += len(person["facets"])
+        length += sum(map(len, facet_values(person["facets"])))
         for name, value in _kinds(person):
             counts[name][value] += 1
     sentences: Counter[str] = Counter()
@@ -50,24 +52,28 @@ def people_card(bench: Bench) -> str:
     return "\n".join(lines)
 
 
-def _everyone(bench: Bench) -> Iterator[Person]:
-    yield from bench.read("people", Person)
-    yield from bench.read("people", Person, "training_people")
+def _everyone(bench: Bench) -> Iterator[dict[str, Any]]:
+    yield from bench.read_rows("people")
+    yield from bench.read_rows("people", "training_people")
 
 
-def _kinds(person: Person) -> Iterator[tuple[str, str]]:
-    facets, tables = person.facets, elements(person.language)
+def _kinds(person: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    facets, language = person["facets"], person["language"]
     age = int(str(facets["Demographics.Age"])) // 10 * 10
-    yield "Language", person.language
+    yield "Language", language
     yield "Age", f"{age}–{age + 9}"
     yield "Gender", str(facets["Demographics.Gender"])
     for name, table, path, kind in (
         ("Field of work", "jobs", "Demographics.Work", "field"),
         ("Region", "homes", "Demographics.Home", "region"),
     ):
-        found = next((one.get(kind) for one in tables[table] if one.text == facets[path]), "other")
-        yield name, found
+        yield name, _by_text(language, table, kind).get(facets[path], "other")
     yield "MBTI", str(facets["Personality.MBTI"])
+
+
+@cache
+def _by_text(language: str, table: str, kind: str) -> dict[str, str]:
+    return {one.text: one.get(kind) for one in elements(language)[table]}
 
 
 def _frequent(entry: tuple[str, int]) -> tuple[int, str]:

@@ -2,11 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeVar
 
 from personafit._hashing import hash_text
-from personafit.factory.people.elements import INTERESTS, LEAVES, VALUES, Element, elements, fields_of_work
+from personafit.factory.people.elements import (
+    INTERESTS,
+    LEAVES,
+    MBTI,
+    VALUES,
+    Element,
+    elements,
+    fields_of_work,
+)
 from personafit.people import FacetValue, Person
 
 T = TypeVar("T")
@@ -78,7 +86,7 @@ class Drawn:
             "Demographics.Household": self.household.text,
             "Demographics.Work": self.job.text,
             "Demographics.Education": self.education.text,
-            "Personality.MBTI": self.mbti,
+            MBTI: self.mbti,
             VALUES: [element.text for element in self.values],
         }
         facets |= {leaf: words.get(leaf, element.text) for leaf, element in self.leaves.items()}
@@ -102,13 +110,12 @@ class Drawing:
         turn = number // len(self._languages)
         tables, pick = elements(language), _Pick(hash_text("person", *self._key, str(number)))
         fields = fields_of_work(language)
-        job = pick.one([one for one in tables["jobs"] if one.get("field") == fields[turn % len(fields)]])
+        job = pick.one(_with(language, "jobs", "field", fields[turn % len(fields)]))
         age = job.ages[0] + pick.below(job.ages[1] - job.ages[0] + 1)
         gender = pick.below(2)
         home = pick.one(tables["homes"])
-        names = [one for one in tables["names"] if one.get("region") == home.get("names")]
-        first = pick.one([one for one in names if one.get("gender") == ("f", "m")[gender]])
-        family = pick.one([one for one in names if one.get("gender") == "family"])
+        first = pick.one(_names(language, home.get("names"), ("f", "m")[gender]))
+        family = pick.one(_names(language, home.get("names"), "family"))
         return Drawn(
             number=number,
             id=f"p{number:06}" + (f"-{self._key[1]}" if self._key[1] != "0" else ""),
@@ -120,15 +127,12 @@ class Drawing:
             mbti="".join(axis[pick.below(2)] for axis in AXES),
             job=job,
             home=home,
-            household=pick.one(_of_age(tables["households"], age)),
-            education=pick.one(
-                [one for one in tables["education"] if one.get("level") in job.get("education").split()]
-            ),
+            household=pick.one(_of_age(language, "households", age)),
+            education=pick.one(_levels(language, job.get("education"))),
             values=pick.some(tables["values"], VALUES_DRAWN),
-            interests=pick.some(_of_age(tables["interests"], age), INTERESTS_DRAWN),
+            interests=pick.some(_of_age(language, "interests", age), INTERESTS_DRAWN),
             leaves={
-                leaf: pick.one([one for one in _of_age(tables[table], age) if not one.against & job.tags])
-                for leaf, table in LEAVES.items()
+                leaf: pick.one(_of_age(language, table, age, job.tags)) for leaf, table in LEAVES.items()
             },
         )
 
@@ -154,5 +158,29 @@ class _Pick:
         return tuple(left.pop(self.below(len(left))) for _ in range(min(count, len(left))))
 
 
-def _of_age(among: Sequence[Element], age: int) -> list[Element]:
-    return [one for one in among if one.ages[0] <= age <= one.ages[1]]
+# What may be drawn is the same for many, and looked for once.
+
+
+@cache
+def _of_age(language: str, table: str, age: int, tags: frozenset[str] = frozenset()) -> tuple[Element, ...]:
+    """The elements that hold at an age and do not go ill with any of the tags."""
+    return tuple(
+        one
+        for one in elements(language)[table]
+        if one.ages[0] <= age <= one.ages[1] and not one.against & tags
+    )
+
+
+@cache
+def _with(language: str, table: str, name: str, value: str) -> tuple[Element, ...]:
+    return tuple(one for one in elements(language)[table] if one.get(name) == value)
+
+
+@cache
+def _names(language: str, region: str, gender: str) -> tuple[Element, ...]:
+    return tuple(one for one in _with(language, "names", "region", region) if one.get("gender") == gender)
+
+
+@cache
+def _levels(language: str, allowed: str) -> tuple[Element, ...]:
+    return tuple(one for one in elements(language)["education"] if one.get("level") in allowed.split())

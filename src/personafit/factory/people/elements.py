@@ -5,7 +5,8 @@ consistency is a rule about data and not a list of cases in code.
 """
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -27,7 +28,7 @@ LEAVES: dict[str, str] = {
     "Productivity.Fitness": "fitness",
 }
 INTERESTS = "Content_Interests"
-VALUES = "Personality.Values"
+MBTI, VALUES = "Personality.MBTI", "Personality.Values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,11 @@ class Element:
     tags: frozenset[str] = frozenset()
     against: frozenset[str] = frozenset()
     """Tags of other elements it goes ill with."""
-    extra: tuple[tuple[str, str], ...] = ()
+    extra: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def get(self, name: str) -> str:
         """A further text of the element, such as the field a job belongs to."""
-        return dict(self.extra).get(name, "")
+        return self.extra.get(name, "")
 
 
 @cache
@@ -82,5 +83,5 @@ def _element(row: dict[str, Any] | str) -> Element:
         ages=(low, high),
         tags=frozenset(row.get("tags", ())),
         against=frozenset(row.get("against", ())),
-        extra=tuple((name, value) for name, value in row.items() if name not in known),
+        extra={name: value for name, value in row.items() if name not in known},
     )

@@ -31,7 +31,7 @@ def contradictions(drawn: Drawn) -> Iterator[str]:
     if drawn.age < ADULT and "adult" in {tag for element in drawn.all for tag in element.tags}:
         yield f"age {drawn.age} does not go with '{_tagged(drawn, 'adult')}'"
     for element in drawn.all:
-        for other in drawn.all:
+        for other in drawn.all if element.against else ():
             if element is not other and element.against & other.tags:
                 yield f"'{element.text}' does not go with '{other.text}'"
 

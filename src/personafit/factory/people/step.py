@@ -31,6 +31,7 @@ class PeopleStep(Step):
 
     name = "people"
     section = PeopleSection
+    version = 2
     roles = ("writer", "checker")
     prompts = (PROFILE, FIELD, SCREEN)
 
@@ -57,7 +58,7 @@ class PeopleStep(Step):
         section = bench.config.section(PeopleSection)
         drawing = Drawing(_seeds(bench), bench.config.build.languages, bench.seed, bench.take)
         quota, review = Quota("people", section.total), Review(bench.out, self.name)
-        wording, balance = Wording(bench, section, drawing), Balance(section, drawing)
+        wording, balance = Wording(bench, section, drawing), Balance(section)
         queue = bench.scratch("queue")
         while numbers := quota.round():
             drawn = bench.scratch("drawn")
@@ -69,9 +70,12 @@ class PeopleStep(Step):
                     quota.reject("the combination contradicts itself")
                     bench.reject(candidate.id, fault, render_person(candidate.person()), by=RULES)
             profiles = await wording.put(drawn)
+            drawn.close()
             passed = await self._screened(bench, profiles, quota, review, queue)
+            profiles.close()
             for row, reason in balance.judged(passed):
                 self._settle(bench, row, reason, quota, queue)
+            passed.close()
         review.write(queue)
 
     async def _screened(
@@ -81,10 +85,10 @@ class PeopleStep(Step):
         checker, passed = bench.model("checker"), bench.scratch("passed")
         answers = await bench.ask(Batch(checker, lambda: _screenings(profiles), profiles.count, "screening"))
         for row, answer in zip(profiles, answers, strict=True):
-            person, reason, by = Person.model_validate(row["person"]), _reason(answer), checker.name
-            if review.dropped(person.id):
+            person, reason, by = row["person"]["id"], _reason(answer), checker.name
+            if review.dropped(person):
                 reason, by = "dropped in review", PEOPLE
-            elif reason and review.kept(person.id):
+            elif reason and review.kept(person):
                 reason = ""
             if answer.product:
                 row["parents"].append(answer.product)
@@ -92,18 +96,18 @@ class PeopleStep(Step):
                 passed.add(row)
                 continue
             quota.reject(reason.partition(":")[0])
-            bench.reject(person.id, reason, render_person(person), by=by)
-            queue.add(_queued(person, reason))
+            bench.reject(person, reason, row["text"], by=by)
+            queue.add(_queued(row, reason))
         return passed
 
     def _settle(self, bench: Bench, row: dict[str, Any], reason: str, quota: Quota, queue: Scratch) -> None:
         """Keep a person, or say why not."""
-        person = Person.model_validate(row["person"])
+        person = row["person"]["id"]
         if not reason and quota.full:
             reason = "not needed: there are enough"
         if reason:
             quota.reject(reason.partition(" '")[0])
-            bench.reject(person.id, reason, render_person(person), by=BALANCE)
+            bench.reject(person, reason, row["text"], by=BALANCE)
             return
         training = quota.kept >= bench.config.section(PeopleSection).quota
         quota.keep()
@@ -111,19 +115,19 @@ class PeopleStep(Step):
         written = [maker for maker in makers.values() if maker != TEMPLATE]
         product = Product(
             kind="profile",
-            text=render_person(person),
+            text=row["text"],
             maker=written[0] if written else TEMPLATE,
-            about=person.id,
+            about=person,
             parents=row["parents"],
         )
         bench.add(product)
         if not training:  # the benchmark folder holds what its own items refer to
             bench.write(product, "products")
-        bench.write(person, TRAINING if training else None)
+        bench.write(row["person"], TRAINING if training else None)
         bench.write(
-            {"id": person.id, "profile": product.id, "number": row["number"], "makers": makers}, "lineage"
+            {"id": person, "profile": product.id, "number": row["number"], "makers": makers}, "lineage"
         )
-        queue.add(_queued(person, ""))
+        queue.add(_queued(row, ""))
 
     def card(self, bench: Bench) -> str:
         """How many of whom."""
@@ -137,16 +141,16 @@ def _seeds(bench: Bench) -> tuple[Person, ...]:
 
 def _screenings(profiles: Scratch) -> Iterator[Wanted]:
     for row in profiles:
-        person = Person.model_validate(row["person"])
+        person = row["person"]["id"]
         yield Wanted(
-            person.id,
+            person,
             SCREEN,
-            person.language,
-            {"person": render_person(person)},
+            row["person"]["language"],
+            {"person": row["text"]},
             kind="verdict",
             read=chosen(LETTERS),
             letters=LETTERS,
-            about=person.id,
+            about=person,
             parents=tuple(row["parents"]),
             max_tokens=8,
             temperature=0.0,
@@ -159,5 +163,5 @@ def _reason(answer: Answer) -> str:
     return VERDICTS.get(answer.text, "")
 
 
-def _queued(person: Person, reason: str) -> dict[str, Any]:
-    return {"id": person.id, "rejected": reason, "person": person.facets}
+def _queued(row: dict[str, Any], reason: str) -> dict[str, Any]:
+    return {"id": row["person"]["id"], "rejected": reason, "person": row["person"]["facets"]}

@@ -1,12 +1,14 @@
 """Drawn combinations put into words: by the writer where its words say what was drawn, by the drawn words themselves where not.
 
-Whose words they are is recorded: a sentence that the writer could not put is a product of `template:people-1`.
+Whose words they are is recorded: sentences that the writer could not put are a product of `template:people-1`, and where it
+put none, so is the profile itself.
 """
 
 from collections.abc import Iterable, Iterator
 
 from personafit.factory.asking import Answer, Wanted
 from personafit.factory.bench import Batch, Bench
+from personafit.factory.people.balance import told_apart
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.drawing import Drawing, Drawn
 from personafit.factory.people.prompts import (
@@ -116,7 +118,7 @@ class Wording:
         self, drawn: Drawn, words: dict[str, str], makers: dict[str, str], parents: list[str]
     ) -> dict[str, object]:
         drawn_words = {leaf: element.text for leaf, element in drawn.leaves.items() if leaf not in words}
-        if drawn_words:
+        if drawn_words and words:
             text = "\n".join(f"{leaf}: {said}" for leaf, said in drawn_words.items())
             product = Product(
                 kind="profile", text=text, maker=TEMPLATE, about=drawn.id, parents=[drawn.seed.id]
@@ -127,6 +129,8 @@ class Wording:
         return {
             "number": drawn.number,
             "person": person.model_dump(exclude_defaults=True),
+            "text": render_person(person),
+            **told_apart(drawn, person),
             "makers": makers | dict.fromkeys(drawn_words, TEMPLATE),
             "parents": [drawn.seed.id, *parents],
         }

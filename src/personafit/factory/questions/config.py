@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from personafit.factory.config import BuildConfig, Section, meant
 from personafit.factory.people.config import PeopleSection
+from personafit.factory.questions.pool import read_pool
 from personafit.factory.questions.scenarios import categories, published_shares
 
 ROUNDING = 0.005  # by how much shares may miss 1: the published ones are rounded
@@ -62,10 +63,13 @@ class QuestionsSection(Section):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Nobody to train on, or pools that are not there."""
+        """Nobody to train on, or pools that are not there or empty."""
         people = config.sections.get("people")
         if self.training and isinstance(people, PeopleSection) and people.training == 0:
             yield "training = true, but there is nobody to train on: set training in [people]"
-        for named in self.pool:
-            if not config.place(named).is_file():
-                yield f"pool: there is no file {config.place(named)}"
+        paths = [config.place(named) for named in self.pool]
+        for path in paths:
+            if not path.is_file():
+                yield f"pool: there is no file {path}"
+        if self.general and next(read_pool(paths), None) is None:
+            yield f"pool: there is no question in {', '.join(self.pool)}; give one in each line, or set general = 0"

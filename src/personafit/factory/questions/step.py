@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from personafit._hashing import hash_stream, hash_text
+from personafit._hashing import hash_text
 from personafit.factory.bench import Bench
 from personafit.factory.questions.blocks import blocks, everyone, expected_people, source, splits_of
 from personafit.factory.questions.card import questions_card
@@ -37,12 +37,7 @@ class QuestionsStep(Step):
 
     def outside(self, bench: Bench) -> Any:
         """Our scenarios, examples and pool, the user's pools, and what people decided about earlier questions."""
-        pools = []
-        for named in bench.config.section(QuestionsSection).pool:
-            path = bench.config.place(named)
-            if path.is_file():
-                with path.open("rb") as file:
-                    pools.append(hash_stream(iter(lambda: file.read(1 << 20), b"")))
+        pools = bench.config.hashes(bench.config.section(QuestionsSection).pool)
         ours = [hash_text(data_text(name)) for name in DATA]
         return [ours, pools, Review(bench.out, self.name).decisions]
 

@@ -3,10 +3,8 @@
 from collections import Counter
 
 from personafit.factory.bench import REJECTED, Bench
-from personafit.factory.questions.blocks import source as people_source
-from personafit.factory.studies.balance import REPORTED, Signs, Told, right, signs
+from personafit.factory.studies.balance import REPORTED, RULED, right
 from personafit.factory.studies.simulated import SIMULATED
-from personafit.people import Person
 
 TIERS = ("easy", "medium", "hard")
 NOT_PEOPLE = "**All votes are simulated.** Nothing here says what people think."
@@ -71,23 +69,13 @@ def tiers_card(bench: Bench) -> str:
 
 def _rules(bench: Bench) -> list[str]:
     """Each rule's share of right answers by tier, counted as the audit counts."""
-    wanted: dict[str, tuple[str, str, list[str]]] = {}
+    sizes, sums = Counter[str](), dict[str, list[int]]()
     for step in ("truth", "tiers"):
-        for row in bench.read_rows(step, "items"):
-            wanted[row["id"]] = (row["person"], row["prompt"], row["products"])
-    needed = {product for _, _, products in wanted.values() for product in products}
-    texts = {row["id"]: row["text"] for row in bench.read_rows("answers") if row["id"] in needed}
-    asking = {person for person, _, _ in wanted.values()}
-    people = {one.id: one for one in bench.read(people_source(bench), Person, "people") if one.id in asking}
-    found: dict[str, list[Signs]] = {}
-    for step in ("truth", "tiers"):
-        for row in bench.read_rows(step, "gold"):
-            person, prompt, products = wanted[row["item"]]
-            label = int(row["label"])
-            told = Told(people[person], prompt, texts[products[label]], texts[products[1 - label]])
-            said = signs(told, REPORTED)
-            found.setdefault(row["extra"]["tier"], []).append(said)
-            found.setdefault("all", []).append(said)
+        for row in bench.read_rows(step, RULED):
+            for tier in (row["tier"], "all"):
+                sizes[tier] += 1
+                so_far = sums.get(tier) or [0] * len(REPORTED)
+                sums[tier] = [all_ + one for all_, one in zip(so_far, row["said"], strict=True)]
     lines = [
         "",
         "## What simple rules score",
@@ -98,10 +86,9 @@ def _rules(bench: Bench) -> list[str]:
         "|---|---" + "|---" * len(REPORTED) + "|",
     ]
     for tier in ("all", *TIERS):
-        pairs = found.get(tier, [])
-        if pairs:
-            shares = " | ".join(f"{100 * right(pairs, place):.1f} %" for place in range(len(REPORTED)))
-            lines.append(f"| {tier} | {len(pairs):,} | {shares} |")
+        if sizes[tier]:
+            shares = " | ".join(f"{100 * right(one, sizes[tier]):.1f} %" for one in sums[tier])
+            lines.append(f"| {tier} | {sizes[tier]:,} | {shares} |")
     return lines
 
 

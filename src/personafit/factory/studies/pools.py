@@ -4,9 +4,12 @@ Splits share neither people nor questions. People are set apart by a draw that g
 drawn before; what is then still asked on both sides is left out of the smaller one.
 """
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from personafit._hashing import draw, hash_text
 from personafit.factory.bench import Bench
@@ -60,12 +63,16 @@ class Splits:
 
     def __init__(self, bench: Bench) -> None:
         section = bench.config.section(StudiesSection)
-        asked: dict[str, list[str]] = {}
-        by: dict[str, list[str]] = {}
-        for row in bench.read_rows("questions"):
-            if row["split"] == BENCHMARK_SPLIT:
-                question = hash_text(row["text"].casefold().strip())
-                asked.setdefault(row["person"], []).append(question)
+        hashes = array("Q", (_asked(row) for row in _questions(bench)))
+        found, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
+        again = frozenset(found[counts > 1].tolist())
+        asked: dict[str, list[int]] = {}
+        """Everyone, and of their questions those that are asked more than once: only these tie people together."""
+        by: dict[int, list[str]] = {}
+        for row in _questions(bench):
+            mine = asked.setdefault(row["person"], [])
+            if (question := _asked(row)) in again:
+                mine.append(question)
                 by.setdefault(question, []).append(row["person"])
         order = sorted(asked, key=lambda one: draw("split", bench.seed, one, among=2**63))
         wanted = max(1, round(section.validation * len(order))) if section.validation else 0
@@ -94,5 +101,12 @@ class Splits:
 
     def straddles(self, pool: Pool) -> bool:
         """Whether the question is also asked by people of the larger split, and so not by this one."""
-        asked = hash_text(pool.question["text"].casefold().strip())
-        return pool.person.id in self._apart and asked in self._both
+        return pool.person.id in self._apart and _asked(pool.question) in self._both
+
+
+def _questions(bench: Bench) -> Iterator[dict[str, Any]]:
+    return (row for row in bench.read_rows("questions") if row["split"] == BENCHMARK_SPLIT)
+
+
+def _asked(question: dict[str, Any]) -> int:
+    return int(hash_text(question["text"].casefold().strip())[:16], 16)

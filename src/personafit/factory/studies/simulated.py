@@ -6,13 +6,14 @@ people think.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 
 from personafit._hashing import draw, hash_text
-from personafit.factory.asking import Wanted, chosen
+from personafit.factory.asking import Answer, Wanted, chosen
 from personafit.factory.bench import Batch, Bench
-from personafit.factory.studies.ballots import Ballot
+from personafit.factory.studies.ballots import Ballot, Ballots
 from personafit.factory.studies.prompts import ANSWER, VOTE
 from personafit.models import Model
 from personafit.people import facet_values, render_person
@@ -27,44 +28,41 @@ SHORTEST_WORD, SHORT_WIDE = 4, 2
 LEANING = 0.6  # how far single raters lean towards long or short answers
 
 
-def rule_votes(ballots: Sequence[Ballot], raters: int, seed: int) -> Iterator[Judgment]:
+def rule_votes(ballot: Ballot, raters: int, seed: int) -> list[Judgment]:
     """The votes of so many rule raters."""
-    for ballot in ballots:
-        known, asked = _words("\n".join(_known(ballot))), _words(ballot.item.prompt)
-        shares = [_share(text, known, asked) for text in ballot.texts]
-        lengths = [math.log(max(1, len(text))) for text in ballot.texts]
-        for number in range(1, raters + 1):
-            rater = f"{SIMULATED}rule-{number}"
-            lean = LEANING * (2 * _uniform(seed, rater) - 1)
-            likings = [
-                FIT * share + lean * length + _mood(seed, rater, ballot.item.id, row["id"])
-                for share, length, row in zip(shares, lengths, ballot.answers, strict=True)
-            ]
-            yield vote(ballot, rater, max(range(len(likings)), key=likings.__getitem__))
+    known, asked = _words("\n".join(_known(ballot))), _words(ballot.item.prompt)
+    shares = [_share(text, known, asked) for text in ballot.texts]
+    lengths = [math.log(max(1, len(text))) for text in ballot.texts]
+    found = []
+    for number in range(1, raters + 1):
+        rater = f"{SIMULATED}rule-{number}"
+        lean = LEANING * (2 * _uniform(seed, rater) - 1)
+        likings = [
+            FIT * share + lean * length + _mood(seed, rater, ballot.item.id, row["id"])
+            for share, length, row in zip(shares, lengths, ballot.answers, strict=True)
+        ]
+        found.append(vote(ballot, rater, max(range(len(likings)), key=likings.__getitem__)))
+    return found
 
 
 async def model_votes(
-    bench: Bench, ballots: Sequence[Ballot], specs: Sequence[str], label: str
-) -> list[Judgment]:
-    """The votes of models, each of which sees the answers in an order of its own; what cannot be read is skipped."""
+    bench: Bench, ballots: Ballots, count: int, specs: Sequence[str], label: str
+) -> Iterator[list[Judgment]]:
+    """The votes of models on each ballot; each sees the answers in an order of its own, and what cannot be read is skipped."""
     models = [bench.model_of(spec) for spec in specs]
-    batches = [Batch(model, _asking(bench, ballots, model), len(ballots), label) for model in models]
-    answers = await bench.ask(*batches)
-    found = []
-    for model in models:
-        rater = f"{SIMULATED}{model.name}"
-        for ballot in ballots:
-            answer = next(answers)
-            if answer.text is None:
-                found.append(
-                    Judgment(
-                        item=ballot.item.id, rater=rater, status=answer.status, extra={"why": answer.reason}
-                    )
-                )
-            else:
-                order = _order(bench.seed, model.name, ballot)
-                found.append(vote(ballot, rater, order[LETTERS.index(answer.text)]))
-    return found
+    batches = [Batch(model, partial(_wanted, bench.seed, ballots, model), count, label) for model in models]
+    said = await bench.ask_each(*batches)
+    return (
+        [_said(bench.seed, model, ballot, answer) for model, answer in zip(models, answers, strict=True)]
+        for ballot, answers in zip(ballots(), zip(*said, strict=True), strict=True)
+    )
+
+
+def _said(seed: int, model: Model, ballot: Ballot, answer: Answer) -> Judgment:
+    rater = f"{SIMULATED}{model.name}"
+    if answer.text is None:
+        return Judgment(item=ballot.item.id, rater=rater, status=answer.status, extra={"why": answer.reason})
+    return vote(ballot, rater, _order(seed, model.name, ballot)[LETTERS.index(answer.text)])
 
 
 def vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
@@ -76,36 +74,33 @@ def vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
     )
 
 
-def _asking(bench: Bench, ballots: Sequence[Ballot], model: Model) -> Callable[[], Iterator[Wanted]]:
-    def wanted() -> Iterator[Wanted]:
-        for ballot in ballots:
-            language = ballot.person.language
-            letters = tuple(LETTERS[: len(ballot.answers)])
-            order = _order(bench.seed, model.name, ballot)
-            shown = [
-                ANSWER[language].format(letter=letter, text=ballot.texts[place])
-                for letter, place in zip(letters, order, strict=True)
-            ]
-            yield Wanted(
-                f"{ballot.item.id}/{model.name}",
-                VOTE,
-                language,
-                {
-                    "person": render_person(ballot.person),
-                    "question": ballot.item.prompt,
-                    "answers": "\n\n".join(shown),
-                    "letters": ", ".join(letters),
-                },
-                kind="verdict",
-                read=chosen(letters),
-                letters=letters,
-                about=ballot.person.id,
-                parents=tuple(ballot.item.products),
-                max_tokens=8,
-                temperature=0.0,
-            )
-
-    return wanted
+def _wanted(seed: int, ballots: Ballots, model: Model) -> Iterator[Wanted]:
+    for ballot in ballots():
+        language = ballot.person.language
+        letters = tuple(LETTERS[: len(ballot.answers)])
+        order = _order(seed, model.name, ballot)
+        shown = [
+            ANSWER[language].format(letter=letter, text=ballot.texts[place])
+            for letter, place in zip(letters, order, strict=True)
+        ]
+        yield Wanted(
+            f"{ballot.item.id}/{model.name}",
+            VOTE,
+            language,
+            {
+                "person": render_person(ballot.person),
+                "question": ballot.item.prompt,
+                "answers": "\n\n".join(shown),
+                "letters": ", ".join(letters),
+            },
+            kind="verdict",
+            read=chosen(letters),
+            letters=letters,
+            about=ballot.person.id,
+            parents=tuple(ballot.item.products),
+            max_tokens=8,
+            temperature=0.0,
+        )
 
 
 def _order(seed: int, rater: str, ballot: Ballot) -> list[int]:

@@ -1,16 +1,15 @@
 """Votes on a study's items: simulated, or people's from files; where people have not voted yet, the line waits for them."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError, located
-from personafit._hashing import hash_text
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.factory.bench import Bench, Stopped
-from personafit.factory.studies.ballots import Ballot, write_study
+from personafit.factory.rows import Scratch
+from personafit.factory.studies.ballots import Ballot, Ballots, write_study
 from personafit.factory.studies.config import StudiesSection
 from personafit.factory.studies.simulated import SIMULATED, model_votes, rule_votes, vote
 from personafit.store import Judgment, Status
@@ -21,67 +20,82 @@ STUDIES = ("truth", "pairs")
 QUESTION = "fit"
 
 
-@dataclass(frozen=True)
 class Votes:
-    """All votes of a study."""
+    """All votes of a study, put aside on disk: those on each item in turn, in the order of the ballots."""
 
-    rows: list[Judgment]
-    simulated: bool
+    def __init__(self, rows: Scratch, simulated: bool) -> None:
+        self._rows, self.simulated = rows, simulated
 
     @property
     def gold(self) -> str:
         """What the majority is called as a rater."""
         return "majority(simulated raters)" if self.simulated else "majority(raters)"
 
-    def counts(self) -> dict[str, Counter[str]]:
-        """Votes by item and label."""
-        found: dict[str, Counter[str]] = {}
-        for row in self.rows:
-            if row.label is not None:
-                found.setdefault(row.item, Counter())[row.label] += 1
-        return found
+    def __iter__(self) -> Iterator[list[dict[str, Any]]]:
+        return (row["votes"] for row in self._rows)
+
+
+def labels(rows: Sequence[dict[str, Any]]) -> Counter[str]:
+    """How many voted for which answer."""
+    return Counter(row["label"] for row in rows if row.get("label") is not None)
 
 
 def voters(bench: Bench) -> Any:
     """Whatever outside the config shapes votes: models that vote, and files of people's votes."""
     section = bench.config.section(StudiesSection)
-    files = [hash_text(bench.config.place(path).read_bytes()) for path in section.votes]
+    files = bench.config.hashes(section.votes)
     models = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
     return [files, [bench.model_of(spec).settings for spec in models]]
 
 
-async def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> Votes:
+async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: int) -> Votes:
     """Everybody's votes on some items; the folder that people vote from is written in any case."""
     section, config = bench.config.section(StudiesSection), bench.config
     folder = bench.out / FOLDER / study
-    write_study(folder, f"{config.build.name}-{study}", title, list(config.build.languages), ballots)
-    if section.voters == "simulated":
+    write_study(folder, f"{config.build.name}-{study}", title, list(config.build.languages), ballots, count)
+    simulated = section.voters == "simulated"
+    if simulated:
         specs = config.models.raters[: section.raters]
         if specs:
-            rows = await model_votes(bench, ballots, specs, f"{study} votes")
+            given = await model_votes(bench, ballots, count, specs, f"{study} votes")
         else:
-            rows = list(rule_votes(ballots, section.raters, bench.seed))
-        return Votes(rows, True)
-    paths = [config.place(path) for path in section.votes]
-    rows = _from_people(paths, study, ballots, folder)
-    if not rows:
-        raise Stopped(_waiting(study, folder, section.raters, config.build.languages), 1)
-    given = Counter(row.item for row in rows)
-    ready = sum(given[one.item.id] >= section.raters for one in ballots)
-    if 2 * ready < len(ballots):
+            given = (rule_votes(one, section.raters, bench.seed) for one in ballots())
+    else:
+        by = _from_people([config.place(path) for path in section.votes], study, ballots, folder)
+        _check_enough(study, by, section.raters, count, folder, config.build.languages)
+        simulated = any(row.rater.startswith(SIMULATED) for rows in by.values() for row in rows)
+        given = (by.get(one.item.id, []) for one in ballots())
+    rows = bench.scratch("votes")
+    for votes in given:
+        rows.add({"votes": [one.model_dump(mode="json", exclude_defaults=True) for one in votes]})
+    return Votes(rows, simulated)
+
+
+def _check_enough(
+    study: str,
+    by: dict[str, list[Judgment]],
+    raters: int,
+    count: int,
+    folder: Path,
+    languages: Sequence[str],
+) -> None:
+    """People's votes are waited for until half of the items have them all."""
+    if not by:
+        raise Stopped(_waiting(study, folder, raters, languages), 1)
+    ready = sum(len(rows) >= raters for rows in by.values())
+    if 2 * ready < count:
         raise Stopped(
-            f"{study}: {ready:,} of {len(ballots):,} items have {section.raters} votes, as raters in [studies] asks; wait for the "
-            "others, or set raters lower.",
+            f"{study}: {ready:,} of {count:,} items have {raters} votes, as raters in [studies] asks; wait for the others, or set "
+            "raters lower.",
             1,
         )
-    return Votes(rows, any(row.rater.startswith(SIMULATED) for row in rows))
 
 
 def _from_people(
-    paths: Sequence[Path], study: str, ballots: Sequence[Ballot], folder: Path
-) -> list[Judgment]:
-    """The votes on these items in some files; every line is checked."""
-    known = {ballot.item.id: ballot for ballot in ballots}
+    paths: Sequence[Path], study: str, ballots: Ballots, folder: Path
+) -> dict[str, list[Judgment]]:
+    """The votes in some files, by item; every line is checked."""
+    known = {ballot.item.id: ballot for ballot in ballots()} if paths else {}
     found: dict[tuple[str, str], Judgment] = {}
     for path in paths:
         for number, row in read_lines(path):
@@ -98,7 +112,10 @@ def _from_people(
             if (one.item, one.rater) in found:
                 raise UserError(f"{located(path, number)} is a second vote of {one.rater} on {item}.")
             found[one.item, one.rater] = one
-    return list(found.values())
+    by: dict[str, list[Judgment]] = {}
+    for one in found.values():
+        by.setdefault(one.item, []).append(one)
+    return by
 
 
 def _vote(row: dict[str, Any], ballot: Ballot, path: Path, number: int) -> Judgment:

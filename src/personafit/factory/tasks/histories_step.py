@@ -6,18 +6,17 @@ what does not do is asked for once more, then recorded and replaced by a templat
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from personafit.factory.asking import Wanted
 from personafit.factory.bench import Bench
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import Expected
 from personafit.factory.tasks.card import histories_card
 from personafit.factory.tasks.checking import WORDS, domain_preferences, history_faults, read_history
 from personafit.factory.tasks.config import TasksSection, open_ontology
 from personafit.factory.tasks.interactions import TEMPLATE, from_template, interactions
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.profiles_step import draws_of, file_hashes
+from personafit.factory.tasks.profiles_step import StepOfTasks, draws_of
 from personafit.factory.tasks.prompts import HISTORY
 from personafit.factory.tasks.trial import ask_after_trial
 from personafit.people import render_facets
@@ -29,18 +28,12 @@ LENGTHS = {
 }  # words or characters that are asked for; WORDS is what is accepted
 
 
-class HistoriesStep(Step):
+class HistoriesStep(StepOfTasks):
     """A summary for each person and domain."""
 
     name = "histories"
     after = ("profiles",)
-    section = TasksSection
-    roles = ("writer",)
     prompts = (HISTORY,)
-
-    def outside(self, bench: Bench) -> Any:
-        """The ontology."""
-        return file_hashes(bench)
 
     def expected(self, bench: Bench) -> Iterator[Expected]:
         """One ask for each person and domain."""

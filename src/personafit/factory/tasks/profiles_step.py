@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from personafit._errors import UserError
-from personafit._hashing import draw, hash_text
+from personafit._hashing import draw
 from personafit.factory.bench import Bench
 from personafit.factory.step import Expected, Step
 from personafit.factory.tasks.balance import Balance
@@ -26,18 +26,23 @@ BALANCES = "balances"
 ENOUGH = 3  # given out per value, from which an attribute's evenness says something
 
 
-class ProfilesStep(Step):
+class StepOfTasks(Step):
+    """What the steps of [tasks] share: the section, who writes, and the files of ontology, tasks and situations."""
+
+    section = TasksSection
+    roles = ("writer",)
+
+    def outside(self, bench: Bench) -> Any:
+        """Ontology, tasks and our lists."""
+        return bench.config.hashes(data_files(bench.config))
+
+
+class ProfilesStep(StepOfTasks):
     """Profiles drawn evenly by rules, and looked over by the writer if that is wanted."""
 
     name = "profiles"
     uses = ("people", "memories", "features")
-    section = TasksSection
-    roles = ("writer",)
     prompts = (REFINE,)
-
-    def outside(self, bench: Bench) -> Any:
-        """Ontology, tasks and our lists."""
-        return file_hashes(bench)
 
     def expected(self, bench: Bench) -> Iterator[Expected]:
         """An ask for each person and domain, if preferences are looked over."""
@@ -119,11 +124,6 @@ def source_people(bench: Bench) -> Iterator[Person] | None:
         if section in bench.config.sections and bench.count(step, "people"):
             return bench.read(step, Person, "people")
     return None
-
-
-def file_hashes(bench: Bench) -> list[str]:
-    """What the files behind the steps hold."""
-    return [hash_text(path.read_bytes()) for path in data_files(bench.config)]
 
 
 def check_shares(balances: Iterable[Balance], section: TasksSection) -> None:

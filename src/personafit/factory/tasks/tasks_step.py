@@ -4,21 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any
 
 import orjson
 
 from personafit._hashing import draw
 from personafit.factory.asking import Wanted
 from personafit.factory.bench import Bench
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import Expected
 from personafit.factory.tasks.card import tasks_card
 from personafit.factory.tasks.checking import read_wish
 from personafit.factory.tasks.config import TasksSection, open_definitions, open_ontology
 from personafit.factory.tasks.definitions import Definition
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.profiles_step import draws_of, file_hashes, source_people
+from personafit.factory.tasks.profiles_step import StepOfTasks, draws_of, source_people
 from personafit.factory.tasks.prompts import WISH
 from personafit.factory.tasks.situations import Situations
 from personafit.factory.tasks.trial import ask_after_trial
@@ -41,19 +40,13 @@ class Planned:
     """Ids of the profile and of the histories in the task's domains."""
 
 
-class TasksStep(Step):
+class TasksStep(StepOfTasks):
     """Tasks over one domain and over several, and the people who have them."""
 
     name = "tasks"
     after = ("profiles", "histories")
     uses = ("people", "memories", "features")
-    section = TasksSection
-    roles = ("writer",)
     prompts = (WISH,)
-
-    def outside(self, bench: Bench) -> Any:
-        """Ontology, tasks and situations."""
-        return file_hashes(bench)
 
     def expected(self, bench: Bench) -> Iterator[Expected]:
         """One ask for each task."""

@@ -29,6 +29,9 @@ def export_study(studies: Studies, name: str, folder: Path, format: str) -> Expo
     if format not in FORMATS:
         raise UserError(f"--format {format}: there are {', '.join(FORMATS)}.")
     exported = read_study(studies, name)
+    if exported.votes.is_empty() and exported.remarks.is_empty() and exported.chats.is_empty():
+        excluded = f" ({exported.excluded} excluded)" if exported.excluded else ""
+        raise UserError(f"{name} has no votes to write yet{excluded}; nothing was written.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):

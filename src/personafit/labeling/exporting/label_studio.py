@@ -7,7 +7,7 @@ the order of the annotations. Decisions are ground truth.
 import time
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import quoteattr  # nosec B406 # written, never read
 
 import orjson
 

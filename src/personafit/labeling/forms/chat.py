@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from typing import Any
 
-from personafit.labeling.forms.dialogue import ASSISTANT, dialogue_fields
+from personafit.labeling.forms.dialogue import ASKED, dialogue_fields
 from personafit.labeling.forms.form import Answered, Form
 from personafit.labeling.records import Arrangement, Field, Page
 from personafit.labeling.sources import Source
 from personafit.simulate.records import DIALOGUE
 
+NOT_OF_ONESELF = "coherence.user"
+
 
 class ChatForm(Form):
-    """A chat, then the judges' questions about it; of their own side people are not asked."""
+    """A chat, then the judges' questions about it; of their own side people are asked how natural it was, not how coherent."""
 
     name = "chat"
     kinds = ("task",)
@@ -24,8 +26,9 @@ class ChatForm(Form):
             yield Page(id=name, items=[name], makes=DIALOGUE, content={"task": task})
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """The questions about the assistant, in the rater's own dialogue."""
-        fields = dialogue_fields(arrangement.own or page.items[0], ASSISTANT)
+        """The questions about the rater's own dialogue."""
+        asked = [question for question in ASKED if question.name != NOT_OF_ONESELF]
+        fields = dialogue_fields(arrangement.own or page.items[0], asked)
         fields[0].hint = "self.completion.hint"
         return [field.model_copy(update={"text": f"self.{field.question}"}) for field in fields]
 

@@ -13,7 +13,6 @@ from personafit.labeling.sources import Source
 from personafit.labeling.texts import text
 
 ASKED = tuple(question for question in DIALOGUE_QUESTIONS if not question.by_turn)
-ASSISTANT = tuple(question for question in ASKED if not question.name.endswith(".user"))
 
 
 class DialogueForm(Form):

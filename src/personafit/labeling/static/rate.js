@@ -34,7 +34,7 @@ const complete = () =>
 
 function put(field, value, why) {
   const answer = {
-    id: queue.freshId(), page: position(), field, value, why,
+    id: queue.freshId(), page: position(), key: main().dataset.page, field, value, why,
     client_time: Date.now() / 1000, seconds: Math.min(86400, (performance.now() - shownAt) / 1000),
   };
   answers[field] = { value, why };

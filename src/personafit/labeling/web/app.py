@@ -13,14 +13,23 @@ from starlette.exceptions import HTTPException
 from personafit import __version__
 from personafit._errors import UserError
 from personafit.labeling.access import Access
-from personafit.labeling.answers import Writer
 from personafit.labeling.places import Places
 from personafit.labeling.studies import Studies
 from personafit.labeling.texts import text
-from personafit.labeling.web import adjudication, chat, joining, login, rating, researcher, steering
+from personafit.labeling.web import (
+    adjudication,
+    answering,
+    chat,
+    joining,
+    login,
+    rating,
+    researcher,
+    steering,
+)
 from personafit.labeling.web.guard import Guard
 from personafit.labeling.web.rendering import Renderer
 from personafit.labeling.web.sessions import NotAllowed
+from personafit.labeling.writing import Writer
 from personafit.store import Store
 
 STATIC = Path(__file__).parents[1] / "static"
@@ -47,6 +56,7 @@ def create_app(store: str | Path) -> FastAPI:
         title="personafit label", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
     )
     app.add_middleware(Guard)
+    answering.add_route(app)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.include_router(joining.router)
     app.include_router(rating.router)

@@ -15,8 +15,14 @@ from personafit.labeling.chats import Chat, Ended, NotNow, Said, has_ended, mess
 from personafit.labeling.forms.chat import ChatForm
 from personafit.labeling.studies import Studies, Study
 from personafit.labeling.texts import text
-from personafit.labeling.web.rating import page_at
-from personafit.labeling.web.sessions import NotAllowed, RaterScriptDep, RenderDep, StudiesDep, taking_part
+from personafit.labeling.web.sessions import (
+    NotAllowed,
+    RaterScriptDep,
+    RenderDep,
+    StudiesDep,
+    page_at,
+    taking_part,
+)
 from personafit.models import Model, ModelError, make_model
 
 router = APIRouter()

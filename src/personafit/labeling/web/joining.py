@@ -12,6 +12,7 @@ from personafit.labeling.access import SESSION_SECONDS, Invitation, same
 from personafit.labeling.quizzes import quiz
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Seat, Studies, Study
+from personafit.labeling.texts import text
 from personafit.labeling.web.rendering import Renderer
 from personafit.labeling.web.sessions import (
     RATER_COOKIE,
@@ -52,6 +53,13 @@ def must_check(study: Study, seat: Seat) -> bool:
 def guidelines(studies: Studies, study: Study, language: str) -> str:
     """What raters of a study are told."""
     return study.config.guidelines or studies.form(study.name).guidelines[language]
+
+
+@router.get("/")
+def home(request: Request, access: AccessDep, render: RenderDep) -> Response:
+    """What this is, and where to go."""
+    title = text(render.language(request), "home")
+    return render.page(request, "home.html", title=title, ready=access.has_password())
 
 
 @router.get("/join/{token}")
@@ -224,5 +232,9 @@ def _held(request: Request, access: AccessDep, study: Study) -> int | None:
 
 def _enter(request: Request, access: AccessDep, study: str, seat: int) -> Response:
     response = RedirectResponse("/check", status_code=303)
-    set_cookie(response, request, RATER_COOKIE, access.open_session(study, seat), SESSION_SECONDS)
+    held = request.cookies.get(RATER_COOKIE)
+    session = access.rater(held)
+    if held is None or session is None or (session.study, session.seat) != (study, seat):
+        held = access.open_session(study, seat)  # otherwise pages open in other tabs go on with theirs
+    set_cookie(response, request, RATER_COOKIE, held, SESSION_SECONDS)
     return response

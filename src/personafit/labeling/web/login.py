@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Cookie, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from personafit.labeling.access import SESSION_SECONDS, SHORTEST_PASSWORD, Access, same
+from personafit.labeling.access import RESEARCHER_SECONDS, SHORTEST_PASSWORD, Access, ResearcherSession, same
 from personafit.labeling.web.sessions import (
     RESEARCHER_COOKIE,
     AccessDep,
@@ -76,7 +76,7 @@ def _attempts(request: Request) -> Attempts:
 
 
 @router.get("/setup")
-def set_up(request: Request, access: AccessDep, render: RenderDep, token: str = "") -> Response:
+def set_up(request: Request, access: AccessDep, render: RenderDep, token: str = "") -> Response:  # nosec B107
     """The form in which the password is set."""
     if access.has_password():
         return RedirectResponse("/login", status_code=303)
@@ -96,12 +96,8 @@ def set_password(
 ) -> Response:
     """Set the password and go in."""
     _unforged(access, cookie, csrf)
-    wrong = None
-    if len(password) < SHORTEST_PASSWORD:
-        wrong = "r.password.short"
-    elif password != again:
-        wrong = "r.password.differs"
-    elif not access.set_password(token, password):
+    wrong = _unfit(password, again)
+    if wrong is None and not access.set_password(token, password):
         wrong = "r.password.token"
     if wrong:
         return _form(request, access, render, "researcher/setup.html", code=422, token=token, wrong=wrong)
@@ -134,10 +130,39 @@ def give_password(
     )
 
 
-@router.post("/logout")
-def log_out(session: ResearcherDep, csrf: Token) -> Response:
-    """Leave."""
+@router.get("/researcher/password")
+def new_password(request: Request, session: ResearcherDep, render: RenderDep) -> Response:
+    """The form in which the password is changed."""
+    return _change(request, render, session)
+
+
+@router.post("/researcher/password")
+def change_password(
+    request: Request,
+    access: AccessDep,
+    render: RenderDep,
+    session: ResearcherDep,
+    current: Password,
+    password: Password,
+    again: Password,
+    csrf: Token,
+) -> Response:
+    """Change the password; every other session ends."""
     checked(session, csrf)
+    address = request.client.host if request.client else ""
+    if not _attempts(request).check(access, address, current):
+        return _change(request, render, session, "r.password.wrong")
+    if wrong := _unfit(password, again):
+        return _change(request, render, session, wrong)
+    access.change_password(password)
+    return _enter(request, access)
+
+
+@router.post("/logout")
+def log_out(access: AccessDep, session: ResearcherDep, csrf: Token) -> Response:
+    """Leave, on every device."""
+    checked(session, csrf)
+    access.end_researchers()
     response = RedirectResponse("/login", status_code=303)
     response.delete_cookie(RESEARCHER_COOKIE, path="/")
     return response
@@ -166,6 +191,26 @@ def _form(
     return page
 
 
+def _change(
+    request: Request, render: RenderDep, session: ResearcherSession, wrong: str | None = None
+) -> Response:
+    return render.page(
+        request,
+        "researcher/password.html",
+        code=422 if wrong else 200,
+        csrf=session.csrf,
+        wrong=wrong,
+        shortest=SHORTEST_PASSWORD,
+    )
+
+
+def _unfit(password: str, again: str) -> str | None:
+    """Why a password cannot be set, if it cannot."""
+    if len(password) < SHORTEST_PASSWORD:
+        return "r.password.short"
+    return "r.password.differs" if password != again else None
+
+
 def _unforged(access: Access, cookie: str | None, csrf: str) -> None:
     if cookie is None or not same(access.anonymous_csrf(cookie), csrf):
         raise NotAllowed(403, "This page is out of date; please reload it.")
@@ -173,6 +218,6 @@ def _unforged(access: Access, cookie: str | None, csrf: str) -> None:
 
 def _enter(request: Request, access: Access) -> Response:
     response = RedirectResponse("/researcher", status_code=303)
-    set_cookie(response, request, RESEARCHER_COOKIE, access.open_researcher(), SESSION_SECONDS)
+    set_cookie(response, request, RESEARCHER_COOKIE, access.open_researcher(), RESEARCHER_SECONDS)
     response.delete_cookie(FORM_COOKIE, path="/")
     return response

@@ -7,18 +7,27 @@ from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
 from personafit.labeling import texts_researcher as texts_researcher
-from personafit.labeling.access import ResearcherSession
+from personafit.labeling.access import RESEARCHER_SECONDS, ResearcherSession
 from personafit.labeling.overview import Overview, RaterNumbers, overview
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Studies
 from personafit.labeling.trail import answer_events, events
 from personafit.labeling.votes import study_votes
 from personafit.labeling.web.rendering import Renderer
-from personafit.labeling.web.sessions import AccessDep, NotAllowed, RenderDep, ResearcherDep, StudiesDep
+from personafit.labeling.web.sessions import (
+    RESEARCHER_COOKIE,
+    AccessDep,
+    NotAllowed,
+    RenderDep,
+    ResearcherDep,
+    StudiesDep,
+    set_cookie,
+)
 from personafit.statistics import Estimate
 
 router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
 
+BY_THEMSELVES = ("researcher/numbers.html",)  # fetched by a page left open, which is no sign of anybody
 SHOWN = 100  # lines of a list on one page
 
 SeatNumber = Annotated[int, Path(ge=0, lt=2**31)]
@@ -187,8 +196,8 @@ def known_rater(numbers: Overview, seat: int) -> RaterNumbers:
 def filled(
     request: Request, render: Renderer, session: ResearcherSession, template: str, **values: Any
 ) -> HTMLResponse:
-    """A researcher's page."""
-    return render.page(
+    """A researcher's page; whoever opens one stays logged in."""
+    page = render.page(
         request,
         template,
         csrf=session.csrf,
@@ -199,6 +208,9 @@ def filled(
         shown_lines=SHOWN,
         **values,
     )
+    if template not in BY_THEMSELVES:
+        set_cookie(page, request, RESEARCHER_COOKIE, session.cookie, RESEARCHER_SECONDS)
+    return page
 
 
 def _when(at: float | None) -> str:

@@ -6,10 +6,8 @@ from fastapi import Depends, Request
 from fastapi.responses import Response
 
 from personafit.labeling.access import Access, RaterSession, ResearcherSession, same
-from personafit.labeling.answers import Writer
-from personafit.labeling.places import Places
 from personafit.labeling.records import RaterState
-from personafit.labeling.studies import Seat, Studies, Study
+from personafit.labeling.studies import Assigned, Seat, Studies, Study
 from personafit.labeling.web.rendering import Renderer
 
 CSRF_HEADER = "x-csrf-token"
@@ -35,16 +33,6 @@ async def _access(request: Request) -> Access:
     return access
 
 
-async def _writer(request: Request) -> Writer:
-    writer: Writer = request.app.state.writer
-    return writer
-
-
-async def _places(request: Request) -> Places:
-    places: Places = request.app.state.places
-    return places
-
-
 async def _renderer(request: Request) -> Renderer:
     render: Renderer = request.app.state.render
     return render
@@ -52,8 +40,6 @@ async def _renderer(request: Request) -> Renderer:
 
 StudiesDep = Annotated[Studies, Depends(_studies)]
 AccessDep = Annotated[Access, Depends(_access)]
-PlacesDep = Annotated[Places, Depends(_places)]
-WriterDep = Annotated[Writer, Depends(_writer)]
 RenderDep = Annotated[Renderer, Depends(_renderer)]
 
 
@@ -84,21 +70,15 @@ def checked(session: RaterSession | ResearcherSession, token: str | None) -> Non
         raise NotAllowed(403, "This page is out of date; please reload it.")
 
 
-async def _rater_script(request: Request) -> RaterSession:
+async def rater_script(request: Request) -> RaterSession:
+    """Whose script is asking, with its token."""
     session = await _rater(request)
     checked(session, request.headers.get(CSRF_HEADER))
     return session
 
 
-async def _researcher_script(request: Request) -> ResearcherSession:
-    session = await _researcher(request)
-    checked(session, request.headers.get(CSRF_HEADER))
-    return session
-
-
-RaterScriptDep = Annotated[RaterSession, Depends(_rater_script)]
+RaterScriptDep = Annotated[RaterSession, Depends(rater_script)]
 """A rater's request that changes something, with its token in the X-CSRF-Token header."""
-ResearcherScriptDep = Annotated[ResearcherSession, Depends(_researcher_script)]
 
 
 def taking_part(studies: Studies, session: RaterSession) -> tuple[Study, Seat]:
@@ -113,6 +93,13 @@ def taking_part(studies: Studies, session: RaterSession) -> tuple[Study, Seat]:
     if study.state == "closed":
         raise NotAllowed(403, "This study is closed. Thank you.")
     return study, seat
+
+
+def page_at(pages: list[Assigned], position: int) -> Assigned:
+    """The page at a position."""
+    if not 0 <= position < len(pages):
+        raise NotAllowed(404, "There is no such page in this study.")
+    return pages[position]
 
 
 def set_cookie(response: Response, request: Request, name: str, value: str, seconds: int) -> None:

@@ -13,7 +13,7 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 from personafit.models.reward.blocks import BLOCK, Blocks, blocks_of
-from personafit.models.reward.packing import Ints, Packed, segments, visible
+from personafit.models.reward.packing import Ints, Packed, segments
 
 BLOCKS = "personafit_blocks"
 PATHS = "personafit_paths"
@@ -204,11 +204,3 @@ def _merged(
             grid[row, places[row, : counts[row]]] = True
     order = np.argsort(~grid, axis=1, kind="stable")
     return grid.sum(axis=1).astype(np.int32), order.astype(np.int32)
-
-
-def dense_mask(row: Packed, window: int | None = None) -> torch.Tensor:
-    """The mask of a row as a square of what may be seen, for any attention."""
-    seen = visible(row.ends)
-    if window is not None:
-        seen &= row.positions[:, None] - row.positions[None, :] < window
-    return torch.from_numpy(seen)[None, None]

@@ -47,6 +47,7 @@ def _reward(spec: Spec) -> PreferenceRater:
 PREFERENCE_RATERS: dict[str, Callable[[Spec], PreferenceRater]] = {
     "embedded": _judge,
     "hf": _judge,
+    "inspect": _judge,
     "openai": _judge,
     "replay": _judge,
     "mention": _mention,

@@ -38,6 +38,7 @@ def _inner(spec: Spec) -> Spec:
 RELEVANCE_RATERS: dict[str, Factory] = {
     "embedded": _asking(PAIR, wrapped=False),
     "hf": _asking(PAIR, wrapped=False),
+    "inspect": _asking(PAIR, wrapped=False),
     "openai": _asking(PAIR, wrapped=False),
     "replay": _asking(PAIR, wrapped=False),
     "pair": _asking(PAIR),

@@ -15,6 +15,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models import ChatRequest, Spec, Unanswerable, one_line
+from personafit.models.placing import Batches, Held, current_place
 from personafit.models.reward.rendering import Renderer, TooLongError
 from personafit.raters.rater import Verdict, rater_record
 from personafit.raters.reward.batching import Batcher
@@ -49,7 +50,12 @@ class RewardRater:
             {"weights": weights.fingerprint, "rendering": self._renderer.fingerprint, "precision": dtype},
         )
         self._engine: Any = None
-        self._batches: Batcher[list[list[int]], list[float]] = Batcher(self._score, self.max_concurrency // 2)
+        most, place = self.max_concurrency // 2, current_place()
+        if place is None:
+            self._batches: Batches = Batcher(self._score, most)
+        else:
+            self._batches = place.batches(spec, open_scorer, self.record.settings, most)
+            self.max_concurrency *= place.workers
         self._tokenizing = ThreadPoolExecutor(min(TOKENIZERS, os.cpu_count() or 1), "tokens")
         self._own = threading.local()
 
@@ -98,6 +104,15 @@ class RewardRater:
             self._engine = Engine(self._weights)
         scores = iter(self._engine.scores([tokens for texts in batch for tokens in texts]))
         return [[next(scores) for _ in texts] for texts in batch]
+
+    def held(self) -> Held:
+        """The scoring alone, for a worker."""
+        return Held(self.record.settings, self._score)
+
+
+def open_scorer(spec: Spec) -> Held:
+    """A reward model for a worker: token lists in, scores out."""
+    return RewardRater(spec).held()
 
 
 def _renderer(weights: Weights) -> Renderer:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from personafit.reporting.dialogues.effects import history_curve
 from personafit.reporting.dialogues.tables import short
+from personafit.reporting.figures import Drawn
 from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, svg
 from personafit.reporting.results import Result
 
@@ -32,6 +33,14 @@ class Series:
 
 def dialogue_figures(results: list[Result]) -> list[dict[str, str]]:
     """The pictures a run can give, each with how to read it."""
+    return [
+        {"name": name, "title": title, "caption": caption, "svg": svg(figure, f"plot-{name}")}
+        for name, title, caption, figure in draw_dialogues(results)
+    ]
+
+
+def draw_dialogues(results: list[Result]) -> list[Drawn]:
+    """The same as figures to be put or saved anywhere."""
     drawn = []
     if lines := _lines(results):
         caption = (
@@ -59,10 +68,7 @@ def dialogue_figures(results: list[Result]) -> list[dict[str, str]]:
                 _curves(series, kind, (1.0, 4.0)),
             )
         )
-    return [
-        {"name": name, "title": title, "caption": caption, "svg": svg(figure, f"plot-{name}")}
-        for name, title, caption, figure in drawn
-    ]
+    return drawn
 
 
 Line = tuple[str | None, str | None, str | None, str | None]

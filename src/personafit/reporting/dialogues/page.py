@@ -65,20 +65,20 @@ def render_page(
         whole=int(run.units["whole"].sum()),
         people=run.units["person"].n_unique(),
         sentences=sentences,
-        cards=_cards(run, results),
+        cards=score_cards(run, results),
         figures=[figure | {"svg": Markup(figure["svg"])} for figure in dialogue_figures(results)],
         tables=all_tables(run, results),
         published=published_body() if run.info["name"] == BENCHMARK else None,
         signatures=signatures,
         statuses=[status.value for status in Status],
-        failures=_failures(run),
-        instrument=_instrument(store, run),
+        failures=ask_endings(run),
+        instrument=instrument(store, run),
         notes=list(dict.fromkeys(note.strip() for note in run.run.config.get("notes", []) if note.strip())),
         viewer=embed(viewer_data(store, run, audit)),
     )
 
 
-def _cards(run: DialogueRun, results: list[Result]) -> list[dict[str, Any]]:
+def score_cards(run: DialogueRun, results: list[Result]) -> list[dict[str, Any]]:
     """Per assistant, context and judge: completion, personalization, and what it brought in first."""
     index = Index(results)
     cards = []
@@ -104,7 +104,7 @@ def _cards(run: DialogueRun, results: list[Result]) -> list[dict[str, Any]]:
     return sorted(cards, key=lambda card: card["control"] is not None)
 
 
-def _failures(run: DialogueRun) -> list[dict[str, Any]]:
+def ask_endings(run: DialogueRun) -> list[dict[str, Any]]:
     """Per judge and question how asks ended, and the first sentences of what went wrong."""
     asks = run.answers.unique("ask", maintain_order=True)
     rows = []
@@ -127,7 +127,8 @@ def _failures(run: DialogueRun) -> list[dict[str, Any]]:
     return rows
 
 
-def _instrument(store: Store, run: DialogueRun) -> dict[str, Any]:
+def instrument(store: Store, run: DialogueRun) -> dict[str, Any]:
+    """Everything that shaped the numbers, and the command that makes them again."""
     config = run.run.config
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}

@@ -21,30 +21,30 @@ class DialogueReport:
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self._store = store
-        self._run = load_dialogues(store, run)
-        self._audit = audit_simulator(self._run)
-        self._signatures = find_signatures(self._run)
-        self.benchmark: str = self._run.info["name"]
-        self.coverage_bar: float = self._run.info["coverage_bar"]
+        self.run = load_dialogues(store, run)
+        self.audit = audit_simulator(self.run)
+        self.signatures = find_signatures(self.run)
+        self.benchmark: str = self.run.info["name"]
+        self.coverage_bar: float = self.run.info["coverage_bar"]
         self.results: list[Result] = [
-            *dialogue_results(self._run),
-            *context_effects(self._run),
-            *audit_results(self._run, self._audit),
-            *judge_human_kappa(store, self._run.marks, self._run.raters),
+            *dialogue_results(self.run),
+            *context_effects(self.run),
+            *audit_results(self.run, self.audit),
+            *judge_human_kappa(store, self.run.marks, self.run.raters),
         ]
 
     def print(self, console: Console) -> None:
         """Show the tables and what they mean."""
-        print_dialogues(console, self._run, self.results)
-        for sentence in explain_dialogues(self._run, self.results, self._signatures):
+        print_dialogues(console, self.run, self.results)
+        for sentence in explain_dialogues(self.run, self.results, self.signatures):
             print(sentence)
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""
         from personafit.reporting.dialogues.page import write_page
 
-        write_page(self._store, self._run, self._audit, self._signatures, self.results, path)
+        write_page(self._store, self.run, self.audit, self.signatures, self.results, path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The assistant, context and judge with the least coverage."""
-        return worst_coverage(self._run)
+        return worst_coverage(self.run)

@@ -12,7 +12,6 @@ from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 
 PERCENT = frozenset({"completion"})
-COUNTS = ("exchanges", "exchanges_to_completion")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def write_page(store: Store, run: RunRecord, results: Sequence[Result], path: Pa
 def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
     """The whole page as text."""
     totals = load_totals(store, run)
-    figure = _figure(results)
+    figure = moved_figure(results)
     words = {"gold": f"gold ({totals.info['gold']})", "right": "right", "wrong": "wrong"}
     return fill_page(
         "personafit.reporting.injection",
@@ -56,7 +56,7 @@ def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
             for place, line in enumerate(lines(results))
         ],
         accuracy=accuracy_table(results),
-        flagged=_flagged(results),
+        flagged=flagged_texts(results),
         statuses=[status.value for status in Status],
         failures=sections.failures(totals),
         notes=sections.notes(totals),
@@ -65,7 +65,7 @@ def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
     )
 
 
-def _figure(results: Sequence[Result]) -> Any:
+def moved_figure(results: Sequence[Result]) -> Any:
     """One panel per rater, one line per attack."""
     found = [
         r
@@ -95,7 +95,7 @@ def _short(name: str) -> str:
     return plain if len(plain) <= 40 else f"{plain[:16]}…{plain[-22:]}"
 
 
-def _flagged(results: Sequence[Result]) -> list[tuple[str, str, int]]:
+def flagged_texts(results: Sequence[Result]) -> list[tuple[str, str, int]]:
     """What, the share warned about in percent, and of how many."""
     found = []
     for r in results:

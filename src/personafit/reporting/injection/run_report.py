@@ -15,14 +15,14 @@ class InjectionReport:
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self._store = store
-        self._effects = load_effects(store, run)
-        self.benchmark: str = self._effects.scores.info["name"]
-        self.coverage_bar: float = self._effects.scores.info["coverage_bar"]
-        self.results = injection_results(self._effects)
+        self.effects = load_effects(store, run)
+        self.benchmark: str = self.effects.scores.info["name"]
+        self.coverage_bar: float = self.effects.scores.info["coverage_bar"]
+        self.results = injection_results(self.effects)
 
     def print(self, console: Console) -> None:
         """Show the tables and what they mean."""
-        print_injection(console, self._effects.scores.info["title"], self.results)
+        print_injection(console, self.effects.scores.info["title"], self.results)
         for sentence in explain_injection(self.results):
             print(sentence)
 
@@ -30,8 +30,8 @@ class InjectionReport:
         """Write the report page."""
         from personafit.reporting.injection.page import write_page
 
-        write_page(self._store, self._effects.scores.run, self.results, path)
+        write_page(self._store, self.effects.scores.run, self.results, path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and view with the least coverage."""
-        return worst_coverage(self._effects)
+        return worst_coverage(self.effects)

@@ -56,28 +56,36 @@ def render_page(store: Store, scores: PreferenceScores, results: Sequence[Result
         marks=len(scores.units),
         people=scores.units["person"].n_unique(),
         prompts=scores.units["prompt"].n_unique(),
-        people_are=scores.people_are,
         asked=asked,
         answered=answered,
         coverage=answered / asked if asked else None,
         sentences=explain_preferences(scores, results),
         figure=None if figure is None else Markup(svg(figure, "plot-preference")),
         figure_caption=CAPTION,
-        raters=_rater_table(scores, results),
-        generators=_generator_table(scores, results),
+        raters=rater_table(scores, results),
+        generators=generator_table(scores, results),
         differences=_differences(results),
         task=PREFER.task,
         statuses=[status.value for status in Status],
-        failures=_failures(scores),
+        failures=ask_endings(scores),
         notes=all_notes(scores),
-        instruments=_instruments(store, scores),
-        items=_items(store, scores),
-        line_names=[line.name for line in scores.lines],
-        left_out=max(0, pairs - MOST_ITEMS),
+        instruments=rater_settings(store, scores),
+        **browser_values(store, scores),
     )
 
 
-def _rater_table(scores: PreferenceScores, results: Sequence[Result]) -> Table:
+def browser_values(store: Store, scores: PreferenceScores) -> dict[str, Any]:
+    """What the template's browser of pairs shows."""
+    return {
+        "items": _items(store, scores),
+        "line_names": [line.name for line in scores.lines],
+        "left_out": max(0, scores.units["item"].n_unique() - MOST_ITEMS),
+        "people_are": scores.people_are,
+    }
+
+
+def rater_table(scores: PreferenceScores, results: Sequence[Result]) -> Table:
+    """Every rater with its marks, votes in the data and published rows among them."""
     remarks: dict[str, int] = {}
     rows = []
     for name, control, found in rater_rows(scores, results):
@@ -99,7 +107,8 @@ def _heading(heading: str, percent: bool) -> str:
     return f"{plain}, %" if percent and "%" not in plain else plain
 
 
-def _generator_table(scores: PreferenceScores, results: Sequence[Result]) -> Table:
+def generator_table(scores: PreferenceScores, results: Sequence[Result]) -> Table:
+    """Who wrote the answers: mention, length, and the mean mark by each rater."""
     columns = generator_columns(scores)
     rows = []
     for name, control, found in generator_rows(results):
@@ -118,7 +127,8 @@ def _differences(results: Sequence[Result]) -> list[tuple[str, str, str, str, Ce
     ]
 
 
-def _failures(scores: PreferenceScores) -> list[dict[str, Any]]:
+def ask_endings(scores: PreferenceScores) -> list[dict[str, Any]]:
+    """Per rater how many asks ended how, and the commonest sentences of what went wrong."""
     found = []
     for rater in scores.run.config["raters"]:
         rows = scores.answers.filter(pl.col("rater") == rater["fingerprint"])
@@ -135,7 +145,8 @@ def _failures(scores: PreferenceScores) -> list[dict[str, Any]]:
     return found
 
 
-def _instruments(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
+def rater_settings(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
+    """Everything that shaped each rater."""
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
     return [

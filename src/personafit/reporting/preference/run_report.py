@@ -16,23 +16,23 @@ class PreferenceReport:
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self._store = store
-        self._scores = load_preferences(store, run)
-        self.benchmark: str = self._scores.info["name"]
-        self.coverage_bar: float = self._scores.info["coverage_bar"]
-        self.results = preference_results(self._scores)
+        self.scores = load_preferences(store, run)
+        self.benchmark: str = self.scores.info["name"]
+        self.coverage_bar: float = self.scores.info["coverage_bar"]
+        self.results = preference_results(self.scores)
 
     def print(self, console: Console) -> None:
         """Show the tables and what they mean."""
-        print_preferences(console, self._scores, self.results)
-        for sentence in explain_preferences(self._scores, self.results):
+        print_preferences(console, self.scores, self.results)
+        for sentence in explain_preferences(self.scores, self.results):
             print(sentence)
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""
         from personafit.reporting.preference.page import write_page
 
-        write_page(self._store, self._scores, self.results, path)
+        write_page(self._store, self.scores, self.results, path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater with the least coverage."""
-        return worst_coverage(self._scores)
+        return worst_coverage(self.scores)

@@ -49,11 +49,11 @@ def _write_csv(table: StudyTable, path: Path) -> None:
                 if isinstance(cell, Result):
                     cells += [cell.value, cell.low, cell.high]
                 else:
-                    cells += ["", "", ""] if place in numbers else [_inert(cell)]
+                    cells += ["", "", ""] if place in numbers else [inert(cell)]
             writer.writerow(cells)
 
 
-def _inert(cell: str | None) -> str:
+def inert(cell: str | None) -> str:
     """Names come from outside: none may be a formula in a spreadsheet."""
     text = cell or ""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text

@@ -56,21 +56,22 @@ def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]
         remarks=published_remarks() if scores.info.get("published") else [],
         figure=None if figure is None else Markup(svg(figure, "plot-relevance")),
         figure_caption=CAPTION,
-        table=_score_table(scores, results),
-        sliced=_sliced(scores, results),
-        grades=_grades(results),
-        differences=_differences(results),
+        table=score_table(scores, results),
+        sliced=sliced_tables(scores, results),
+        grades=grade_table(results),
+        differences=difference_rows(results),
         compared=[metric.replace("_", " ") for metric in COMPARED],
         statuses=[status.value for status in Status],
-        failures=_failures(scores),
+        failures=ask_endings(scores),
         views={view: VIEWS[view] for view in scores.run.config["views"]},
         notes=all_notes(scores, results),
-        raters=_raters(store, scores),
+        raters=rater_settings(store, scores),
         browser=embed(browser_data(store, scores)),
     )
 
 
-def _score_table(scores: RelevanceScores, results: Sequence[Result]) -> Table:
+def score_table(scores: RelevanceScores, results: Sequence[Result]) -> Table:
+    """Every rater with its scores, published rows below."""
     index = {(r.rater, r.view, r.metric): r for r in results if not r.slice and r.control != "published"}
     remarks: dict[str, int] = {}
     rows = []
@@ -90,7 +91,7 @@ def _score_table(scores: RelevanceScores, results: Sequence[Result]) -> Table:
     return Table(headings, rows, list(remarks))
 
 
-def _sliced(scores: RelevanceScores, results: Sequence[Result]) -> list[dict[str, Any]]:
+def sliced_tables(scores: RelevanceScores, results: Sequence[Result]) -> list[dict[str, Any]]:
     """F1 by hedging, by the length of the list, and by prompt."""
     titles = {
         "hedged": "By hedged and plain attributes (may, might, likely)",
@@ -118,7 +119,8 @@ def _sliced(scores: RelevanceScores, results: Sequence[Result]) -> list[dict[str
     return found
 
 
-def _grades(results: Sequence[Result]) -> Table | None:
+def grade_table(results: Sequence[Result]) -> Table | None:
+    """How often each grade was given and relevant; None where nobody graded."""
     shares = [r for r in results if r.metric in ("grade_share", "relevant_share")]
     if not shares:
         return None
@@ -138,7 +140,7 @@ def _grades(results: Sequence[Result]) -> Table | None:
     return Table([f"{grade}: {what}" for grade in GRADES for what in ("given", "relevant")], rows)
 
 
-def _differences(results: Sequence[Result]) -> list[tuple[str, str, list[Cell]]]:
+def difference_rows(results: Sequence[Result]) -> list[tuple[str, str, list[Cell]]]:
     """Rater, against whom, and the difference by each metric compared."""
     found: dict[tuple[str, str], dict[str, Cell]] = {}
     for r in results:
@@ -150,7 +152,8 @@ def _differences(results: Sequence[Result]) -> list[tuple[str, str, list[Cell]]]
     ]
 
 
-def _failures(scores: RelevanceScores) -> list[dict[str, Any]]:
+def ask_endings(scores: RelevanceScores) -> list[dict[str, Any]]:
+    """Per rater how its pairs ended, how many are to come, and the commonest sentences of what went wrong."""
     found = []
     for rater in scores.run.config["raters"]:
         rows = scores.answers.filter(pl.col("rater") == rater["fingerprint"])
@@ -169,7 +172,8 @@ def _failures(scores: RelevanceScores) -> list[dict[str, Any]]:
     return found
 
 
-def _raters(store: Store, scores: RelevanceScores) -> list[dict[str, Any]]:
+def rater_settings(store: Store, scores: RelevanceScores) -> list[dict[str, Any]]:
+    """Everything that shaped each rater."""
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
     return [

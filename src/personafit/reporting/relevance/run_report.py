@@ -16,14 +16,14 @@ class RelevanceReport:
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self._store = store
-        self._scores = load_relevance(store, run)
-        self.benchmark: str = self._scores.info["name"]
-        self.coverage_bar: float = self._scores.info["coverage_bar"]
-        self.results = relevance_results(self._scores)
+        self.scores = load_relevance(store, run)
+        self.benchmark: str = self.scores.info["name"]
+        self.coverage_bar: float = self.scores.info["coverage_bar"]
+        self.results = relevance_results(self.scores)
 
     def print(self, console: Console) -> None:
         """Show the table and what it means."""
-        print_relevance(console, self._scores, self.results)
+        print_relevance(console, self.scores, self.results)
         for sentence in explain_relevance(self.results):
             print(sentence)
 
@@ -31,8 +31,8 @@ class RelevanceReport:
         """Write the report page."""
         from personafit.reporting.relevance.page import write_page
 
-        write_page(self._store, self._scores, self.results, path)
+        write_page(self._store, self.scores, self.results, path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and view with the least coverage."""
-        return worst_coverage(self._scores)
+        return worst_coverage(self.scores)

@@ -1,8 +1,9 @@
 """The pages of extraction and of error flows: self-contained, made like every other report and as inert."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -16,40 +17,65 @@ from personafit.stages.error_flow import Traced
 from personafit.stages.measures import Source
 from personafit.statistics import Estimate
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 PACKAGE = "personafit.reporting.stages"
 COVERAGE_BAR = 0.95
 
 
+@dataclass(frozen=True)
+class Body:
+    """What a page says, before it is laid out: this page's own, or a chapter of a larger report."""
+
+    title: str
+    facts: Sequence[str]
+    sentences: Sequence[str]
+    figure: "Figure | None"
+    figure_title: str
+    caption: str
+    tables: Sequence[Mapping[str, Any]]
+    """Title, caption, headings and rows of texts."""
+    notes: Sequence[str]
+    warning: str = ""
+
+
 def write_sources(sources: Sequence[Source], results: Sequence[Result], path: Path) -> None:
     """Sources side by side."""
+    facts = [f"{source.name}: {source.kind}, judged by {source.judged_by}" for source in sources]
+    put_page(path, _filled(sources_body(facts, results), "plot-accepted"))
+
+
+def sources_body(facts: Sequence[str], results: Sequence[Result]) -> Body:
+    """What sources side by side say."""
     headings, rows = side_by_side(results)
-    figure = _acceptance(results)
-    put_page(
-        path,
-        _filled(
-            title="What extraction is worth",
-            facts=[f"{source.name}: {source.kind}, judged by {source.judged_by}" for source in sources],
-            sentences=[*_source_sentences(results), f"Published figures: {SOURCE}."],
-            figure=figure,
-            figure_title="Accepted, unsure, rejected",
-            caption="How to read it: each dot is a share of the attributes in %, the bar its 95 % interval over people; "
-            "lines called published were not measured here.",
-            tables=[
-                {
-                    "title": "Side by side",
-                    "caption": "Shares in %, 95 % intervals over people.",
-                    "headings": headings,
-                    "rows": rows,
-                }
-            ],
-            notes=_notes(results),
-        ),
+    return Body(
+        title="What extraction is worth",
+        facts=facts,
+        sentences=[*_source_sentences(results), f"Published figures: {SOURCE}."],
+        figure=_acceptance(results),
+        figure_title="Accepted, unsure, rejected",
+        caption="How to read it: each dot is a share of the attributes in %, the bar its 95 % interval over people; "
+        "lines called published were not measured here.",
+        tables=[
+            {
+                "title": "Side by side",
+                "caption": "Shares in %, 95 % intervals over people.",
+                "headings": headings,
+                "rows": rows,
+            }
+        ],
+        notes=_notes(results),
     )
 
 
 def write_flow(traced: Traced, names: Mapping[str, str], results: Sequence[Result], path: Path) -> None:
     """An error flow."""
-    figure = waterfall_figure(traced)
+    put_page(path, _filled(flow_body(traced, names, results), "plot-flow"))
+
+
+def flow_body(traced: Traced, names: Mapping[str, str], results: Sequence[Result]) -> Body:
+    """What an error flow says."""
     steps = [
         [step.stage or "people everywhere", number(_of(results, "f1", place)), _change(results, step.stage)]
         for place, step in enumerate(traced.steps)
@@ -63,49 +89,47 @@ def write_flow(traced: Traced, names: Mapping[str, str], results: Sequence[Resul
         ]
         for stage in traced.lost_alone
     ]
-    low = traced.coverage < COVERAGE_BAR
-    put_page(
-        path,
-        _filled(
-            title="Where the end result is lost",
-            facts=[f"{stage}: {name}" for stage, name in names.items()],
-            warning=f"Only {100 * traced.coverage:.1f} % of the judged pairs have an answer at every stage."
-            if low
-            else "",
-            sentences=list(_flow_sentences(traced)),
-            figure=None if figure is None else Markup(plots.svg(figure, "plot-flow")),
-            figure_title="From people to models, stage by stage",
-            caption=CAPTION,
-            tables=[
-                {
-                    "title": "Step by step",
-                    "caption": "The stage named and all above it are models'. F1 in %, 95 % intervals over people.",
-                    "headings": ["stage", "F1", "change"],
-                    "rows": steps,
-                },
-                {
-                    "title": "Each stage by itself",
-                    "caption": "F1 in points. The two differ where stages hide each other's errors.",
-                    "headings": [
-                        "stage",
-                        "by",
-                        "lost when it alone is a model's",
-                        "gained when it alone is people's",
-                    ],
-                    "rows": alone,
-                },
-            ],
-            notes=[
-                *_notes(results),
-                "People's answer to the last stage is a response that serves exactly the attributes it was given.",
-                f"Pairs that some stage has no answer to are left out everywhere; coverage {100 * traced.coverage:.1f} %.",
-            ],
-        ),
+    covered = f"{100 * traced.coverage:.1f} %"
+    return Body(
+        title="Where the end result is lost",
+        facts=[f"{stage}: {name}" for stage, name in names.items()],
+        warning=f"Only {covered} of the judged pairs have an answer at every stage."
+        if traced.coverage < COVERAGE_BAR
+        else "",
+        sentences=list(_flow_sentences(traced)),
+        figure=waterfall_figure(traced),
+        figure_title="From people to models, stage by stage",
+        caption=CAPTION,
+        tables=[
+            {
+                "title": "Step by step",
+                "caption": "The stage named and all above it are models'. F1 in %, 95 % intervals over people.",
+                "headings": ["stage", "F1", "change"],
+                "rows": steps,
+            },
+            {
+                "title": "Each stage by itself",
+                "caption": "F1 in points. The two differ where stages hide each other's errors.",
+                "headings": [
+                    "stage",
+                    "by",
+                    "lost when it alone is a model's",
+                    "gained when it alone is people's",
+                ],
+                "rows": alone,
+            },
+        ],
+        notes=[
+            *_notes(results),
+            "People's answer to the last stage is a response that serves exactly the attributes it was given.",
+            f"Pairs that some stage has no answer to are left out everywhere; coverage {covered}.",
+        ],
     )
 
 
-def _filled(**values: Any) -> str:
-    return fill_page(PACKAGE, "stages.html.j2", "", **({"warning": ""} | values))
+def _filled(body: Body, name: str) -> str:
+    figure = None if body.figure is None else Markup(plots.svg(body.figure, name))
+    return fill_page(PACKAGE, "stages.html.j2", "", **(vars(body) | {"figure": figure}))
 
 
 def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
@@ -151,7 +175,7 @@ def _holds_zero(change: Estimate | None) -> bool:
     )
 
 
-def _acceptance(results: Sequence[Result]) -> Markup | None:
+def _acceptance(results: Sequence[Result]) -> "Figure | None":
     labels = ("accepted", "unsure", "rejected")
     index = {(str(r.system), r.metric): r for r in results if not r.slice}
     systems = list(dict.fromkeys(str(r.system) for r in results if r.metric == "accepted"))
@@ -165,9 +189,7 @@ def _acceptance(results: Sequence[Result]) -> Markup | None:
         )
         for system in systems
     ]
-    return Markup(
-        plots.svg(plots.panels_figure(rows, [plots.Panel(label) for label in labels]), "plot-accepted")
-    )
+    return plots.panels_figure(rows, [plots.Panel(label) for label in labels])
 
 
 def _dot(result: Result | None) -> plots.Dot:

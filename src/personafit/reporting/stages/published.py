@@ -6,14 +6,6 @@ ACCEPTANCE = {
     "published: human": {"accepted": 0.58, "unsure": 0.39, "rejected": 0.03},
     "published: synthetic": {"accepted": 0.80, "unsure": 0.20, "rejected": 0.01},
 }
-# Mean cosine distance of attributes of different users; of another encoder, so only their order can be compared.
-DIVERSITY = {
-    "CUPID": 0.649,
-    "WildChat": 0.656,
-    "PrefEval": 0.689,
-    "PersonaLens": 0.706,
-    "WildChat, filtered": 0.737,
-}
 FAILURES = {
     "over-generalised": 0.539,
     "missing-evidence": 0.203,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from personafit.models.embeddings import Embedder
 from personafit.reporting.results import Result
 from personafit.reporting.stages.published import ACCEPTANCE, FAILURES, SOURCE
-from personafit.stages.error_flow import Traced
+from personafit.stages.error_flow import Step, Traced
 from personafit.stages.measures import Measure, Source, difference, measures
 from personafit.statistics import Estimate
 
@@ -85,6 +85,29 @@ def flow_results(traced: Traced, names: dict[str, str]) -> list[Result]:
         note = "attributes that say nothing people know of, called relevant, per prompt"
         results.append(Result.of(traced.invented, metric="unknown_attributes_used", note=note))
     return results
+
+
+def flow_of(results: Sequence[Result]) -> tuple[Traced, dict[str, str]]:
+    """The flow that `flow_results` made these records of, and which model did which stage."""
+
+    def alone(metric: str) -> dict[str, Estimate]:
+        return {one.slice["stage"]: _estimate(one) for one in results if one.metric == metric}
+
+    names = {one.slice["stage"]: str(one.system) for one in results if one.metric == "f1_lost_alone"}
+    changes = {one.slice["stage"]: _estimate(one) for one in results if one.metric == "f1_change"}
+    steps = []
+    coverage = 0.0
+    for place, one in enumerate(one for one in results if one.metric == "f1"):
+        stage = list(names)[place - 1] if place else None
+        arm = tuple(index < place for index in range(len(names)))
+        steps.append(Step(stage, arm, _estimate(one), None if stage is None else changes.get(stage)))
+        coverage = one.coverage or 0.0
+    invented = next((_estimate(one) for one in results if one.metric == "unknown_attributes_used"), None)
+    return Traced(steps, alone("f1_lost_alone"), alone("f1_gained_by_people"), coverage, invented), names
+
+
+def _estimate(one: Result) -> Estimate:
+    return Estimate(one.value, one.low, one.high, one.n, one.people, one.note)
 
 
 def _result(name: str, one: Measure, estimate: Estimate) -> Result:

@@ -77,6 +77,7 @@ def _staged(name: str, files: StageFile, known: Path | None) -> Source:
         judged_by=", ".join(sorted(voices)) or "nobody",
         found=given,
         refined=nothing | _by_person(after_refinement(rows), {}),
+        undecided=sum(row.status == "undecided" for row in rows),
         # Whoever is known but has no conversation in the run was not the extractor's to find.
         known={person: texts for person, texts in truth.items() if person in given},
     )

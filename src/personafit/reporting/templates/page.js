@@ -1,5 +1,5 @@
 "use strict";
-// What all pages share: elements and sortable tables. Every text from outside is written through textContent and nothing else.
+// What all pages share: elements, sortable tables, blocks of texts. Every text from outside is written through textContent and nothing else.
 
 function element(tag, options = {}, children = []) {
   const node = document.createElement(tag);
@@ -46,3 +46,51 @@ for (const table of document.querySelectorAll("table.sortable")) {
   });
 }
 
+// -- blocks of texts ---------------------------------------------------------------------------------------------
+
+// Values in blocks as `blocks.py` makes them, decoded when first asked for; of large ones only the last few are held.
+class Blocks {
+  constructor(blocks, size, held = Infinity) {
+    Object.assign(this, { blocks, size, held, decoded: new Map(), coming: new Map() });
+  }
+
+  // The value if it is here already; nothing otherwise.
+  here(place) {
+    return this.decoded.get(Math.floor(place / this.size))?.[place % this.size];
+  }
+
+  async get(place) {
+    return (await this.block(Math.floor(place / this.size)))[place % this.size];
+  }
+
+  async block(number) {
+    if (this.decoded.has(number)) return this.decoded.get(number);
+    if (!this.coming.has(number)) this.coming.set(number, Blocks.decode(this.blocks[number]));
+    const values = await this.coming.get(number);
+    this.coming.delete(number);
+    this.decoded.set(number, values);
+    if (this.decoded.size > this.held) this.decoded.delete(this.decoded.keys().next().value);
+    return values;
+  }
+
+  static async decode(block) {
+    const text = atob(block);
+    const bytes = new Uint8Array(text.length);
+    for (let place = 0; place < text.length; place += 1) bytes[place] = text.charCodeAt(place);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+    return new Response(stream).json();
+  }
+}
+
+// -- printing ----------------------------------------------------------------------------------------------------
+
+// What is folded away on the screen but belongs on paper.
+const folded = () => [...document.querySelectorAll("details[data-print]:not([open])")];
+let unfolded = [];
+addEventListener("beforeprint", () => {
+  unfolded = folded();
+  for (const fold of unfolded) fold.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const fold of unfolded) fold.open = false;
+});

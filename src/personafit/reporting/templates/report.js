@@ -1,224 +1,409 @@
-// Browsing items.
+// Browsing items. An item is its place in the index; its texts are in blocks. Several such browsers may share a page, so
+// nothing made here has a fixed id.
 
 const data = JSON.parse(document.getElementById("browser-data").textContent);
 const PAGE = 100;
 const byId = (id) => document.getElementById(id);
+const number = (count) => count.toLocaleString("en");
 const list = byId("list");
+const detail = byId("detail");
+const texts = new Blocks(data.blocks.texts, data.sizes.texts);
+const people = new Blocks(data.blocks.people, data.sizes.people);
+const asks = new Blocks(data.blocks.asks, data.sizes.asks, 10);
+const tellings = new Blocks(data.blocks.told, data.sizes.told, 10);
+let index = null; // columns: id, question, person, answers, gold, facets, verdicts
 let found = [];
 let shown = 0;
 let current = null;
 
-function verdictOf(share) {
-  if (share === null || share === undefined) return "none";
-  if (share === 1) return "right";
-  return share === 0 ? "wrong" : "mixed";
-}
-
 const VERDICTS = {
   all: "all",
-  wrong: data.words.wrong,
-  right: data.words.right,
-  mixed: "tie or split by order",
-  none: "no answer",
+  w: data.words.wrong,
+  r: data.words.right,
+  m: "tie or split by order",
+  n: "no answer",
 };
+const AGREEMENT = {
+  all: "all",
+  differ: "raters disagree",
+  right: `all ${data.words.right}`,
+  wrong: `all ${data.words.wrong}`,
+};
+
+// -- filters -----------------------------------------------------------------------------------------------------
 
 function fill(select, entries) {
   for (const [value, text] of entries) select.append(element("option", { value, text }));
+  return select;
+}
+
+function addFilter(name, control) {
+  byId("facets").append(element("label", { text: name }, [control]));
+  return control;
 }
 
 fill(byId("rater"), [["", "any rater"], ...data.raters.map((name, place) => [String(place), name])]);
 fill(byId("verdict"), Object.entries(VERDICTS));
+// Rules do not take part in a disagreement, unless there are only rules.
+const asked = data.raters.map((_, place) => place).filter((place) => !data.controls[place] || data.controls.every(Boolean));
+const agreement = asked.length > 1 ? addFilter("Agreement", fill(element("select", { "data-filter": "agreement" }), Object.entries(AGREEMENT))) : null;
 const facetSelects = data.facets.map((facet) => {
-  const select = element("select", { "data-facet": facet.name });
-  fill(select, [["", "all"], ...facet.values.map((value) => [value, value])]);
-  byId("facets").append(element("label", { text: facet.name }, [select]));
-  return select;
+  const values = facet.values.map((value, place) => [String(place), value]);
+  return addFilter(facet.name, fill(element("select", { "data-facet": facet.name }), [["", "all"], ...values]));
 });
+const everybody = `people-${Math.random().toString(36).slice(2)}`;
+const personInput = addFilter("Person", element("input", { type: "search", "data-filter": "person", list: everybody, placeholder: "any", autocomplete: "off" }));
 
-// Texts in lower case, made on the first search: most readers never search.
-let lowered = null;
-function lower() {
-  if (lowered === null) {
-    lowered = {
-      texts: data.texts.map((text) => text.toLowerCase()),
-      people: new Map(Object.entries(data.people).map(([id, text]) => [id, `${id} ${text}`.toLowerCase()])),
-      items: data.items.map((item) => `${item.id} ${item.question}`.toLowerCase()),
-    };
-  }
-  return lowered;
+function agreementOf(place) {
+  const said = new Set(asked.map((rater) => index.verdicts[rater][place]));
+  said.delete("n");
+  if (said.size > 1) return "differ";
+  return said.has("r") ? "right" : said.has("w") ? "wrong" : "none";
 }
 
-function matcher(query) {
-  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  if (!words.length) return () => true;
-  const { texts, people, items } = lower();
-  const hits = words.map((word) => ({
-    word,
-    texts: texts.map((text) => text.includes(word)),
-    people: new Map([...people].map(([id, text]) => [id, text.includes(word)])),
-  }));
-  return (item, place) =>
-    hits.every(
-      (hit) =>
-        items[place].includes(hit.word) || hit.people.get(item.person) || item.answers.some((text) => hit.texts[text]),
-    );
-}
-
-function filter() {
-  const matches = matcher(byId("search").value);
+// One test per filter in use.
+function tests() {
+  const used = [];
+  facetSelects.forEach((select, facet) => {
+    const wanted = Number(select.value);
+    if (select.value !== "") used.push((place) => index.facets[facet][place] === wanted);
+  });
   const verdict = byId("verdict").value;
   const rater = byId("rater").value;
-  const facets = facetSelects.map((select) => select.value);
-  found = data.items.filter((item, place) => {
-    if (facets.some((value, facet) => value !== "" && item.facets[facet] !== value)) return false;
-    if (verdict !== "all") {
-      const shares = rater === "" ? item.verdicts : [item.verdicts[Number(rater)]];
-      if (!shares.some((share) => verdictOf(share) === verdict)) return false;
+  if (verdict !== "all") {
+    const verdicts = rater === "" ? index.verdicts : [index.verdicts[Number(rater)]];
+    used.push((place) => verdicts.some((letters) => letters[place] === verdict));
+  }
+  if (agreement && agreement.value !== "all") used.push((place) => agreementOf(place) === agreement.value);
+  const person = personInput.value.trim().toLowerCase();
+  if (person) {
+    const named = data.people.map((id) => id.toLowerCase().includes(person));
+    used.push((place) => named[index.person[place]]);
+  }
+  return used;
+}
+
+// -- searching ---------------------------------------------------------------------------------------------------
+
+// Texts in lower case. They are made while the browser has nothing else to do, or all at once when somebody searches before that.
+const lowered = { items: [], people: [], texts: [] };
+let reading = null;
+
+const pause = () => new Promise((go) => (window.requestIdleCallback || setTimeout)(go));
+
+async function readTexts(calm) {
+  for (const [name, blocks] of [["people", people], ["texts", texts]]) {
+    for (let place = 0; place < blocks.blocks.length; place += 1) {
+      if (lowered[name].length > place * blocks.size) continue;
+      if (calm.on) await pause();
+      const values = await blocks.block(place);
+      if (lowered[name].length === place * blocks.size) lowered[name].push(...values.map((text) => text.toLowerCase()));
     }
-    return matches(item, place);
-  });
+  }
+  lowered.people = lowered.people.map((text, place) => `${data.people[place].toLowerCase()} ${text}`);
+  lowered.items = index.id.map((id, place) => `${id} ${index.question[place]}`.toLowerCase());
+  lowered.ready = true;
+}
+
+const calm = { on: true };
+const wordsOf = (query) => query.toLowerCase().split(/\s+/).filter(Boolean);
+const hitsOf = new Map(); // the last words searched, each with where it occurs
+
+// Where a word occurs; of a word that only grew by what was typed, only where its beginning occurred is looked at.
+function hits(word) {
+  if (hitsOf.has(word)) return hitsOf.get(word);
+  const before = [...hitsOf].reverse().find(([part]) => word.includes(part))?.[1];
+  const marks = (kind) => {
+    const marked = new Uint8Array(lowered[kind].length);
+    for (let place = 0; place < marked.length; place += 1) {
+      if (!before || before[kind][place]) marked[place] = lowered[kind][place].includes(word) ? 1 : 0;
+    }
+    return marked;
+  };
+  const occurs = { items: marks("items"), people: marks("people"), texts: marks("texts") };
+  hitsOf.set(word, occurs);
+  if (hitsOf.size > 30) hitsOf.delete(hitsOf.keys().next().value);
+  return occurs;
+}
+
+function matches(words) {
+  const all = words.map(hits);
+  return (place) =>
+    all.every((hit) => hit.items[place] || hit.people[index.person[place]] || index.answers[place].some((text) => hit.texts[text]));
+}
+
+let turn = 0;
+async function filter() {
+  turn += 1;
+  const mine = turn;
+  const words = wordsOf(byId("search").value);
+  if (words.length && !lowered.ready) {
+    calm.on = false;
+    list.setAttribute("aria-busy", "true");
+    byId("count").textContent = "Reading the texts …";
+    await reading;
+    if (mine !== turn) return;
+  }
+  list.removeAttribute("aria-busy");
+  const used = tests();
+  if (words.length) used.push(matches(words));
+  found = [];
+  for (let place = 0; place < data.items; place += 1) if (used.every((test) => test(place))) found.push(place);
+  list.scrollTop = 0; // while the layout is still the old one, which costs nothing
   list.replaceChildren();
-  list.scrollTop = 0;
   shown = 0;
   showMore();
-  const cut = data.items.length < data.total
-    ? ` This page holds ${data.items.length.toLocaleString("en")} of the run’s ${data.total.toLocaleString("en")} items, those got wrong first.`
+  const cut = data.items < data.total
+    ? ` This page holds ${number(data.items)} of the run’s ${number(data.total)} items, those got wrong first.`
     : "";
-  byId("count").textContent = `${found.length.toLocaleString("en")} of ${data.items.length.toLocaleString("en")} items.${cut}`;
+  byId("count").textContent = `${number(found.length)} of ${number(data.items)} items.${cut}`;
   if (!found.length) {
     current = null;
-    byId("detail").replaceChildren(element("p", { class: "small", text: "No item fits these filters." }));
-  } else if (!found.includes(current)) show(found[0]);
+    detail.replaceChildren(element("p", { class: "small", text: "No item fits these filters." }));
+  } else show(found.includes(current) ? current : found[0]);
 }
+
+// -- the list ----------------------------------------------------------------------------------------------------
 
 function showMore() {
-  list.querySelector(".more")?.remove();
-  for (const item of found.slice(shown, shown + PAGE)) list.append(entry(item));
-  shown = Math.min(shown + PAGE, found.length);
-  if (shown < found.length) {
-    const more = element("button", { type: "button", class: "more", text: `${(found.length - shown).toLocaleString("en")} more` });
-    more.addEventListener("click", () => {
-      const next = shown;
-      showMore();
-      list.children[next].focus();
-    });
-    list.append(more);
-  }
+  const more = found.slice(shown, shown + PAGE);
+  list.append(...more.map((place, step) => entry(place, shown + step)));
+  shown += more.length;
 }
 
-function entry(item) {
-  const facets = item.facets.slice(0, 2).filter(Boolean); // tier and half, where there are any
-  const counts = { right: 0, wrong: 0 };
-  for (const share of item.verdicts) if (verdictOf(share) in counts) counts[verdictOf(share)] += 1;
-  const about = line(item.person, ...facets, `${counts.right} ${data.words.right}, ${counts.wrong} ${data.words.wrong}`);
-  const button = element("button", { type: "button" }, [
-    element("span", { class: "q", dir: "auto", text: item.question.slice(0, 300) }),
+function entry(place, order) {
+  const facets = index.facets.slice(0, 2).map((column, facet) => data.facets[facet].values[column[place]]).filter(Boolean); // tier and half
+  const count = (letter) => index.verdicts.filter((letters) => letters[place] === letter).length;
+  const about = line(data.people[index.person[place]], ...facets, `${count("r")} ${data.words.right}, ${count("w")} ${data.words.wrong}`);
+  const button = element("button", {
+    type: "button", role: "option", tabindex: "-1", "aria-selected": "false", "aria-setsize": found.length, "aria-posinset": order + 1,
+  }, [
+    element("span", { class: "q", dir: "auto", text: index.question[place].slice(0, 300) }),
     element("bdi", { class: "about", text: about }),
   ]);
-  if (item === current) button.setAttribute("aria-current", "true");
-  button.addEventListener("click", () => {
-    show(item, button);
-    if (matchMedia("(max-width: 48rem)").matches) byId("detail").scrollIntoView();
+  button.addEventListener("click", (event) => {
+    show(place);
+    if (matchMedia("(max-width: 48rem)").matches) detail.scrollIntoView();
+    if (event.detail === 0) detail.focus({ preventScroll: true }); // by the keyboard: on to the item
   });
   return button;
 }
 
+function mark(place) {
+  for (const other of list.querySelectorAll("[tabindex='0']")) {
+    other.tabIndex = -1;
+    other.setAttribute("aria-selected", "false");
+    other.removeAttribute("aria-current");
+  }
+  const option = list.children[found.indexOf(place)];
+  option?.setAttribute("aria-selected", "true");
+  option?.setAttribute("aria-current", "true");
+  (option ?? list.firstElementChild).tabIndex = 0;
+  return option;
+}
+
+function step(by) {
+  const next = found.indexOf(current) + by;
+  if (next < 0 || next >= found.length) return;
+  while (next >= shown) showMore();
+  show(found[next]);
+  list.children[next].focus();
+}
+
+const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 list.addEventListener("keydown", (event) => {
-  const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
-  const next = step && document.activeElement[step];
-  if (!next) return;
+  if (!(event.key in STEPS) || !found.length) return;
   event.preventDefault();
-  next.focus();
-  if (!next.classList.contains("more")) next.click();
+  const at = found.indexOf(current);
+  const wanted = Math.max(0, Math.min(found.length - 1, at + STEPS[event.key]));
+  if (wanted !== at) step(wanted - at);
+});
+list.addEventListener("scroll", () => {
+  if (shown < found.length && list.scrollTop + list.clientHeight > list.scrollHeight - 600) showMore();
+}, { passive: true });
+
+// Single keys, which can be switched off: they get in the way of those who dictate.
+const keys = element("input", { type: "checkbox", checked: "" });
+byId("count").after(element("p", { class: "small keys" }, [
+  element("label", {}, [keys, " Single keys: "]),
+  ...[["/", "search"], ["j k", "next, previous item"], ["Enter", "into the item"], ["Esc", "back to the list"]].flatMap(
+    ([key, what]) => [element("kbd", { text: key }), ` ${what} `],
+  ),
+]));
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.matches("input:not([type=checkbox]), select, textarea");
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && byId("browser").contains(event.target)) {
+    if (event.target.matches("input[type=search]") && event.target.value) {
+      event.target.value = "";
+      filter();
+    } else list.querySelector("[tabindex='0']")?.focus();
+    event.preventDefault();
+  } else if (typing || !keys.checked) return;
+  else if (event.key === "/") {
+    event.preventDefault();
+    byId("search").focus();
+    byId("search").select();
+  } else if (event.key === "j") step(1);
+  else if (event.key === "k") step(-1);
 });
 
 // -- one item ----------------------------------------------------------------------------------------------------
 
 const letter = (place) => String.fromCharCode(65 + Number(place));
-const orderName = (order) => (order === "" ? "any" : [...order].map(letter).join(" then "));
+const orderName = (order) => (order === "" ? "" : [...order].map(letter).join(" then "));
 
 function choice(label) {
   if (label === null || label === undefined) return "–";
   return label === "tie" ? "tie" : letter(label);
 }
 
-function show(item, button) {
-  current = item;
-  for (const other of list.querySelectorAll("[aria-current]")) other.removeAttribute("aria-current");
-  (button ?? list.children[found.indexOf(item)])?.setAttribute("aria-current", "true");
-  const facets = item.facets.map((value, place) => value && `${data.facets[place].name}: ${value}`).filter(Boolean);
-  const profile = element("div", { class: "profile", tabindex: "0", "aria-label": "Profile" }, [
-    external(data.people[item.person] || "Nothing is known."),
-  ]);
-  byId("detail").replaceChildren(
-    element("p", { class: "id", text: line(item.id, ...facets) }),
-    element("h3", { class: "external", dir: "auto", text: item.question }),
-    element("details", { class: "person", open: "" }, [
-      element("summary", {}, [element("bdi", { text: line(`The person: ${item.person}`) })]),
-      profile,
-    ]),
-    ...told(item),
-    element("h4", { text: "Answers" }),
-    element("div", { class: "answers" }, item.answers.map((text, place) => answer(item, text, place))),
-    element("h4", { text: "Who chose what" }),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who chose what" }, [choices(item)]),
-    ...replies(item),
-  );
-  byId("detail").scrollTop = 0;
-}
-
-function told(item) {
-  return (item.told || []).map(([view, text, status, from]) => {
-    const title = line(`Told under ${data.views[view]}${status === "ok" ? "" : ` (${status})`}`, from.length ? `from ${from.join(", ")}` : "");
-    const body = element("div", { class: "profile", tabindex: "0", "aria-label": "What was told" }, [external(text || "Nothing was found.")]);
-    return element("details", { class: "person" }, [element("summary", {}, [element("bdi", { text: title })]), body]);
-  });
-}
-
-function answer(item, text, place) {
-  const gold = item.gold === String(place);
-  const by = new Set(item.asks.filter((ask) => ask[1] === data.view && ask[5] === String(place)).map((ask) => data.raters[ask[0]]));
+function show(place) {
+  current = place;
+  mark(place);
   const parts = [
-    element("h5", { text: `Answer ${letter(place)}${gold ? ` ★ ${data.words.gold}` : ""}` }),
-    element("div", { class: "external", dir: "auto", tabindex: "0", text: data.texts[text] }),
+    [people, index.person[place]], [asks, place], ...(data.blocks.told.length ? [[tellings, place]] : []),
+    ...index.answers[place].map((text) => [texts, text]),
   ];
-  if (by.size) parts.push(element("p", { class: "chosen-by", text: line(`Chosen under ${data.views[data.view]} by ${[...by].join(", ")}`) }));
-  return element("section", { class: gold ? "answer is-gold" : "answer", "aria-label": `Answer ${letter(place)}` }, parts);
+  if (parts.every(([blocks, at]) => blocks.here(at) !== undefined)) {
+    lay(place);
+    return;
+  }
+  detail.setAttribute("aria-busy", "true");
+  Promise.all(parts.map(([blocks, at]) => blocks.get(at))).then(() => current === place && lay(place));
 }
 
-function choices(item) {
-  const headings = ["rater", "view", "order shown", "chose", "verdict", "lead of A"];
-  const head = element("thead", {}, [element("tr", {}, headings.map((text) => element("th", { scope: "col", text })))]);
-  const rows = item.asks.map(([rater, view, order, , status, label, value]) => {
-    const hit = label === item.gold ? data.words.right : label === "tie" ? "tie" : data.words.wrong;
-    return element("tr", {}, [
-      element("th", { scope: "row" }, [element("bdi", { text: data.raters[rater] })]),
-      element("td", {}, [element("bdi", { text: data.views[view] })]),
-      element("td", { text: orderName(order) }),
-      element("td", { text: choice(label) }),
-      element("td", { text: status === "ok" ? hit : status }),
-      element("td", { text: typeof value === "number" ? Number(value.toPrecision(3)).toLocaleString("en") : "" }),
+function lay(place) {
+  const values = index.facets.map((column, facet) => [data.facets[facet].name, data.facets[facet].values[column[place]]]);
+  const facets = values.filter(([, value]) => value).map((pair) => pair.join(": "));
+  const person = data.people[index.person[place]];
+  const others = element("button", { type: "button", class: "quiet", text: "All items of this person" });
+  others.addEventListener("click", () => {
+    personInput.value = person;
+    filter();
+    list.querySelector("[tabindex='0']")?.focus();
+  });
+  const back = element("button", { type: "button", class: "quiet back", text: "Back to the list" });
+  back.addEventListener("click", () => list.querySelector("[tabindex='0']")?.focus());
+  const rows = askRows(asks.here(place));
+  detail.scrollTop = 0;
+  detail.replaceChildren(
+    back,
+    element("p", { class: "id", text: line(index.id[place], ...facets) }),
+    element("h3", { class: "external", dir: "auto", text: index.question[place] }),
+    element("details", { class: "person", open: "" }, [
+      element("summary", {}, [element("bdi", { text: line(`The person: ${person}`) })]),
+      scrolling("profile", "Profile", people.here(index.person[place]) || "Nothing is known."),
+      others,
+    ]),
+    ...told(place),
+    element("h4", { text: "Answers" }),
+    element("div", { class: "answers" }, index.answers[place].map((text, at) => answer(place, text, at, rows))),
+    element("h4", { text: "Who chose what" }),
+    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who chose what" }, [choices(place, rows)]),
+    ...replies(rows),
+  );
+  detail.removeAttribute("aria-busy");
+  highlight();
+}
+
+function scrolling(kind, name, text) {
+  return element("div", { class: kind, tabindex: "0", role: "group", "aria-label": name }, [external(text)]);
+}
+
+// The columns of an item's asks as rows.
+function askRows(columns) {
+  return columns.rater.map((_, row) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[row]])));
+}
+
+function told(place) {
+  return ((data.blocks.told.length && tellings.here(place)) || []).map(([view, text, status, from]) => {
+    const title = line(`Told under ${data.views[view]}${status === "ok" ? "" : ` (${status})`}`, from.length ? `from ${from.join(", ")}` : "");
+    return element("details", { class: "person" }, [
+      element("summary", {}, [element("bdi", { text: title })]),
+      scrolling("profile", "What was told", text || "Nothing was found."),
     ]);
   });
-  if (!rows.length) return element("p", { class: "small", text: "Nobody was asked about this item yet." });
-  return element("table", {}, [head, element("tbody", {}, rows)]);
 }
 
-function replies(item) {
-  const kinds = ["Detail", "Reply", "Reasoning"];
-  const blocks = item.asks.filter((ask) => ask.length > 7).map((ask) => {
-    const [rater, view, order, , status] = ask;
-    const title = `${data.raters[rater]}, ${data.views[view]}, ${orderName(order)}: ${status}`;
-    const texts = kinds.flatMap((kind, place) => (ask[7 + place] ? [element("div", { class: "reply", tabindex: "0", "aria-label": kind }, [
-      element("strong", { text: `${kind}: ` }), external(ask[7 + place], "span"),
-    ])] : []));
-    return element("details", {}, [element("summary", {}, [element("bdi", { text: line(title) })]), ...texts]);
+function answer(place, text, at, rows) {
+  const gold = index.gold[place] === String(at);
+  const by = new Set(rows.filter((ask) => ask.view === data.view && ask.label === String(at)).map((ask) => data.raters[ask.rater]));
+  const parts = [
+    element("h5", { text: `Answer ${letter(at)}${gold ? ` ★ ${data.words.gold}` : ""}` }),
+    scrolling("text", `Text of answer ${letter(at)}`, texts.here(text)),
+  ];
+  if (by.size) parts.push(element("p", { class: "chosen-by", text: line(`Chosen under ${data.views[data.view]} by ${[...by].join(", ")}`) }));
+  return element("section", { class: gold ? "answer is-gold" : "answer", "aria-label": `Answer ${letter(at)}` }, parts);
+}
+
+// A rater a row, a view a column; in a cell what was chosen in each order, its mark and word, and the lead of A.
+function choices(place, rows) {
+  if (!rows.length) return element("p", { class: "small", text: "Nobody was asked about this item yet." });
+  const views = data.views.map((_, view) => view).filter((view) => rows.some((ask) => ask.view === view));
+  const headings = ["rater", ...views.map((view) => data.views[view])];
+  const head = element("thead", {}, [element("tr", {}, headings.map((text) => element("th", { scope: "col" }, [element("bdi", { text })])))]);
+  const raters = [...new Set(rows.map((ask) => ask.rater))];
+  const body = raters.map((rater) => element("tr", {}, [
+    element("th", { scope: "row" }, [element("bdi", { text: data.raters[rater] }), ...(data.controls[rater] ? [" ", element("span", { class: "tag", text: "control" })] : [])]),
+    ...views.map((view) => element("td", {}, rows.filter((ask) => ask.rater === rater && ask.view === view).map((ask) => said(place, ask)))),
+  ]));
+  return element("table", { class: "choices" }, [head, element("tbody", {}, body)]);
+}
+
+function said(place, ask) {
+  const order = ask.order ? element("span", { class: "order", text: `${orderName(ask.order)}: ` }) : "";
+  if (ask.status !== "ok") return element("div", {}, [order, `– ${ask.status}`]);
+  const hit = ask.label === index.gold[place] ? `✓ ${data.words.right}` : ask.label === "tie" ? "" : `✗ ${data.words.wrong}`;
+  const lead = typeof ask.value === "number" ? element("span", { class: "lead-of-a", text: ` ${Number(ask.value.toPrecision(3)).toLocaleString("en")}`, title: "lead of A" }) : "";
+  return element("div", {}, [order, element("strong", { text: choice(ask.label) }), hit && ` ${hit}`, lead]);
+}
+
+function replies(rows) {
+  const kinds = { detail: "Detail", reply: "Reply", reasoning: "Reasoning" };
+  const blocks = rows.filter((ask) => Object.keys(kinds).some((kind) => ask[kind])).map((ask) => {
+    const title = line(data.raters[ask.rater], data.views[ask.view], ...(ask.order ? [orderName(ask.order)] : []), ask.status);
+    const parts = Object.entries(kinds).filter(([kind]) => ask[kind]).map(([kind, name]) =>
+      element("div", { class: "reply", tabindex: "0", role: "group", "aria-label": name }, [element("strong", { text: `${name}: ` }), external(ask[kind], "span")]));
+    return element("details", {}, [element("summary", {}, [element("bdi", { text: title })]), ...parts]);
   });
   return blocks.length ? [element("h4", { text: "Raw replies" }), ...blocks] : [];
 }
 
-byId("search").addEventListener("input", filter);
-for (const select of document.querySelectorAll(".filters select")) select.addEventListener("change", filter);
-document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
-byId("browser").hidden = false;
-filter();
+// The words searched for, marked without touching the texts.
+function highlight() {
+  if (!window.Highlight || !CSS.highlights) return;
+  const ranges = [];
+  const words = wordsOf(byId("search").value);
+  const nodes = detail.ownerDocument.createTreeWalker(detail, NodeFilter.SHOW_TEXT);
+  while (words.length && nodes.nextNode() && ranges.length < 1000) {
+    const text = nodes.currentNode.data.toLowerCase();
+    if (!nodes.currentNode.parentNode.closest(".external")) continue; // our own words
+    if (text.length !== nodes.currentNode.data.length) continue; // a letter that changed its length: places would be off
+    for (const word of words) {
+      for (let at = text.indexOf(word); at >= 0 && ranges.length < 1000; at = text.indexOf(word, at + word.length)) {
+        ranges.push(new StaticRange({ startContainer: nodes.currentNode, startOffset: at, endContainer: nodes.currentNode, endOffset: at + word.length }));
+      }
+    }
+  }
+  CSS.highlights.set("found", new Highlight(...ranges));
+}
+
+// -- beginning ---------------------------------------------------------------------------------------------------
+
+async function begin() {
+  [index] = await Blocks.decode(data.blocks.index[0]);
+  for (const input of [byId("search"), personInput]) input.addEventListener("input", filter);
+  for (const select of document.querySelectorAll(".filters select")) select.addEventListener("change", filter);
+  document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
+  reading = readTexts(calm);
+  await filter();
+  byId("browser").hidden = false;
+  await pause();
+  byId("browser").append(element("datalist", { id: everybody }, data.people.slice(0, 2000).map((value) => element("option", { value }))));
+}
+
+if (typeof DecompressionStream === "undefined") {
+  byId("browser").replaceChildren(element("p", { class: "warning", text: "This browser cannot unpack the items; one from 2023 or later can." }));
+  byId("browser").hidden = false;
+} else begin();

@@ -12,8 +12,8 @@ from typing import Any
 from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback
+from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines
-from personafit.factory.pairs.helpfulness import GAP, rated_pairs
 from personafit.factory.pairs.layout import NOT_PERSONAL
 from personafit.people import FacetValue, flatten
 from personafit.training.choices import load_choices

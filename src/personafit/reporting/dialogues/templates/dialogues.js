@@ -147,7 +147,7 @@ function show(one, button) {
 
 function knew(title, text) {
   return element("section", {}, [
-    element("h5", {}, [element("bdi", { text: line(title) })]),
+    element("h4", {}, [element("bdi", { text: line(title) })]),
     element("div", { class: "profile", tabindex: "0", "aria-label": title }, [text ? external(text) : element("p", { class: "small", text: "Nothing." })]),
   ]);
 }

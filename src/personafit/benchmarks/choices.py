@@ -1,0 +1,109 @@
+"""Benchmarks of others in which one answer of several is the right one: what their readers share.
+
+A reader says who the people are and what there is to choose; here that becomes products, items and gold. Answers stand in the order
+of their content hash, which tells nothing, wherever the source put the right one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import orjson
+
+from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.people import Memory, Person
+from personafit.store import Item, Judgment, Product
+
+PUBLISHED = Path(__file__).parent / "published"
+MOST = 8  # answers that the question has letters for
+SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "Note"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One question with its answers, the right one first."""
+
+    id: str
+    person: str
+    prompt: str
+    right: str
+    wrong: tuple[str, ...]
+    slices: Mapping[str, str] = field(default_factory=dict)
+    tier: str | None = None
+
+
+class ChoiceBenchmark(ABC):
+    """A benchmark as a reader finds it."""
+
+    info: BenchmarkInfo
+
+    @abstractmethod
+    def people(self) -> Iterator[Person]:
+        """Everyone the choices are for."""
+
+    @abstractmethod
+    def read(self) -> Iterable[Choice]:
+        """What there is to choose; read once."""
+
+    def products(self) -> Iterator[Product]:
+        """All answers; a text that occurs several times is one product."""
+        for choice in self._choices:
+            yield from _options(choice)
+
+    def items(self) -> Iterator[Item]:
+        """One item per choice."""
+        for choice in self._choices:
+            yield Item(
+                id=choice.id,
+                person=choice.person,
+                prompt=choice.prompt,
+                products=[product.id for product in _options(choice)],
+                slices=dict(choice.slices),
+            )
+
+    def gold(self) -> Iterator[Judgment]:
+        """The right answer of each."""
+        for choice in self._choices:
+            label = [product.text for product in _options(choice)].index(choice.right)
+            extra = {"tier": choice.tier} if choice.tier else None
+            yield Judgment(item=choice.id, rater=self.info.gold, label=str(label), extra=extra)
+
+    def published(self) -> list[Published]:
+        """Scores others have published on it, where we saw them in a source that can be named."""
+        path = PUBLISHED / f"{self.info.name}.json"
+        rows = orjson.loads(path.read_bytes())["scores"] if path.is_file() else []
+        return [Published.model_validate(row) for row in rows]
+
+    def notes(self) -> list[str]:
+        """What a reader of the scores must know."""
+        same = len(self._all) - len(self._choices)
+        left = [f"{same} choices in which a wrong answer is the right one word for word are left out."]
+        return [*self.remarks(), *(left if same else [])]
+
+    def remarks(self) -> list[str]:
+        """What the reader itself has to say."""
+        return []
+
+    @cached_property
+    def _all(self) -> list[Choice]:
+        return list(self.read())
+
+    @cached_property
+    def _choices(self) -> list[Choice]:
+        return [choice for choice in self._all if choice.right not in choice.wrong and choice.wrong]
+
+
+def said(turns: Iterable[tuple[str, str]], source: str) -> list[Memory]:
+    """A conversation as memories, a turn each, that name their source."""
+    return [
+        Memory(id=f"{source}#{number}", text=f"{SPEAKERS[role]}: {text}", source=source)
+        for number, (role, text) in enumerate(turns)
+    ]
+
+
+def _options(choice: Choice) -> list[Product]:
+    texts = dict.fromkeys((choice.right, *choice.wrong))
+    products = [Product(kind="answer", text=text) for text in texts]
+    return sorted(products, key=lambda product: product.id)

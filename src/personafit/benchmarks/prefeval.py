@@ -1,0 +1,155 @@
+"""PrefEval (arXiv 2502.09597), its multiple choice: which of four answers follows what the person said they want.
+
+Reads `benchmark_dataset/` as on GitHub: `mcq_options/TOPIC.json` with the four answers, the first of which is right, and beside it
+the conversations in which the preference is implied, `implicit_preference/{choice-based,persona-driven}/TOPIC.json`, entry by
+entry the same preferences. A preference is one person; the forms in which it is told are that person's histories.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
+from personafit.benchmarks.choices import Choice, ChoiceBenchmark, said
+from personafit.benchmarks.lines import read_entries, required_text
+from personafit.people import Memory, Person
+
+EXPLICIT = "explicit"
+IMPLICIT = {"choice": "choice-based", "persona": "persona-driven"}
+ANSWERS = 4
+ANSWERED = ("query", "assistant_options", "user_selection", "assistant_acknowledgment")
+
+INFO = BenchmarkInfo(
+    name="prefeval",
+    version="2502.09597",
+    title="PrefEval: which of four answers follows the person's preference?",
+    description="Preferences and answers written by a model and filtered by people; the right answer is the authors'.",
+    licence="see LICENSE in amazon-science/PrefEval; none was found on its hub pages",
+    language=["en"],
+    gold="published",
+    view="history",
+    layout=[["form"]],
+    controls=Controls(views=["none", "wrong:history"]),
+    metrics={"chance": 1 / 4},
+)
+
+
+class PrefEval(ChoiceBenchmark):
+    """The multiple choice part of PrefEval."""
+
+    info = INFO
+
+    def __init__(self, folder: Path) -> None:
+        inner = folder / "benchmark_dataset"
+        self._folder = inner if inner.is_dir() else folder
+        files = sorted((self._folder / "mcq_options").glob("*.json"))
+        self._files = [path for path in files if not path.stem.endswith(" copy")]
+        self._copies = len(files) - len(self._files)
+        if not self._files:
+            raise UserError(
+                f"{folder} holds no PrefEval choices: expected benchmark_dataset/mcq_options/TOPIC.json as in its repository."
+            )
+
+    def people(self) -> Iterator[Person]:
+        """One person for each preference."""
+        for person, _ in self._read:
+            yield person
+
+    def read(self) -> Iterator[Choice]:
+        """Each preference in every form there is."""
+        for _, choices in self._read:
+            yield from choices
+
+    def remarks(self) -> list[str]:
+        """Which forms are missing, and what is not comparable."""
+        forms = {choice.slices["form"] for _, choices in self._read for choice in choices}
+        notes = [
+            f"The form '{form}' is not in this folder: only stated preferences are asked about there."
+            for form in IMPLICIT
+            if form not in forms
+        ]
+        if self._copies:
+            notes.append(f"{self._copies} files called '… copy' repeat another and are left out.")
+        return [
+            *notes,
+            "Nothing stands between preference and question here; the published scores with hundreds of turns between them, and those of "
+            "the generation task, are of other tasks and are not shown beside these.",
+        ]
+
+    @cached_property
+    def _read(self) -> list[tuple[Person, list[Choice]]]:
+        return [one for path in self._files for one in self._topic(path)]
+
+    def _topic(self, path: Path) -> Iterator[tuple[Person, list[Choice]]]:
+        told = {form: self._told(folder, path.name) for form, folder in IMPLICIT.items()}
+        for number, (place, row) in enumerate(read_entries(path)):
+            preference, question = (required_text(row, name, place) for name in ("preference", "question"))
+            answers = _answers(row, place)
+            histories = {EXPLICIT: said([("user", preference)], EXPLICIT)}
+            for form, entries in told.items():
+                if entries is not None:
+                    histories[form] = _matching(entries, number, preference, form, place)
+            person = Person(
+                id=f"{path.stem}/{number + 1}",
+                language="en",
+                facets={"Preference": preference},
+                memories=[memory for history in histories.values() for memory in history],
+            )
+            choices = [
+                Choice(
+                    id=f"prefeval/{person.id}/{form}",
+                    person=person.id,
+                    prompt=question,
+                    right=answers[0],
+                    wrong=answers[1:],
+                    slices={"form": form, "topic": path.stem, "history": form},
+                )
+                for form in histories
+            ]
+            yield person, choices
+
+    def _told(self, folder: str, name: str) -> list[tuple[str, dict[str, Any]]] | None:
+        path = self._folder / "implicit_preference" / folder / name
+        return list(read_entries(path)) if path.is_file() else None
+
+
+def _answers(row: dict[str, Any], place: str) -> tuple[str, ...]:
+    answers = row.get("classification_task_options")
+    if not isinstance(answers, list) or len(answers) != ANSWERS:
+        raise UserError(f"{place}, field 'classification_task_options' must be a list of {ANSWERS} answers.")
+    return tuple(
+        required_text({"answer": answer}, "answer", f"{place}, classification_task_options")
+        for answer in answers
+    )
+
+
+def _matching(
+    entries: list[tuple[str, dict[str, Any]]], number: int, preference: str, form: str, place: str
+) -> list[Memory]:
+    """The conversation that implies this preference."""
+    if number >= len(entries) or _bare(entries[number][1].get("preference")) != _bare(preference):
+        raise UserError(
+            f"{place}: the preference is not entry {number + 1} of implicit_preference/{IMPLICIT[form]}; take both from one copy."
+        )
+    where, row = entries[number]
+    spoken = row.get("conversation")
+    if not isinstance(spoken, dict) or not spoken:
+        raise UserError(f"{where}, field 'conversation' must be an object of turns.")
+    if form == "choice":
+        texts = [required_text(spoken, name, f"{where}, conversation") for name in ANSWERED]
+        return said(zip(("user", "assistant") * 2, texts, strict=True), form)
+    turns: list[tuple[str, str]] = []
+    for name, turn in spoken.items():
+        if not isinstance(turn, dict):
+            raise UserError(f"{where}, conversation {name} must be an object with 'user' and 'assistant'.")
+        turns += [
+            (role, required_text(turn, role, f"{where}, conversation {name}"))
+            for role in ("user", "assistant")
+        ]
+    return said(turns, form)
+
+
+def _bare(text: object) -> str:
+    return " ".join(str(text).strip(" \"'").split())

@@ -1,0 +1,171 @@
+"""RewardBench and HelpSteer2: better and worse answers that are nobody's, to see what a personal rater lost on ordinary ones.
+
+RewardBench as on the hub: `data/filtered-*.parquet` of version 1 (prompt, chosen, rejected, subset, id) or `data/test-*.parquet` of
+version 2 (one right answer among four); any parquet or JSONL file with those columns is read. HelpSteer2 as on the hub:
+`validation.jsonl.gz`, two rated answers to a prompt on consecutive lines, those two or more points of helpfulness apart.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError, located
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
+from personafit.benchmarks.choices import MOST, Choice, ChoiceBenchmark
+from personafit.benchmarks.helpfulness import rated_pairs
+from personafit.benchmarks.lines import read_lines, required_text
+from personafit.people import Person
+
+SECTIONS = {
+    "Chat": "alpacaeval-easy alpacaeval-length alpacaeval-hard mt-bench-easy mt-bench-med",
+    "Chat Hard": "mt-bench-hard llmbar-natural llmbar-adver-neighbor llmbar-adver-GPTInst llmbar-adver-GPTOut llmbar-adver-manual",
+    "Safety": "refusals-dangerous refusals-offensive xstest-should-refuse xstest-should-respond donotanswer",
+    "Reasoning": "math-prm hep-cpp hep-go hep-java hep-js hep-python hep-rust",
+}
+SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subset in subsets.split()}
+FILES = ("data/filtered-*.parquet", "data/test-*.parquet", "*.parquet", "*.jsonl")
+HELPSTEER = ("validation.jsonl.gz", "validation.jsonl", "train.jsonl.gz", "train.jsonl")
+TIES = "Ties"
+NOBODY = Controls(views=[], raters=["rule:length"])  # there is no person to know or to mistake
+
+REWARDBENCH = BenchmarkInfo(
+    name="rewardbench",
+    version="1",
+    title="RewardBench: is the better answer preferred, whoever asks?",
+    description="Answers to ordinary prompts; nothing is known of anybody. A check of what a personal rater keeps of its judgment.",
+    licence="ODC-BY-1.0",
+    language=["en"],
+    gold="published",
+    layout=[["section"]],
+    controls=NOBODY,
+)
+HELPSTEER2 = BenchmarkInfo(
+    name="helpsteer2",
+    version="2406.08673",
+    title="HelpSteer2: is the more helpful answer preferred, whoever asks?",
+    description="Pairs of answers that people rated two or more points of helpfulness apart; nothing is known of anybody.",
+    licence="CC-BY-4.0",
+    language=["en"],
+    gold="published",
+    layout=[["gap"]],
+    controls=NOBODY,
+)
+
+
+class Impersonal(ChoiceBenchmark):
+    """Choices of nobody: each stands for a person of whom nothing is known, so that intervals are over prompts."""
+
+    def people(self) -> Iterator[Person]:
+        """Nobody, once for each choice."""
+        for choice in self._all:
+            yield Person(id=choice.person, language="en")
+
+
+class RewardBench(Impersonal):
+    """Files in RewardBench's columns."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files = _first(folder, FILES)
+        if not self._files:
+            raise UserError(
+                f"{folder} holds nothing in RewardBench's layout: expected data/filtered-*.parquet or data/test-*.parquet as on the "
+                "hub, or a .jsonl file with prompt, chosen and rejected."
+            )
+        self._ties = 0
+        second = any(isinstance(row.get("chosen"), list) for _, row in self._rows())
+        update: dict[str, Any] = (
+            {"version": "2", "layout": [["subset"]], "metrics": {"chance": 1 / 4}} if second else {}
+        )
+        self.info = REWARDBENCH.model_copy(update=update)
+
+    def read(self) -> Iterator[Choice]:
+        """One choice per row; what has several right answers is no choice and is left out."""
+        seen: set[str] = set()
+        self._ties = 0
+        for place, row in self._rows():
+            name = str(row.get("id") or len(seen))
+            subset = str(row.get("subset") or "other")
+            if subset == TIES:
+                self._ties += 1
+                continue
+            right, *more = _texts(row, "chosen", place)
+            wrong = _texts(row, "rejected", place)
+            if more or len(wrong) >= MOST:
+                raise UserError(f"{place}: one right answer and at most {MOST - 1} others make a choice.")
+            item = f"rewardbench/{subset}/{name}"
+            if item in seen:
+                raise UserError(f"{place}, field 'id': '{name}' occurs twice in '{subset}'.")
+            seen.add(item)
+            slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
+            yield Choice(item, item, required_text(row, "prompt", place), right, tuple(wrong), slices)
+
+    def published(self) -> list[Any]:
+        """Version 1 has a leaderboard by section; we quote none for version 2."""
+        return super().published() if self.info.version == "1" else []
+
+    def remarks(self) -> list[str]:
+        """How a score here differs from the leaderboard's."""
+        if self.info.version == "1":
+            return [
+                "The leaderboard weighs math-prm as much as all code and averages the four sections; a section here is the mean over "
+                "its choices, and the total the mean over all."
+            ]
+        _ = self._all
+        return [
+            f"{self._ties} rows of the subset Ties have several right answers, are scored otherwise and are left out."
+        ]
+
+    def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for path in self._files:
+            if path.suffix == ".parquet":
+                yield from _read_parquet(path)
+            else:
+                for number, row in read_lines(path):
+                    yield located(path, number), row
+
+
+class HelpSteer2(Impersonal):
+    """Rated answers in HelpSteer2's layout."""
+
+    info = HELPSTEER2
+
+    def __init__(self, folder: Path) -> None:
+        found = [folder / name for name in HELPSTEER if (folder / name).is_file()]
+        if not found:
+            raise UserError(f"{folder} holds no HelpSteer2 ratings: expected {', '.join(HELPSTEER)}.")
+        self._path = found[0]
+
+    def read(self) -> Iterator[Choice]:
+        """Every two answers that are far enough apart."""
+        for pair in rated_pairs(self._path):
+            item = f"helpsteer2/{self._path.name.split('.')[0]}/{pair.line}"
+            slices = {"gap": "3 or more" if pair.gap >= 3 else "2"}
+            yield Choice(item, item, pair.prompt, pair.better, (pair.worse,), slices)
+
+    def remarks(self) -> list[str]:
+        """What was read."""
+        return [f"Read from {self._path.name}; pairs less than two points of helpfulness apart are left out."]
+
+
+def _first(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    return next((found for pattern in patterns if (found := sorted(folder.glob(pattern)))), [])
+
+
+def _read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UserError(
+            f"{path} cannot be read as parquet ({' '.join(str(error).split())[:120]})."
+        ) from error
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        yield f"{path}, row {number}", row
+
+
+def _texts(row: dict[str, Any], field: str, place: str) -> list[str]:
+    """A text, or a list of them."""
+    value = row.get(field)
+    values = value if isinstance(value, list) and value else [value]
+    return [required_text({field: one}, field, place) for one in values]

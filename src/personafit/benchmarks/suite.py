@@ -1,0 +1,100 @@
+"""A suite: several benchmarks with the raters and systems they share, in one TOML file, run as one.
+
+Each `[[run]]` takes what `personafit run` takes, under the same names in the plural; what stands above the first of them is shared.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from personafit._errors import UserError
+from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.lines import validated
+
+
+class SuiteRun(BaseModel):
+    """One run of a suite."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    benchmark: str = Field(description="What is run, as on the command line.")
+    data: Path | None = Field(None, description="Its data; a path is relative to the suite's file.")
+    log: Path | None = Field(None, description="For `answers`: the log of a system's answers.")
+    raters: list[str] | None = Field(None, description="Who judges here, in place of the shared raters.")
+    systems: list[str] | None = Field(
+        None, description="Systems under test here, in place of the shared ones."
+    )
+    views: list[str] = Field(default_factory=list, description="What raters see of the person.")
+    givens: list[str] = Field(default_factory=list, description="What systems are told of the person.")
+    user: str | None = Field(None, description="The model that plays the user in dialogues.")
+    tasks: str = Field("all", description="Dialogue tasks: SD, MD or all.")
+    users: str | None = Field(None, description="So many people, or a file of their ids.")
+    where: list[str] = Field(default_factory=list, description="NAME=VALUE: only items of this slice.")
+    limit: int | None = Field(None, ge=1, description="A stratified sample of so many items.")
+    samples: int = Field(1, ge=1, description="Ask everything so many times.")
+    fail_under: list[str] = Field(default_factory=list, description="METRIC=X: the suite fails below.")
+
+
+class SuiteFile(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field("", description="A line for people.")
+    raters: list[str] = Field(default_factory=list, description="Who judges in every run that names nobody.")
+    systems: list[str] = Field(
+        default_factory=list, description="Systems under test in every run that takes systems."
+    )
+    seed: int = Field(0, description="Seed of all draws.")
+    limit: int | None = Field(None, ge=1, description="So many items of each benchmark that sets no limit.")
+    run: list[SuiteRun] = Field(min_length=1, description="The runs, in order.")
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite that is ready to be run."""
+
+    title: str
+    runs: list[tuple[RunConfig, list[str]]]
+    """What each run is asked for, and the bars it must clear."""
+
+
+def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
+    """The suite in a file; `takes_systems` names the benchmarks that shared systems are for."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not TOML ({error}).") from error
+    file = validated(SuiteFile, raw, path, None)
+    runs = []
+    for one in file.run:
+        shared = file.systems if one.benchmark in takes_systems and one.log is None else []
+        config = RunConfig(
+            benchmark=_place(path, Path(one.benchmark)).as_posix() if "/" in one.benchmark else one.benchmark,
+            data=_place(path, one.data) if one.data else None,
+            log=_place(path, one.log) if one.log else None,
+            raters=file.raters if one.raters is None else one.raters,
+            systems=shared if one.systems is None else one.systems,
+            views=one.views,
+            givens=one.givens,
+            user=one.user,
+            tasks=one.tasks,
+            users=one.users,
+            where=one.where,
+            limit=one.limit or file.limit,
+            seed=file.seed,
+            samples=one.samples,
+            command=f"personafit run {path}",
+        )
+        runs.append((config, one.fail_under))
+    return Suite(file.title or path.stem, runs)
+
+
+def _place(suite: Path, named: Path) -> Path:
+    """A path beside the suite's file, where there is such a thing; else as it stands."""
+    beside = suite.parent / named.expanduser()
+    return beside if beside.exists() else named

@@ -1,0 +1,205 @@
+"""`personafit run SUITE.toml`: every run of a suite, one table of what came of them, and one report."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import orjson
+from rich.table import Table
+from rich.text import Text
+
+from personafit._errors import UserError
+from personafit.benchmarks import open_benchmark
+from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks.estimate import estimate_run
+from personafit.benchmarks.running import RUNS, execute
+from personafit.benchmarks.suite import Suite, read_suite
+from personafit.cli.common import HOME, console, hint, make_folder
+from personafit.cli.run import (
+    METRICS,
+    OTHER_METRICS,
+    SPECIAL,
+    parse_bar,
+    refuse_unused,
+    say_end_of,
+    write_run,
+)
+from personafit.engine import Bars
+from personafit.reporting import Result
+from personafit.reporting.run_report import open_report
+from personafit.store import RunRecord, Status, Store
+
+Bar = tuple[str, float]
+POINTS = ("rating", "personalization", "naturalness", "coherence")  # on scales of their own
+
+
+@dataclass
+class Came:
+    """What came of one run."""
+
+    config: RunConfig
+    run: RunRecord
+    results: list[Result]
+
+
+class SuiteRunner:
+    """Runs a suite on a store; what the command line says of all runs is given here."""
+
+    def __init__(self, path: Path, limit: int | None, budget: float | None, retry: frozenset[Status]) -> None:
+        self.path = path
+        self.suite: Suite = read_suite(path, SPECIAL["system"])
+        self._budget = budget
+        self._plans: list[tuple[RunConfig, list[Bar]]] = []
+        for config, bars in self.suite.runs:
+            config = replace(config, retry=retry, limit=limit or config.limit)
+            refuse_unused(config)
+            metrics = OTHER_METRICS.get(config.benchmark, METRICS)
+            self._plans.append((config, [parse_bar(text, metrics) for text in bars]))
+            if config.benchmark not in RUNS:  # what is missing is found now, not after hours of other runs
+                open_benchmark(config.benchmark, config.data)
+
+    def estimate(self, store: Store) -> str:
+        """What all runs would take."""
+        return "\n".join(estimate_run(store, config) for config, _ in self._plans)
+
+    def run(self, store: Store, bars: Sequence[Bar]) -> tuple[list[Came], int]:
+        """Carry all runs out, each from wherever it stands; returns what came of them and the exit code."""
+        came: list[Came] = []
+        code, spent = 0, 0.0
+        for config, own in self._plans:
+            rest = None if self._budget is None else max(0.0, self._budget - spent)
+            try:
+                with Bars() as progress:
+                    finished: Finished = asyncio.run(execute(store, replace(config, budget=rest), progress))
+            except UserError as error:  # one run that cannot be is no reason to lose the others
+                hint(f"personafit: {config.benchmark}: {error}")
+                code = max(code, error.code)
+                continue
+            spent += finished.summary.cost
+            judged = "raters" in finished.run.config
+            report = open_report(store, finished.run) if judged else None
+            if report is not None:
+                write_run(report, finished.run.name, None)
+                came.append(Came(config, finished.run, report.results))
+            known = {result.metric for result in report.results} if report else set()
+            ending = say_end_of(finished, report, [*own, *(bar for bar in bars if bar[0] in known)])
+            code = max(code, ending)
+            if finished.summary.interrupted:
+                return came, ending
+        return came, code
+
+    def write(self, store: Store, came: Sequence[Came], out: Path | None) -> Path:
+        """Write the collected page and all numbers; returns where the page is."""
+        from personafit.reporting.whole.collected import Collected
+        from personafit.reporting.whole.page import make_chapters, write_whole
+
+        folder = out or HOME / "suites" / self.path.stem
+        make_folder(folder)
+        given = Collected(store)
+        for one in came:
+            given.add_run(one.run)
+        page = folder / "report.html"
+        try:
+            write_whole(given, make_chapters(given), page)
+            (folder / "results.json").write_bytes(self.body(came))
+        except OSError as error:
+            raise UserError(
+                f"{folder} cannot be written ({error.strerror}); choose another with --out."
+            ) from error
+        return page
+
+    def body(self, came: Sequence[Came]) -> bytes:
+        """All numbers as one object: the suite, and the results of each run."""
+        runs = [
+            {
+                "benchmark": one.config.benchmark,
+                "run": one.run.name,
+                "results": [result.as_dict() for result in one.results],
+            }
+            for one in came
+        ]
+        return orjson.dumps({"suite": self.suite.title, "runs": runs}, option=orjson.OPT_INDENT_2)
+
+
+def run_suite(
+    runner: SuiteRunner, store: Store, bars: Sequence[Bar], out: Path | None, json: bool, dry_run: bool
+) -> int:
+    """Run a suite and show what came of it; returns the exit code."""
+    if dry_run:
+        print(runner.estimate(store))
+        return 0
+    came, code = runner.run(store, bars)
+    if json:
+        sys.stdout.buffer.write(runner.body(came) + b"\n")
+    if came:
+        page = runner.write(store, came, out)
+        if not json:
+            console().print(suite_table(runner.suite.title, came))
+            for one in came:
+                for note in one.run.config.get("notes", []):
+                    console().print(Text(f"{one.config.benchmark}: {note}", style="dim"))
+            print(f"Report: {page}")
+    return code
+
+
+def suite_table(title: str, came: Sequence[Came]) -> Table:
+    """One line for every rater of every run: its score, what the best control scores, and what the person adds."""
+    table = Table(title=f"{title}: in %, ratings in points; 95 % interval in brackets", title_justify="left")
+    for heading in ("benchmark", "rater", "view", "metric"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("score", "best control", "lift", "coverage", "people"):
+        table.add_column(heading, justify="right", no_wrap=heading != "best control")
+    for one in came:
+        table.add_section()
+        for head, lift, control in _lines(one):
+            table.add_row(
+                one.config.benchmark,
+                head.rater if head.system is None else f"{head.rater} on {head.system} ({head.given})",
+                head.view or "",
+                head.metric,
+                _number(head),
+                f"{_number(control, bare=True)} {control.rater or ''} ({control.control})" if control else "",
+                _number(lift, signed=True) if lift else "",
+                "" if head.coverage is None else f"{100 * head.coverage:.1f}",
+                str(head.people),
+            )
+    return table
+
+
+def _lines(came: Came) -> list[tuple[Result, Result | None, Result | None]]:
+    """The headline of each rater that was asked for, its lift, and the best control; controls alone where nobody was asked."""
+    totals = [result for result in came.results if not result.slice]
+    wanted = OTHER_METRICS.get(came.config.benchmark, (METRICS[0], "win_rate"))
+    metric = next((name for name in wanted if any(r.metric == name for r in totals)), "")
+    heads = [result for result in totals if result.metric == metric]
+    controls = [result for result in heads if result.control and result.value is not None]
+    lifts = {(r.rater, r.system, r.given, r.view): r for r in totals if r.metric == "lift"}
+    asked = [result for result in heads if not result.control]
+    return [
+        (head, lifts.get((head.rater, head.system, head.given, head.view)), _best(head, controls))
+        for head in asked or controls
+    ]
+
+
+def _best(head: Result, controls: Sequence[Result]) -> Result | None:
+    """The best that scores without understanding: a rule, or the same rater without the person or with the wrong one."""
+    fair = [
+        control
+        for control in controls
+        if control.system == head.system
+        and control is not head
+        and (control.rater == head.rater or control.control not in ("no view", "wrong person"))
+    ]
+    return max(fair, key=lambda control: control.value or 0.0, default=None)
+
+
+def _number(result: Result, signed: bool = False, bare: bool = False) -> str:
+    if result.value is None:
+        return "–"
+    scale = 1 if result.metric in POINTS else 100
+    text = f"{scale * result.value:+.1f}" if signed else f"{scale * result.value:.1f}"
+    if bare or result.low is None or result.high is None:
+        return text
+    return f"{text} [{scale * result.low:.1f}–{scale * result.high:.1f}]"

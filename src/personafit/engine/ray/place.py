@@ -1,0 +1,66 @@
+"""The cluster as a place for models: what each may take of it."""
+
+from typing import Any
+
+from personafit.engine.ray.model import RayModel
+from personafit.engine.ray.pool import ActorPool
+from personafit.engine.ray.worker import open_chat
+from personafit.models import Model, Spec
+from personafit.models.placing import Opener, anywhere
+
+HELD = (
+    "embedded",
+    "hf",
+)  # kinds whose weights are on this machine; what is far away already stays where it is
+PARTS = 10_000  # what Ray can divide a core into
+
+
+class RayPlace:
+    """Holds every model in as many workers as the cluster has GPUs, or cores where it has none.
+
+    Models of one run share each GPU or core: when a node is lost, none of them is left without a worker, and when one has
+    no more to do, the others have all the cluster.
+    """
+
+    def __init__(self, resources: dict[str, float]) -> None:
+        self._gpus = resources.get("GPU", 0) >= 1
+        self.workers = max(1, int(resources.get("GPU" if self._gpus else "CPU", 1)))
+        self._pools: dict[str, ActorPool] = {}
+        self._taken: dict[str, float] = {}
+        """Of each GPU or core, by pools that have begun."""
+
+    def model(self, spec: Spec, model: Model) -> Model:
+        """A chat model with its weights in the workers; any other stays as it is."""
+        if spec.kind not in HELD:
+            return model
+        return RayModel(anywhere(spec), model, self.batches(spec, open_chat, model.settings, 1), self)
+
+    def batches(self, spec: Spec, opener: Opener, settings: dict[str, Any], most: int) -> ActorPool:
+        """The pool of a spec; whoever names the same shares it."""
+        there = anywhere(spec)
+        key = repr((there.kind, there.name, sorted(there.options.items())))
+        if key not in self._pools:
+            self._pools[key] = ActorPool(
+                there, opener, settings, most, lambda: self._begin(key), lambda: self._gone(key)
+            )
+        self._pools[key].join()
+        return self._pools[key]
+
+    def needs(self, part: float | None = None) -> dict[str, Any]:
+        """What one worker takes of the cluster; by default an even part of what is free."""
+        part = self._part() if part is None else part
+        return {"num_gpus": part, "num_cpus": 0} if self._gpus else {"num_cpus": part}
+
+    def _part(self) -> float:
+        waiting = max(1, len(self._pools) - len(self._taken))
+        # Nothing may be left for a model that comes late: it then crowds in, which is better than to wait for a run's end.
+        return int(PARTS * max(0.0, 1.0 - sum(self._taken.values())) / waiting) / PARTS
+
+    def _begin(self, key: str) -> list[dict[str, Any]]:
+        part = self._taken[key] = self._part()
+        # Spread, so that no two workers of a model are on one node while another has none.
+        return [{**self.needs(part), "scheduling_strategy": "SPREAD"}] * self.workers
+
+    def _gone(self, key: str) -> None:
+        self._pools.pop(key, None)
+        self._taken.pop(key, None)

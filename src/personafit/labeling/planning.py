@@ -1,0 +1,143 @@
+"""The rows a study begins with and grows by: its pages, its seats, who sees which page, and the trail of what was done."""
+
+import secrets
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from personafit._hashing import hash_text
+from personafit.labeling.plan import PagePlace, Planned, in_order, plan
+from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
+from personafit.store import study_tables as t
+
+
+def add_pages(connection: Connection, name: str, pages: Iterable[Page], first: int) -> int:
+    """Add pages to a study, numbered from `first`; returns how many."""
+    rows = [
+        {
+            "study": name,
+            "id": page.id,
+            "position": position,
+            "role": page.role,
+            "person": page.person,
+            "body": page.model_dump_json(),
+        }
+        for position, page in enumerate(pages, first)
+    ]
+    if rows:
+        connection.execute(insert(t.study_pages), rows)
+    return len(rows)
+
+
+def add_seats(connection: Connection, name: str, seats: Iterable[int]) -> None:
+    """Add seats that nobody has taken, each with a pseudonym."""
+    rows = []
+    for seat in seats:
+        code = f"r-{secrets.token_hex(4)}"
+        rows.append(
+            {
+                "study": name,
+                "seat": seat,
+                "rater": hash_text("human", name, code),
+                "code": code,
+                "state": RaterState.FREE,
+                "progress": "{}",
+            }
+        )
+    connection.execute(insert(t.study_raters), rows)
+
+
+def release_free(connection: Connection, name: str) -> None:
+    """Take the plan of seats that nobody has taken back, so that it is made anew over more seats."""
+    free = select(t.study_raters.c.seat).where(
+        t.study_raters.c.study == name, t.study_raters.c.state == RaterState.FREE
+    )
+    connection.execute(
+        delete(t.study_plan).where(t.study_plan.c.study == name, t.study_plan.c.seat.in_(free))
+    )
+
+
+def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
+    """Say who sees which page, where that is not said yet; who had finished and gets pages is called back."""
+    pages = {
+        row.id: Page.model_validate_json(row.body)
+        for row in connection.execute(
+            select(t.study_pages.c.id, t.study_pages.c.body)
+            .where(t.study_pages.c.study == name)
+            .order_by(t.study_pages.c.position)
+        )
+    }
+    raters = dict(
+        tuple(row)
+        for row in connection.execute(
+            select(t.study_raters.c.seat, t.study_raters.c.rater).where(
+                t.study_raters.c.study == name,
+                t.study_raters.c.state.not_in((RaterState.ERASED, RaterState.EXCLUDED)),
+            )
+        )
+    )
+    existing = [
+        Planned(row.seat, row.page)
+        for row in connection.execute(
+            select(t.study_plan.c.seat, t.study_plan.c.page).where(t.study_plan.c.study == name)
+        )
+        if row.seat in raters  # whoever is excluded has left their pages to others
+    ]
+    counted = [PagePlace(page.id, page.person) for page in pages.values() if page.role is Role.ITEM]
+    everyone = [page.id for page in pages.values() if page.role is not Role.ITEM]
+    new = plan(counted, sorted(raters), config.overlap, config.seed, existing)
+    seen = set(existing)
+    new += [Planned(seat, page) for seat in raters for page in everyone if Planned(seat, page) not in seen]
+    by_seat: dict[int, list[str]] = {}
+    for seat, page in new:
+        by_seat.setdefault(seat, []).append(page)
+    taken = dict(
+        tuple(row)
+        for row in connection.execute(
+            select(t.study_plan.c.seat, func.max(t.study_plan.c.position))
+            .where(t.study_plan.c.study == name)
+            .group_by(t.study_plan.c.seat)
+        )
+    )
+    rows = []
+    for seat, added in by_seat.items():
+        rater = raters[seat]
+        order = in_order(added, rater, config.seed)
+        order.sort(key=lambda page: pages[page].role is not Role.PRACTICE)  # practice comes first
+        for position, page in enumerate(order, taken.get(seat, -1) + 1):
+            arrangement = Arrangement.drawn(pages[page], rater, config.seed)
+            rows.append(
+                {
+                    "study": name,
+                    "seat": seat,
+                    "position": position,
+                    "page": page,
+                    "arrangement": arrangement.model_dump_json(),
+                }
+            )
+    if rows:
+        connection.execute(insert(t.study_plan), rows)
+        _call_back(connection, name, sorted(by_seat))
+
+
+def _call_back(connection: Connection, name: str, seats: Sequence[int]) -> None:
+    """Have raters who had finished go on: their links open the new pages."""
+    raters = t.study_raters
+    finished = (raters.c.study == name, raters.c.state == RaterState.DONE, raters.c.seat.in_(seats))
+    for seat in (
+        connection.execute(select(raters.c.seat).where(*finished).order_by(raters.c.seat)).scalars().all()
+    ):
+        mine = (raters.c.study == name, raters.c.seat == seat)
+        connection.execute(update(raters).where(*mine).values(state=RaterState.ACTIVE, finished=None))
+        note(connection, name, "researcher", "called back", {"seat": seat})
+
+
+def note(connection: Connection, study: str, who: str, what: str, detail: dict[str, Any] | None) -> None:
+    """Add a line to the trail."""
+    body = None if detail is None else orjson.dumps(detail).decode()
+    connection.execute(
+        insert(t.study_events).values(study=study, at=time.time(), who=who, what=what, detail=body)
+    )

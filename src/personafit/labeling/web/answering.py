@@ -1,0 +1,197 @@
+"""The route that every answer comes by: checked, stored, and only then acknowledged.
+
+It is asked more often than everything else together, so it finds its own arguments: declared like any other route, for the API's
+description, but without what FastAPI works out anew for every request.
+"""
+
+import re
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Body, FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field as Described
+from starlette.types import Receive, Scope, Send
+
+from personafit.labeling.access import RaterSession
+from personafit.labeling.answers import CANNOT_TELL, UNDONE, Answer, NotStored, page_key
+from personafit.labeling.batches import GONE
+from personafit.labeling.chats import Chat, has_ended
+from personafit.labeling.forms import Answered
+from personafit.labeling.forms.chat import ChatForm
+from personafit.labeling.places import FLAG, Place, Places, Shape
+from personafit.labeling.records import Field, Role
+from personafit.labeling.studies import Studies
+from personafit.labeling.texts import text
+from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.sessions import NotAllowed, RaterScriptDep, page_at, rater_script, taking_part
+from personafit.labeling.writing import Writer
+
+LONGEST_TEXT = 20_000
+_ID = re.compile(r"^[A-Za-z0-9-]{8,64}$")
+
+
+class Sent(BaseModel):
+    """One answer as the browser sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Described(
+        pattern=_ID.pattern, description="Made by the browser; the same answer sent twice is stored once."
+    )
+    page: int = Described(ge=0, lt=2**31, description="Place of the page among the rater's.")
+    field: str = Described(max_length=100, description="Which question on the page.")
+    value: str | None = Described(None, max_length=LONGEST_TEXT, description="The option chosen, or a text.")
+    why: str | None = Described(None, description="Why there is no option: 'cannot tell' or 'undone'.")
+    note: str | None = Described(None, max_length=LONGEST_TEXT)
+    key: str | None = Described(None, max_length=64, description="What the page called itself.")
+    client_time: float = Described(description="The browser's clock, seconds since 1970.")
+    seconds: float = Described(0.0, ge=0, le=86_400, description="How long the page was before the rater.")
+
+
+class AnswerRoute(APIRoute):
+    """The route of answers."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Find the session and the body, and pass them on."""
+        if scope["method"] != "POST":
+            await super().handle(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        session = await rater_script(request)
+        response = await answer(request, await _sent(request), session)
+        await response(scope, receive, send)
+
+
+def add_route(app: FastAPI) -> None:
+    """Have the app take answers; called first, the route is found first."""
+    app.router.add_api_route(
+        "/api/answers",
+        answer,
+        methods=["POST"],
+        responses={403: {}, 409: {}, 503: {}},
+        route_class_override=AnswerRoute,
+    )
+
+
+async def answer(request: Request, sent: Annotated[Sent, Body()], session: RaterScriptDep) -> Response:
+    """Store one answer. The reply comes when it is on disk."""
+    state = request.app.state
+    places: Places = state.places
+    place = _place(places, session, sent)
+    shape = place.shape
+    field = shape.fields.get(sent.field)
+    if field is None:
+        raise NotAllowed(422, f"There is no field '{sent.field}' on this page.")
+    if isinstance(shape.form, ChatForm) and field.required:
+        await run_in_threadpool(_check_ended, state.studies, session, sent.page)
+    answered, detail = _read(sent, shape, field)
+    writer: Writer = state.writer
+    try:
+        saved = await writer.save(
+            Answer(
+                id=sent.id,
+                study=session.study,
+                seat=session.seat,
+                rater=place.rater,
+                position=sent.page,
+                page=shape.page.id,
+                field=field,
+                answered=answered,
+                detail=detail,
+                view=shape.config.view,
+                order=shape.arrangement.order,
+                perspective=shape.config.perspective,
+                seconds=sent.seconds,
+                required=shape.required,
+                flag=shape.fields[FLAG],
+            )
+        )
+    except NotStored as error:
+        if error.code == 404:
+            places.refresh()
+        return _json({"error": text(_language(request, shape), error.sentence)}, error.code)
+    body: dict[str, Any] = {"id": saved.id, "generation": saved.generation, "done": saved.done}
+    if shape.page.role is Role.PRACTICE and answered is not None and field.required:
+        body["feedback"] = _feedback(shape, field, answered, _language(request, shape))
+    return _json(body)
+
+
+def _place(places: Places, session: RaterSession, sent: Sent) -> Place:
+    """The page that is meant: the one at the place, unless another was shown there."""
+    for _ in range(2):
+        place = places.at(session.study, session.seat, sent.page)
+        if place is None:
+            raise NotAllowed(404, "There is no such page in this study.")
+        if sent.key in (None, page_key(place.shape.page.id, place.rater)):
+            return place
+        places.refresh()
+    raise NotAllowed(404, GONE)
+
+
+async def _sent(request: Request) -> Sent:
+    """The body, checked as FastAPI checks bodies."""
+    body = await request.body()
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise NotAllowed(422, "An answer is sent as application/json.")
+    try:
+        return Sent.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestValidationError(
+            [one | {"loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
+        ) from error
+
+
+def _read(sent: Sent, shape: Shape, field: Field) -> tuple[Answered | None, dict[str, Any]]:
+    """What an answer says, and what is kept beside it."""
+    detail: dict[str, Any] = {"client_time": sent.client_time}
+    if sent.note:
+        detail["note"] = sent.note
+    if sent.why is not None:
+        if sent.why not in (CANNOT_TELL, UNDONE):
+            raise NotAllowed(422, f"'{sent.why}' is no reason for having no answer.")
+        return None, detail | {"why": sent.why}
+    if sent.value is None:
+        raise NotAllowed(422, "An answer has a value, or a reason for having none.")
+    if field.kind == "text":
+        return None, detail | {"text": sent.value}
+    if not any(option.value == sent.value for option in field.options):
+        raise NotAllowed(422, f"'{sent.value}' is no option of '{sent.field}'.")
+    if field.question == FLAG:
+        return Answered(sent.value, None), detail
+    return shape.form.answered(shape.page, shape.arrangement, field, sent.value), detail
+
+
+def _check_ended(studies: Studies, session: RaterSession, position: int) -> None:
+    study, seat = taking_part(studies, session)
+    assigned = page_at(studies.assigned(study.name, seat.seat), position)
+    if not has_ended(Chat(studies.store, study, seat, assigned).rows()):
+        raise NotAllowed(409, "A chat is rated when it has ended.")
+
+
+def _feedback(shape: Shape, field: Field, answered: Answered, language: str) -> dict[str, Any]:
+    """What is said to an answer on a practice page."""
+    form, page = shape.form, shape.page
+    right, why = form.right(page, field), text(language, form.why(page, field))
+    if right is None or answered.label == right:
+        return {"right": True, "said": text(language, "right"), "why": why}
+    shown = next(
+        option.text
+        for option in field.options
+        if form.answered(page, shape.arrangement, field, option.value).label == right
+    )
+    said = text(language, "not.right", answer=text(language, shown))
+    return {"right": False, "said": said, "why": why}
+
+
+def _language(request: Request, shape: Shape) -> str:
+    render: Renderer = request.app.state.render
+    return render.language(request, shape.config.language)
+
+
+def _json(body: dict[str, Any], code: int = 200) -> Response:
+    return Response(orjson.dumps(body), status_code=code, media_type="application/json")

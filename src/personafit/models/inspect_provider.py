@@ -1,0 +1,233 @@
+"""`inspect:PROVIDER/MODEL`: whatever Inspect AI can call, as a model here; installed with the extra `inspect`.
+
+Keys and addresses are found as Inspect finds them, in the provider's own environment variables. Inspect is told not to retry:
+the engine does, so that what came of every try is in the store. Letters are read where the provider gives log-probabilities.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit._secrets import masked
+from personafit.models.chat import (
+    ChatReply,
+    ChatRequest,
+    ModelError,
+    Transient,
+    Unanswerable,
+    Unusable,
+    one_line,
+)
+from personafit.models.openai import TOP_LOGPROBS, letter_scores, price_of
+from personafit.models.spec import Spec
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
+
+OPTIONS = ("base_url", "effort", "price", "concurrency", "timeout", "temperature")
+ARGUMENT = "arg_"  # arg_NAME=VALUE is what `inspect eval -M NAME=VALUE` would be
+# Settings a provider may refuse by name; what it refuses is left out from then on.
+_DROPPABLE = {
+    "logprobs": ("logprobs", "top_logprobs"),
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+}
+
+
+class InspectModel:
+    """A model behind one of Inspect's providers."""
+
+    def __init__(self, spec: Spec) -> None:
+        arguments = {
+            name.removeprefix(ARGUMENT): _value(text)
+            for name, text in spec.options.items()
+            if name.startswith(ARGUMENT)
+        }
+        spec.allow([*OPTIONS, *(f"{ARGUMENT}{name}" for name in arguments)])
+        if "/" not in spec.name:
+            raise UserError(
+                f"{spec.text}: name provider and model as Inspect does, such as inspect:anthropic/MODEL."
+            )
+        self.name = spec.text
+        self.endpoint = spec.text.partition(",")[0]
+        self.max_concurrency = int(spec.number("concurrency", 20, least=1))
+        self.timeout = spec.number("timeout", 120, least=0.001)
+        self.effort = spec.options.get("effort")
+        self.price = price_of(spec)
+        self._temperature = spec.number("temperature", 0) if "temperature" in spec.options else None
+        self._dropped: set[str] = set()
+        self._model = _open(spec, arguments, self.max_concurrency, self.timeout)
+        self.settings: dict[str, Any] = {
+            "kind": "inspect",
+            "model": spec.name,
+            "url": self._model.api.base_url,
+            "arguments": arguments,
+            "effort": self.effort,
+            "temperature": spec.options.get("temperature"),
+        }
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """Ask once; settings the provider refuses are dropped and the request sent again at once."""
+        for _ in range(len(_DROPPABLE) + 1):
+            config = self._config(request)
+            try:
+                output = await self._model.generate(_messages(request), config=config)
+            except Exception as raised:  # every provider has errors of its own
+                error = _unwrapped(raised)
+                if self._adapt(error, config):
+                    continue
+                raise self._sorted(error) from None
+            return self._read(output, request.letters)
+        raise Unusable(f"{self.name} rejects every form of the request.")
+
+    async def close(self) -> None:
+        """Close the provider's connections."""
+        await self._model.api.aclose()
+
+    def _config(self, request: ChatRequest) -> "GenerateConfig":
+        from inspect_ai.model import GenerateConfig
+
+        weigh = bool(request.letters) and self.effort is None
+        wanted: dict[str, Any] = {
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature if self._temperature is None else self._temperature,
+            "seed": request.seed,
+            "reasoning_effort": self.effort,
+            "logprobs": True if weigh else None,
+            "top_logprobs": TOP_LOGPROBS if weigh else None,
+        }
+        return GenerateConfig(**{name: value for name, value in wanted.items() if name not in self._dropped})
+
+    def _adapt(self, error: Exception, config: "GenerateConfig") -> bool:
+        """Leave out what the provider complained of by name; False where it had not been sent."""
+        if _status(error) != 400:
+            return False
+        said = str(error).lower()
+        for name, settings in _DROPPABLE.items():
+            if name in said and getattr(config, name) is not None:
+                self._dropped.update(settings)
+                return True
+        return False
+
+    def _sorted(self, error: Exception) -> ModelError:
+        """The error as one of our three sorts."""
+        status, said = _status(error), masked(_sentence(error))
+        if status in (401, 403):
+            return Unusable(
+                f"{self.name} refuses the key (HTTP {status}: {said}); set the provider's variable and run again."
+            )
+        if status == 404:
+            return Unusable(f"{self.name} is not known there (HTTP 404: {said}); check provider and model.")
+        if isinstance(error, TimeoutError) or type(error).__name__ == "AttemptTimeoutError":
+            return Transient(f"{self.name} did not answer within {self.timeout:g} s.")
+        decision = self._model.api.should_retry(error)
+        if decision:
+            limited = getattr(decision, "kind", "") == "rate_limit"
+            return Transient(
+                f"{self.name} failed: {said}.", getattr(decision, "retry_after", None), overloaded=limited
+            )
+        if _is_prerequisite(error):
+            return Unusable(f"{self.name}: {said}.")
+        return Unanswerable(f"{self.name} rejected the request: {said}.")
+
+    def _read(self, output: "ModelOutput", letters: tuple[str, ...]) -> ChatReply:
+        if not output.choices:
+            raise Transient(f"{self.name} answered nothing{f' ({output.error})' if output.error else ''}.")
+        choice, usage = output.choices[0], output.usage
+        reasoning = _reasoning(choice.message.content)
+        reply = ChatReply(
+            text=output.completion,
+            reasoning=reasoning,
+            refused=choice.stop_reason == "content_filter",
+            cut=choice.stop_reason in ("max_tokens", "model_length"),
+        )
+        if usage is not None:
+            cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
+            reply.tokens_in = usage.input_tokens + cached
+            reply.tokens_out = usage.output_tokens
+            reply.tokens_reasoning = usage.reasoning_tokens or 0
+        if letters and reasoning is None and choice.logprobs is not None:
+            reply.letter_scores = letter_scores(choice.logprobs.model_dump(), letters)
+        if self.price:
+            reply.cost = (reply.tokens_in * self.price[0] + reply.tokens_out * self.price[1]) / 1e6
+        return reply
+
+
+def _open(spec: Spec, arguments: Mapping[str, Any], connections: int, timeout: float) -> Any:
+    try:
+        from inspect_ai.model import GenerateConfig, get_model
+    except ImportError as error:
+        raise UserError(
+            f"{spec.text} needs Inspect AI: pip install 'personafit[inspect]' ({one_line(error)})."
+        ) from error
+    config = GenerateConfig(
+        max_retries=0,
+        attempt_timeout=max(1, round(timeout)),
+        max_connections=connections,
+        adaptive_connections=False,
+    )
+    url = spec.options.get("base_url")
+    try:
+        model = get_model(spec.name, config=config, base_url=url, memoize=False, **arguments)
+    except Exception as error:  # missing packages, missing keys, unknown providers: each provider's own sort
+        raise UserError(f"{spec.text} cannot be opened: {masked(_sentence(error))}.") from error
+    client = getattr(model.api, "client", None)
+    if client is not None and "max_retries" not in arguments and hasattr(client, "max_retries"):
+        client.max_retries = 0  # the providers' own libraries would try again unseen
+    return model
+
+
+def _messages(request: ChatRequest) -> "list[ChatMessage]":
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    return [kinds[message["role"]](content=message["content"]) for message in request.messages]
+
+
+def _reasoning(content: Any) -> str | None:
+    """What the model thought before it answered, where the provider tells."""
+    if isinstance(content, str):
+        return None
+    thoughts = [part.reasoning for part in content if part.type == "reasoning" and part.reasoning]
+    return "\n".join(thoughts) or None
+
+
+def _unwrapped(error: Exception) -> Exception:
+    """What the provider raised: Inspect wraps it in a retry that was not made, and in an error that repeats the request."""
+    while True:
+        attempt = getattr(error, "last_attempt", None)
+        inner = attempt.exception() if attempt is not None else None
+        if inner is None and getattr(error, "provider_message", None) is not None:
+            inner = error.__cause__
+        if not isinstance(inner, Exception):
+            return error
+        error = inner
+
+
+def _status(error: BaseException) -> int | None:
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def _is_prerequisite(error: BaseException) -> bool:
+    from inspect_ai._util.error import PrerequisiteError
+
+    return isinstance(error, PrerequisiteError)
+
+
+def _sentence(error: BaseException) -> str:
+    """What an error says, without markup."""
+    said = str(getattr(error, "message", error))
+    for markup in ("[bold]", "[/bold]", "[blue]", "[/blue]", "[/]"):
+        said = said.replace(markup, "")
+    return one_line(Exception(said)) if said.strip() else one_line(error)
+
+
+def _value(text: str) -> Any:
+    """An argument as Inspect reads one: a number or a truth value where it looks like one."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

@@ -1,0 +1,1 @@
+"""The collected report: every run, study and training of a piece of work as the chapters of one self-contained page."""

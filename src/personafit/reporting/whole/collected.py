@@ -1,0 +1,133 @@
+"""What a collected report is made of: runs of every kind, measured extraction, error flows, raters side by side, training."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit.reporting.agree_ratings import Source
+from personafit.reporting.figures import Drawn, draw_figures
+from personafit.reporting.results import Result, RunScores, load_scores, run_results
+from personafit.reporting.run_report import open_report
+from personafit.reporting.totals import RunTotals, load_totals
+from personafit.reporting.whole.curves import Training, is_training, read_training
+from personafit.store import RunRecord, Store
+
+if TYPE_CHECKING:
+    from personafit.reporting.dialogues.run_report import DialogueReport
+    from personafit.reporting.injection.run_report import InjectionReport
+    from personafit.reporting.preference.run_report import PreferenceReport
+    from personafit.reporting.relevance.run_report import RelevanceReport
+
+FLOW, EXTRACTION = "flow", "extraction"
+
+
+@dataclass
+class ChoiceRun:
+    """A run in which raters chose: its sums, its numbers, and its items one by one for the analyses that need them."""
+
+    store: Store
+    run: RunRecord
+
+    @cached_property
+    def totals(self) -> RunTotals:
+        """The sums."""
+        return load_totals(self.store, self.run)
+
+    @cached_property
+    def results(self) -> list[Result]:
+        """The numbers."""
+        return run_results(self.totals)
+
+    @cached_property
+    def drawn(self) -> list[Drawn]:
+        """The figures."""
+        return draw_figures(self.totals, self.results, self.totals.headline_view)
+
+    @cached_property
+    def scores(self) -> RunScores:
+        """The items."""
+        return load_scores(self.store, self.run)
+
+
+@dataclass
+class Collected:
+    """Everything given, by kind, each part under its name."""
+
+    store: Store
+    choices: dict[str, ChoiceRun] = field(default_factory=dict)
+    dialogues: dict[str, "DialogueReport"] = field(default_factory=dict)
+    relevance: dict[str, "RelevanceReport"] = field(default_factory=dict)
+    preferences: dict[str, "PreferenceReport"] = field(default_factory=dict)
+    injections: dict[str, "InjectionReport"] = field(default_factory=dict)
+    agreement: dict[str, Source] = field(default_factory=dict)
+    """Studies and benchmark folders with votes; what the raters of a run agree on comes with the run."""
+    flows: dict[str, list[Result]] = field(default_factory=dict)
+    extractions: dict[str, list[Result]] = field(default_factory=dict)
+    trainings: dict[str, Training] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """What the report is of, in the order of its chapters."""
+        parts: list[dict[str, Any]] = [
+            self.choices,
+            self.dialogues,
+            self.relevance,
+            self.preferences,
+            self.injections,
+            self.agreement,
+            self.flows,
+            self.extractions,
+            self.trainings,
+        ]
+        return [name for part in parts for name in part]
+
+    def add_run(self, run: RunRecord) -> None:
+        """A run of any kind that has been judged."""
+        kind = run.config.get("kind", "choice")
+        parts: dict[str, dict[str, Any]] = {
+            "dialogue": self.dialogues,
+            "relevance": self.relevance,
+            "preference": self.preferences,
+            "injection": self.injections,
+        }
+        if kind == "choice":
+            self.choices[run.name] = ChoiceRun(self.store, run)
+        elif kind in parts:
+            parts[kind][run.name] = open_report(self.store, run)
+        else:
+            raise UserError(f"{run.name} is a {kind} run, which no chapter of a collected report shows.")
+
+    def add_folder(self, folder: Path) -> bool:
+        """A folder of `extraction flow`, `extraction measure` or `train reward`; False where it is none of these."""
+        if is_training(folder):
+            self.trainings[_name(folder)] = read_training(folder)
+            return True
+        measured = _measured(folder)
+        if measured is None:
+            return False
+        kind, results = measured
+        (self.flows if kind == FLOW else self.extractions)[_name(folder)] = results
+        return True
+
+
+def _name(folder: Path) -> str:
+    return folder.resolve().name
+
+
+def _measured(folder: Path) -> tuple[str, list[Result]] | None:
+    path = folder / "results.json"
+    if not path.is_file():
+        return None
+    try:
+        body = orjson.loads(path.read_bytes())
+        if body["benchmark"] not in (FLOW, EXTRACTION):
+            return None
+        return body["benchmark"], [Result(**row) for row in body["results"]]
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} cannot be read ({error}); make it again with `personafit extraction`."
+        ) from error

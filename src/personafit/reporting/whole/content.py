@@ -1,0 +1,233 @@
+"""What chapters are made of: sentences, tables, figures, cards, facts. The template lays them out, files are written from them.
+
+A piece says what is there and nothing about where: the same table becomes HTML, CSV and LaTeX.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from markupsafe import Markup
+
+from personafit.reporting.dialogues.tables import NumberRow, NumberTable
+from personafit.reporting.plots import svg
+from personafit.reporting.sections import Cell, Table, TableRow
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph; small ones explain, warnings warn."""
+
+    kind: ClassVar[str] = "prose"
+    text: str
+    style: str = "lead"
+
+
+@dataclass(frozen=True)
+class Words:
+    """What it comes to, a sentence a line; small ones are notes."""
+
+    kind: ClassVar[str] = "words"
+    sentences: Sequence[str]
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: as many name columns as `heads`, then numbers."""
+
+    kind: ClassVar[str] = "grid"
+    title: str
+    caption: str
+    heads: Sequence[str]
+    columns: Sequence[str]
+    rows: Sequence[NumberRow]
+    remarks: Sequence[str] = ()
+    """What cells refer to by number."""
+    note: str = ""
+    folded: bool = False
+
+    @property
+    def textual(self) -> list[bool]:
+        """Which columns hold words."""
+        cells = [[row.cells[place] for row in self.rows] for place in range(len(self.columns))]
+        said = [[one for one in column if one.text] for column in cells]
+        return [bool(column) and all(one.sort is None for one in column) for column in said]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, drawn but not yet put anywhere."""
+
+    kind: ClassVar[str] = "picture"
+    title: str
+    caption: str
+    figure: "Figure"
+    words: str = "The numbers are in the tables of this page."
+    """The figure for those who do not see it."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A few numbers of one rater or system."""
+
+    name: str
+    numbers: Mapping[str, tuple[Cell, str]]
+    """What it is called to the number and its unit; the first is the large one."""
+    control: str | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Cards:
+    """The headline numbers."""
+
+    kind: ClassVar[str] = "cards"
+    label: str
+    cards: Sequence[Card]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Somebody who took part, and every setting of theirs."""
+
+    name: str
+    tag: str
+    fingerprint: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """How a part was made, and the command that makes it again."""
+
+    kind: ClassVar[str] = "instrument"
+    command: str
+    facts: Mapping[str, str]
+    members: Sequence[Member] = ()
+    asked: Mapping[str, str] | None = None
+    """What raters were asked, by the name of the question."""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What went wrong in words: status, sentence and how often."""
+
+    kind: ClassVar[str] = "errors"
+    title: str
+    errors: Sequence[tuple[str, str, int]]
+
+
+@dataclass(frozen=True)
+class Browser:
+    """Something to search and look into; its script finds its parts under the prefix."""
+
+    kind: ClassVar[str] = "browser"
+    script: str
+    prefix: str
+    markup: Markup
+
+
+Piece = Prose | Words | Grid | Picture | Cards | Instrument | Errors | Browser
+
+
+@dataclass(frozen=True)
+class Group:
+    """The pieces of one run; without a title where there is only one."""
+
+    title: str
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One topic. Where nothing was given for it, `missing` says which command would add it."""
+
+    name: str
+    title: str
+    lead: str
+    groups: Sequence[Group] = ()
+    missing: str = ""
+
+
+def all_pieces(chapters: Sequence[Chapter]) -> Iterator[Piece]:
+    """Every piece in the order of the page."""
+    return (piece for chapter in chapters for group in chapter.groups for piece in group.pieces)
+
+
+def picture_svg(chapters: Sequence[Chapter], name: str) -> Callable[[Picture], Markup]:
+    """How a template gets the figures of chapters; `name` keeps their ids apart from those of others on the page."""
+    drawn = {
+        id(piece): Markup(svg(piece.figure, f"{name}-{place}"))
+        for place, piece in enumerate(all_pieces(chapters))
+        if isinstance(piece, Picture)
+    }
+    return lambda picture: drawn[id(picture)]
+
+
+def grid_of(
+    table: Table,
+    title: str,
+    caption: str,
+    heads: Sequence[str] = ("rater", "view"),
+    note: str = "",
+    folded: bool = False,
+) -> Grid:
+    """The table of a choice, relevance, preference or injection run."""
+    rows = [NumberRow(_names(row, len(heads)), row.cells, row.control, row.source) for row in table.rows]
+    common = f"In all rows: {'; '.join(table.common)}." if table.common else ""
+    return Grid(
+        title,
+        caption,
+        heads,
+        table.headings,
+        rows,
+        table.notes,
+        " ".join(filter(None, [note, common])),
+        folded,
+    )
+
+
+def number_grid(table: NumberTable) -> Grid:
+    """The table of a run of dialogues."""
+    return Grid(table.title, "", table.heads, table.columns, table.rows, note=table.note)
+
+
+def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
+    """A table of texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets are intervals."""
+    made = [NumberRow([row[0]], [text_cell(cell) for cell in row[1:]]) for row in rows]
+    return Grid(title, caption, headings[:1], headings[1:], made)
+
+
+def text_cell(text: str) -> Cell:
+    """A number as it is printed, its interval in brackets or on a second line."""
+    value, _, interval = text.partition("\n" if "\n" in text else " (")
+    plain = value.replace("−", "-").replace(",", "").strip("+ >%")
+    try:
+        sort = float(plain)
+    except ValueError:
+        return Cell(text)
+    if interval and not any(character.isdigit() for character in interval):
+        return Cell(_signed(text), sort=sort)  # no interval, but a letter that refers to a note
+    return Cell(_signed(value), _signed(interval.rstrip(")").replace("\n", " ")), sort)
+
+
+def _signed(text: str) -> str:
+    """Numbers with a true minus sign."""
+    return re.sub(r"(?<!\S)-(?=[\d.])", "−", text)
+
+
+def grouped(parts: Mapping[str, Sequence[Piece]]) -> list[Group]:
+    """Pieces by the name of their run, the empty ones left out; one alone needs no title."""
+    full = {name: pieces for name, pieces in parts.items() if pieces}
+    return [Group(name if len(full) > 1 else "", pieces) for name, pieces in full.items()]
+
+
+def _names(row: TableRow, count: int) -> list[str]:
+    return [row.name, row.view][:count]

@@ -1,0 +1,160 @@
+"""The first page: what came out, in words, with lift, restraint and intervals; one line for every other part, with where to read on."""
+
+from collections.abc import Iterator, Sequence
+
+from personafit.reporting import sections
+from personafit.reporting.agree import agreements, conclusions
+from personafit.reporting.dialogues.words import explain_dialogues
+from personafit.reporting.html import hit_words
+from personafit.reporting.injection.words import explain_injection
+from personafit.reporting.preference.words import explain_preferences
+from personafit.reporting.relevance.words import explain_relevance
+from personafit.reporting.results import Result, overall_coverage
+from personafit.reporting.sections import Line, line_name, line_of, signed_points
+from personafit.reporting.stages.page import flow_body
+from personafit.reporting.stages.results import flow_of
+from personafit.reporting.whole.collected import ChoiceRun, Collected
+from personafit.reporting.whole.content import Card, Cards, Chapter, Group, Piece, Prose, Words
+from personafit.reporting.whole.making import training_words
+
+NOBODY, WRONG = "none", "wrong:"
+MOST_SAID = 3  # sentences of one part; its chapter has them all
+
+
+def headline(given: Collected) -> Chapter:
+    """The answer in words."""
+    groups = [Group(_title(one), _choice_pieces(one)) for one in given.choices.values()]
+    groups += [Group(title, [Words(list(said)[:MOST_SAID])]) for title, said in _others(given) if said]
+    return Chapter(
+        "headline",
+        "In short",
+        "What came out, in words and with its uncertainty: behind each number its 95 % interval, clustered by person.",
+        groups,
+        "" if groups else "There is nothing to say yet.",
+    )
+
+
+def _title(one: ChoiceRun) -> str:
+    return f"{one.totals.info['title'] or one.totals.info['name']} (run {one.run.name})"
+
+
+def _choice_pieces(one: ChoiceRun) -> list[Piece]:
+    totals, results = one.totals, one.results
+    metric, words = totals.info["metric"].replace("_", " "), hit_words(totals.info)
+    cards = [
+        Card(
+            row.name,
+            {
+                metric: (row.cells[0], " %"),
+                "lift": (row.cells[1], ""),
+                "restraint": (row.cells[2], " %"),
+            },
+            row.control,
+        )
+        for row in sections.headline(totals, results)
+    ]
+    note = (
+        f"All raters shown “{totals.headline_view}”. Lift: points gained by showing the person, over showing nobody or somebody "
+        f"else, whichever is better. Restraint: {words['restraint']}."
+    )
+    warned = list(_warnings(one))
+    said = [*choice_sentences(one), *filter(None, [sections.best_control(totals, results)])]
+    return [
+        *(Prose(text, "warning") for text in warned),
+        Words(said),
+        Cards("Each rater: score, lift, restraint", cards, note),
+    ]
+
+
+def _warnings(one: ChoiceRun) -> Iterator[str]:
+    coverage = overall_coverage(one.totals)
+    if one.run.finished is None:
+        yield "This run is not finished: the same command goes on from where it stopped, and all its numbers may still move."
+    elif coverage is not None and coverage < one.totals.info["coverage_bar"]:
+        bar = one.totals.info["coverage_bar"]
+        yield (
+            f"Coverage is {100 * coverage:.1f} %, below the bar of {100 * bar:.0f} %: what is missing may not be like what is there."
+        )
+
+
+def choice_sentences(one: ChoiceRun) -> list[str]:
+    """For each rater asked for: its score with the person, without and with somebody else, the lift, and restraint."""
+    lines: dict[Line, dict[tuple[str, str], Result]] = {}
+    for result in one.results:
+        if result.control in (None, "no view", "wrong person") and (
+            not result.slice or result.metric == "restraint"
+        ):
+            lines.setdefault(line_of(result), {})[result.metric, str(result.view)] = result
+    return [text for found in lines.values() if (text := _sentence(one, found))]
+
+
+def _sentence(one: ChoiceRun, found: dict[tuple[str, str], Result]) -> str:
+    view, metric = one.totals.headline_view, one.totals.info["metric"]
+    head = found.get((metric, view))
+    if head is None or head.control is not None:
+        return ""
+    name = line_name(head)
+    if head.value is None:
+        return f"Nothing can be said of {name}: {head.note or 'it gave no answer'}."
+    verb = "wins" if metric == "win_rate" else "is right"
+    said = f"Shown “{view}”, {name} {verb} in {_share(head)} of {head.n:,.0f} items"
+    others = [
+        f"{_called(other)} {100 * result.value:.1f}"
+        for (name_of, other), result in found.items()
+        if name_of == metric
+        and other != view
+        and result.value is not None
+        and (other == NOBODY or other.startswith(WRONG))
+    ]
+    said += f"; {', '.join(others)}" if others else ""
+    lift, restraint = found.get(("lift", view)), found.get(("restraint", view))
+    said += f": {_lift(lift)}." if lift is not None and lift.value is not None else "."
+    if restraint is not None and restraint.value is not None:
+        said += f" Where the less personal answer is the right one, it {verb} in {_share(restraint)}."
+    return said
+
+
+def _called(view: str) -> str:
+    return "with nobody" if view == NOBODY else f"with the wrong person’s ({view.removeprefix(WRONG)})"
+
+
+def _share(result: Result) -> str:
+    value = f"{100 * (result.value or 0.0):.1f}\u00a0%"
+    if result.low is None or result.high is None:
+        return value
+    return f"{value} ({100 * result.low:.1f}–{100 * result.high:.1f})"
+
+
+def _lift(lift: Result) -> str:
+    said = f"lift {signed_points(100 * (lift.value or 0.0))} points"
+    if lift.low is None or lift.high is None:
+        return said
+    said += f" ({signed_points(100 * lift.low)} to {signed_points(100 * lift.high)})"
+    if lift.low > 0:
+        return f"{said}, so it uses the person"
+    if lift.high < 0:
+        return f"{said}, so the person makes it worse"
+    return f"{said}, which cannot be told from nothing"
+
+
+def _others(given: Collected) -> Iterator[tuple[str, Sequence[str]]]:
+    """The title and the first sentences of every other part."""
+    for name, talk in given.dialogues.items():
+        yield f"Dialogues (run {name})", explain_dialogues(talk.run, talk.results, talk.signatures)
+    for name, relevant in given.relevance.items():
+        yield f"Which attributes matter (run {name})", explain_relevance(relevant.results)
+    for name, preferred in given.preferences.items():
+        said = explain_preferences(preferred.scores, preferred.results)
+        yield f"Does using them help (run {name})", said
+    for name, hostile in given.injections.items():
+        yield f"Hostile text (run {name})", explain_injection(hostile.results)
+    for name, source in given.agreement.items():
+        # The human ceiling is what they say last.
+        yield (
+            f"Agreement ({name})",
+            [text for one in agreements(source) for text in reversed(conclusions(one))],
+        )
+    for name, results in given.flows.items():
+        yield f"Error flow ({name})", flow_body(*flow_of(results), results).sentences
+    for name, training in given.trainings.items():
+        yield f"Training ({name})", training_words(training)

@@ -1,0 +1,79 @@
+"""The tables that commands print, as tables of a page: what is made for the terminal is not made a second time.
+
+A console that shows nothing keeps what is printed to it. Of each cell the first line is the number and the rest its interval.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.sections import Cell
+from personafit.reporting.whole.content import Grid, Piece, Words, text_cell
+
+WIDE = 600  # columns: nothing is broken or left out for want of room
+PUBLISHED = "published"
+DIM = "dim"
+
+
+class _Keeping(Console):
+    """A console that keeps what is printed to it."""
+
+    def __init__(self) -> None:
+        super().__init__(file=StringIO(), width=WIDE)
+        self.kept: list[Any] = []
+
+    def print(self, *objects: Any, **_: Any) -> None:
+        self.kept += objects
+
+
+def printed_pieces(show: Callable[..., None], *arguments: Any) -> list[Piece]:
+    """What a function prints to the console it gets first: sentences, then tables, then what is printed dim as notes."""
+    console = _Keeping()
+    show(console, *arguments)
+    texts = [
+        one if isinstance(one, Text) else Text.from_markup(str(one))
+        for one in console.kept
+        if not isinstance(one, Table)
+    ]
+    said = [one.plain for one in texts if one.style != DIM]
+    notes = [one.plain for one in texts if one.style == DIM]
+    return [
+        *([Words(said)] if said else []),
+        *(table_grid(one) for one in console.kept if isinstance(one, Table)),
+        *([Words(notes, small=True)] if notes else []),
+    ]
+
+
+def table_grid(table: Table) -> Grid:
+    """A printed table; columns that are not set to the right at the front are names."""
+    texts_by_column = [[_plain(cell) for cell in column.cells] for column in table.columns]
+    headings = [" ".join(_plain(column.header).split()) for column in table.columns]
+    names = next((place for place, one in enumerate(table.columns) if one.justify == "right"), len(headings))
+    rows: list[NumberRow] = []
+    source: str | None = None
+    for texts in zip(*texts_by_column, strict=True):
+        if texts[0].startswith(PUBLISHED) and not any(texts[names:]):
+            source = " ".join(filter(None, texts[:names])).strip(": ")  # it heads the rows that are quoted
+            continue
+        rows.append(NumberRow(texts[:names], [_number(text) for text in texts[names:]], source=source))
+    # A table in the terminal keeps its columns where there is nothing in them; on a page they only take room.
+    kept = [n for n in range(len(headings) - names) if any(row.cells[n].text for row in rows)]
+    rows = [replace(row, cells=[row.cells[n] for n in kept]) for row in rows]
+    columns = [headings[names + n] for n in kept]
+    return Grid(_plain(table.title or ""), "", headings[:names], columns, rows)
+
+
+def _number(text: str) -> Cell:
+    return text_cell(text) if text.strip("–") else Cell()
+
+
+def _plain(cell: object) -> str:
+    if isinstance(cell, Text):
+        return cell.plain
+    return Text.from_markup(str(cell)).plain if cell is not None else ""

@@ -1,0 +1,200 @@
+"""Benchmarks of others in small: their real layouts, filled with sentences of our own."""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+TOPICS = {"travel_hotel": 3, "shop_home": 2}
+
+
+def write(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def prefeval(root: Path) -> Path:
+    """Five preferences in all three forms; the first answer is right, as published."""
+    data = root / "benchmark_dataset"
+    for topic, count in TOPICS.items():
+        stated = [
+            {
+                "preference": f"I never want thing {n} of {topic}.",
+                "question": f"What about {topic} {n}?",
+                "explanation": "It is hard.",
+            }
+            for n in range(count)
+        ]
+        options = [f"quiet {topic}", f"a much longer noisy {topic}", f"loud {topic}", f"bright {topic}"]
+        choices = [
+            {**row, "classification_task_options": [f"{text} {n}" for text in options]}
+            for n, row in enumerate(stated)
+        ]
+        write(data / "mcq_options" / f"{topic}.json", choices)
+        spoken = {
+            "query": "Where to?",
+            "assistant_options": "Quiet or loud.",
+            "user_selection": "Quiet.",
+            "assistant_acknowledgment": "Noted.",
+        }
+        chosen = [{**row, "conversation": spoken, "aligned_op": "Quiet."} for row in stated]
+        write(data / "implicit_preference" / "choice-based" / f"{topic}.json", chosen)
+        turns = {str(n): {"user": f"Hello {n}.", "assistant": f"Good day {n}."} for n in range(2)}
+        driven = [{**row, "persona": "a baker", "conversation": turns} for row in stated]
+        write(data / "implicit_preference" / "persona-driven" / f"{topic}.json", driven)
+    write(data / "mcq_options" / "travel_hotel copy.json", [])
+    return root
+
+
+def personamem(root: Path, size: str = "32k") -> Path:
+    """Two personas, the first with two histories; three questions on the way of the first one."""
+    root.mkdir(parents=True, exist_ok=True)
+    histories = {
+        "ctx-a": _history("tea", 6),
+        "ctx-b": _history("coffee", 4),
+        "ctx-c": _history("cocoa", 4),
+    }
+    with (root / f"shared_contexts_{size}.jsonl").open("w", encoding="utf-8") as file:
+        for name, turns in histories.items():
+            file.write(json.dumps({name: turns}) + "\n")
+    asked = [("0", "ctx-a", 3), ("0", "ctx-a", 6), ("0", "ctx-b", 4), ("1", "ctx-c", 4)]
+    rows = []
+    for number, (persona, context, end) in enumerate(asked):
+        replies = [
+            f"(a) plain reply {number}",
+            f"(b) right reply {number}",
+            f"(c) it's an odd reply {number}",
+        ]
+        rows.append(
+            {
+                "persona_id": persona,
+                "question_id": f"q{number}",
+                "question_type": "track_full_preference_evolution" if number % 2 else "suggest_new_ideas",
+                "topic": "drinks",
+                "user_question_or_message": f"What shall I drink, number {number}?",
+                "correct_answer": "(b)",
+                "all_options": str([*replies, f"(d) another, much longer reply {number}"]),
+                "shared_context_id": context,
+                "end_index_in_shared_context": str(end),
+                "stereotypical": "No",
+            }
+        )
+    write_csv(root / f"questions_{size}.csv", rows)
+    return root
+
+
+def write_csv(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _history(drink: str, turns: int) -> list[dict[str, str]]:
+    spoken = [{"role": "system", "content": f"Somebody who likes {drink}."}]
+    for number in range(turns - 1):
+        role = ("user", "assistant")[number % 2]
+        spoken.append({"role": role, "content": f"{drink} said {number}"})
+    return spoken
+
+
+TAGS = [f"tag {letter}" for letter in "abcdefghijklmno"]
+
+
+def lamp(root: Path) -> Path:
+    """Two people for each of the three tasks."""
+    cite = (
+        'For an author who has written the paper with the title "{0}", which reference is related? '
+        'Just answer with [1] or [2] without explanation. [1]: "{1}" [2]: "{2}"'
+    )
+    papers = [
+        {"id": "0", "title": "Bread", "abstract": 'On "crumb".'},
+        {"id": "1", "title": "Rye", "abstract": ""},
+    ]
+    _task(
+        root,
+        "LaMP_1",
+        [
+            (cite.format(f"Dough {n}", f"Yeast {n}", f"Stars {n}"), "[1]" if n else "[2]", papers)
+            for n in range(2)
+        ],
+    )
+    tag = "Which tag does this movie relate to? tags: [{0}] description: A film number {1}."
+    films = [{"id": "0", "description": "A quiet film.", "tag": "tag a", "date": "2014-02-01"}]
+    _task(root, "LaMP_2", [(tag.format(", ".join(TAGS), n), TAGS[n], films) for n in range(2)])
+    rate = "What is the score of the following review on a scale of 1 to 5? just answer. review: Fine, number {0}."
+    reviews = [{"id": "0", "text": "Good.", "score": "5"}, {"id": "1", "text": "Bad.", "score": "1"}]
+    _task(root, "LaMP_3", [(rate.format(n), str(n + 4), reviews) for n in range(2)])
+    return root
+
+
+def _task(root: Path, task: str, asked: list[tuple[str, str, list[dict[str, str]]]]) -> None:
+    number = {"LaMP_1": 1, "LaMP_2": 2, "LaMP_3": 3}[task]
+    names = [f"{number}{place}" for place in range(len(asked))]
+    questions = [
+        {"id": name, "input": text, "profile": profile}
+        for name, (text, _, profile) in zip(names, asked, strict=True)
+    ]
+    golds = [{"id": name, "output": output} for name, (_, output, _) in zip(names, asked, strict=True)]
+    write(root / task / "dev_questions.json", questions)
+    write(root / task / "dev_outputs.json", {"task": task, "golds": golds})
+
+
+def rewardbench(root: Path) -> Path:
+    """Six pairs of three subsets in version 1's parquet."""
+    subsets = ["alpacaeval-easy", "llmbar-natural", "hep-python"] * 2
+    rows = {
+        "prompt": [f"Question {n}" for n in range(6)],
+        "chosen": [f"Better {n}" for n in range(6)],
+        "rejected": [f"Worse and longer {n}" for n in range(6)],
+        "subset": subsets,
+        "id": list(range(6)),
+    }
+    return _parquet(root, "filtered", rows)
+
+
+def rewardbench2(root: Path) -> Path:
+    """Two choices of four and one tie in version 2's parquet."""
+    rows = {
+        "id": ["a", "b", "c"],
+        "prompt": ["Question a", "Question b", "Name a colour."],
+        "chosen": [["Right a"], ["Right b"], ["red", "blue"]],
+        "rejected": [[f"Wrong a{n}" for n in range(3)], [f"Wrong b{n}" for n in range(3)], ["seven"]],
+        "subset": ["Factuality", "Focus", "Ties"],
+    }
+    return _parquet(root, "test", rows)
+
+
+def _parquet(root: Path, split: str, rows: dict[str, Any]) -> Path:
+    (root / "data").mkdir(parents=True, exist_ok=True)
+    pl.DataFrame(rows).write_parquet(root / "data" / f"{split}-00000-of-00001.parquet")
+    return root
+
+
+def helpsteer2(root: Path) -> Path:
+    """Three prompts with two rated answers; the last pair is too close."""
+    root.mkdir(parents=True, exist_ok=True)
+    with gzip.open(root / "validation.jsonl.gz", "wt", encoding="utf-8") as file:
+        for prompt, points in (("One?", (4, 1)), ("Two?", (0, 2)), ("Three?", (3, 3))):
+            for number, helpfulness in enumerate(points):
+                row = {
+                    "prompt": prompt,
+                    "response": f"{prompt} {number}",
+                    "helpfulness": helpfulness,
+                    "verbosity": 2,
+                }
+                file.write(json.dumps(row) + "\n")
+    return root
+
+
+WORLDS = {
+    "prefeval": prefeval,
+    "personamem": personamem,
+    "lamp": lamp,
+    "rewardbench": rewardbench,
+    "helpsteer2": helpsteer2,
+}

@@ -1,0 +1,185 @@
+"""Inspect's logs, written by Inspect itself: answers become an answer log, and our own task's log a run that reports read."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inspect_ai import Task
+from inspect_ai import eval as inspect_eval
+from inspect_ai.dataset import Sample
+from inspect_ai.log import EvalLog
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    GenerateConfig,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+
+from personafit._errors import UserError
+from personafit.benchmarks import starter
+from personafit.benchmarks.answers import read_log
+from personafit.benchmarks.inspect_logs import InspectLog
+from tests.scripted import invoke
+
+
+def answering(prefix: str) -> Any:
+    """A model that repeats what it was asked last; the word 'break' breaks it."""
+
+    def answer(
+        messages: list[ChatMessage], _tools: Any, _choice: Any, _config: GenerateConfig
+    ) -> ModelOutput:
+        if "break" in messages[-1].text:
+            raise RuntimeError("it broke")
+        output = ModelOutput.from_content("mockllm/model", f"{prefix}{messages[-1].text[-40:]}")
+        output.usage = ModelUsage(input_tokens=5, output_tokens=3)
+        return output
+
+    return get_model("mockllm/model", custom_outputs=answer)
+
+
+SAMPLES = [
+    Sample(id="one", input="What to cook?", metadata={"person": {"id": "p1", "Diet": "vegan"}}),
+    Sample(
+        id="two",
+        input=[ChatMessageSystem(content="Be kind."), ChatMessageUser(content="What to read?")],
+        metadata={"person": "A retired sailor.", "expect": "generic"},
+    ),
+    Sample(id="three", input="Please break.", metadata={"person": {"id": "p1", "Diet": "vegan"}}),
+]
+
+
+def logged(
+    folder: Path, prefix: str, form: str = "eval", samples: list[Sample] | None = None
+) -> tuple[Path, EvalLog]:
+    (log,) = inspect_eval(
+        Task(dataset=samples or SAMPLES, name="assistant"),
+        model=answering(prefix),
+        log_dir=str(folder),
+        log_format="json" if form == "json" else "eval",
+        display="none",
+        fail_on_error=False,
+        epochs=1,
+    )
+    return Path(log.location.removeprefix("file://")), log
+
+
+@pytest.mark.parametrize("form", ["eval", "json"])
+def test_answers_of_any_task(form: str, tmp_path: Path) -> None:
+    personal, _ = logged(tmp_path / "a", "For you: ", form)
+    plain, _ = logged(tmp_path / "b", "", form)
+    rows = list(InspectLog(personal).answers("person", InspectLog(plain)))
+    found = {row["id"]: row for row in rows if row is not None}
+    assert len(rows) == 3
+    assert set(found) == {"one", "two"}, "a sample that failed has no answer"
+    assert found["one"] == {
+        "id": "one",
+        "person": {"id": "p1", "Diet": "vegan"},
+        "question": "What to cook?",
+        "answer": "For you: What to cook?",
+        "generic": "What to cook?",
+        "system": "mockllm/model",
+    }
+    assert (found["two"]["question"], found["two"]["expect"]) == ("What to read?", "generic")
+    assert found["two"]["person"]["About"] == "A retired sailor."
+    out = tmp_path / "answers.jsonl"
+    out.write_text("".join(json.dumps(row) + "\n" for row in found.values()), encoding="utf-8")
+    read, people = read_log(out, {})
+    assert len(read) == 2
+    assert people["p1"].facets == {"Diet": "vegan"}
+
+
+def test_the_command_and_then_the_judges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    personal, _ = logged(tmp_path / "a", "For you: ")
+    plain, _ = logged(tmp_path / "b", "")
+    invoke(
+        monkeypatch,
+        tmp_path,
+        "data",
+        "import",
+        str(personal),
+        "--generic",
+        str(plain),
+        "--out",
+        "answers.jsonl",
+    )
+    printed = capsys.readouterr().out
+    assert "Wrote 2 answers of mockllm/model to answers.jsonl." in printed
+    assert "1 samples failed or were empty and are left out." in printed
+    invoke(monkeypatch, tmp_path, "run", "answers", "--log", "answers.jsonl", "--view", "profile", "--json")
+    rows = json.loads(capsys.readouterr().out)["results"]
+    longest = [r for r in rows if r["rater"] == "rule:length" and r["slice"] == {"against": "generic"}]
+    assert {row["value"] for row in longest if row["metric"] == "win_rate"} == {1.0}
+
+
+def test_a_log_of_our_own_task_becomes_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer(messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        said = "A" if len(messages[-1].text) % 2 else "It depends."
+        output = ModelOutput.from_content("mockllm/model", said)
+        output.usage = ModelUsage(input_tokens=5, output_tokens=1)
+        return output
+
+    (log,) = inspect_eval(
+        "personafit/choices",
+        model=get_model("mockllm/model", custom_outputs=answer),
+        task_args={"benchmark": "starter", "view": "none"},
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+        limit=60,
+    )
+    assert log.status == "success"
+    assert log.results is not None
+    path = Path(log.location.removeprefix("file://"))
+    invoke(monkeypatch, tmp_path, "data", "import", str(path), code=1)  # most of the benchmark was not asked
+    done = capsys.readouterr()
+    assert "coverage of replay:" in done.err
+    assert "Replies of mockllm/model are now the run starter-" in done.out
+    invoke(monkeypatch, tmp_path, "report", "last", "--json")
+    rows = json.loads(capsys.readouterr().out)["results"]
+    (total,) = [
+        r for r in rows if r["rater"].startswith("replay:") and r["metric"] == "accuracy" and not r["slice"]
+    ]
+    metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
+    assert log.samples is not None
+    answered = metrics["coverage"] * len(log.samples)
+    asked = 2 * sum(item.kind == "choice" for item in starter().items())
+    assert total["coverage"] == pytest.approx(answered / asked)
+    assert total["view"] == "none"
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    path, _ = logged(
+        tmp_path, "", samples=[Sample(id="nobody", input="What?", metadata={"user": "x", "level": 1})]
+    )
+    with pytest.raises(UserError) as caught:
+        list(InspectLog(path).answers("person"))
+    assert str(path) in str(caught.value)
+    assert "sample 'nobody': metadata has no 'person'" in str(caught.value)
+    assert "only level, user; name the field with --person" in str(caught.value)
+    assert next(InspectLog(path).answers("user")) is not None
+
+
+@pytest.mark.parametrize(("name", "data"), [("broken.eval", b"not a zip"), ("other.json", b'{"a": 1}')])
+def test_what_is_no_log_is_one_sentence(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UserError, match="is not a log of Inspect"):
+        InspectLog(tmp_path / name)
+    with pytest.raises(UserError, match="is not there"):
+        InspectLog(tmp_path / f"no-{name}")
+
+
+def test_other_prompts_are_not_mixed_in(tmp_path: Path) -> None:
+    path, _ = logged(tmp_path, "", form="json")
+    body = json.loads(path.read_text(encoding="utf-8"))
+    body["eval"]["task"] = "personafit/choices"
+    body["eval"]["metadata"] = {"question": "of another version", "view": "profile", "seed": 0}
+    path.write_text(json.dumps(body), encoding="utf-8")
+    with pytest.raises(UserError, match="other prompts or another parser"):
+        _ = InspectLog(path).choices

@@ -1,0 +1,308 @@
+"""Benchmarks of others, read from their own layouts: the right answer, who is told what, and what is said when a file is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import Benchmark, open_benchmark
+from personafit.benchmarks.config import RunConfig
+from personafit.contexts import People, make_context
+from personafit.reporting import load_totals, run_results
+from personafit.store import Store
+from tests.benchmarks import neighbours_world as world
+from tests.benchmarks.hub_world import contents, get, hub
+from tests.benchmarks.stub_hub import Repo, StubHub
+from tests.raters.reward.tiny import save_reward
+from tests.scripted import invoke, run
+
+__all__ = ["hub"]
+
+
+def right_answers(benchmark: Benchmark) -> dict[str, str]:
+    texts = {product.id: product.text for product in benchmark.products()}
+    items = {item.id: item for item in benchmark.items()}
+    return {row.item: texts[items[row.item].products[int(row.label or "")]] for row in benchmark.gold()}
+
+
+def told(benchmark: Benchmark, view: str) -> dict[str, str]:
+    people = People({person.id: person for person in benchmark.people()})
+    context = make_context(view, people, 0)
+    return {item.id: context.build(people[item.person], item).text for item in benchmark.items()}
+
+
+def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> None:
+    benchmark = open_benchmark("prefeval", world.prefeval(tmp_path))
+    assert len(list(benchmark.people())) == 5
+    right = right_answers(benchmark)
+    assert len(right) == 15
+    assert right["prefeval/travel_hotel/2/persona"] == "quiet travel_hotel 1"
+    views = told(benchmark, "history")
+    assert views["prefeval/travel_hotel/2/explicit"].endswith("User: I never want thing 1 of travel_hotel.")
+    assert "User: Quiet.\nAssistant: Noted." in views["prefeval/travel_hotel/2/choice"]
+    assert "I never want" not in views["prefeval/travel_hotel/2/persona"]
+    assert any("copy" in note for note in benchmark.notes())
+    # The right one stands first in the file; here its place tells nothing.
+    assert len({row.label for row in benchmark.gold()}) > 1
+
+
+def test_personamem_sees_nothing_beyond_the_question(tmp_path: Path) -> None:
+    benchmark = open_benchmark("personamem", world.personamem(tmp_path))
+    assert {person.id for person in benchmark.people()} == {"persona-0", "persona-1"}
+    assert right_answers(benchmark)["personamem/32k/q1"] == "right reply 1"
+    views = told(benchmark, "history")
+    assert views["personamem/32k/q0"].count("tea said") == 2
+    assert views["personamem/32k/q1"].count("tea said") == 5
+    assert "coffee" in views["personamem/32k/q2"]
+    assert "tea" not in views["personamem/32k/q2"]
+    found = told(benchmark, "memory:k=9,by=bm25")
+    assert "tea said 4" not in found["personamem/32k/q0"]
+    assert "cocoa" in told(benchmark, "wrong:history")["personamem/32k/q0"]
+    assert told(benchmark, "history:budget=8")["personamem/32k/q1"].count("tea said") < 5
+
+
+def test_personamem_takes_another_size_by_its_file(tmp_path: Path) -> None:
+    world.personamem(tmp_path)
+    world.personamem(tmp_path, "128k")
+    benchmark = open_benchmark("personamem", tmp_path / "questions_128k.csv")
+    assert next(benchmark.items()).id == "personamem/128k/q0"
+    assert any("questions_32k.csv" in note for note in benchmark.notes())
+
+
+def test_lamp_becomes_choices(tmp_path: Path) -> None:
+    benchmark = open_benchmark("lamp", world.lamp(tmp_path))
+    right = right_answers(benchmark)
+    assert right["lamp/LaMP_1/10"] == "Stars 0"
+    assert right["lamp/LaMP_1/11"] == "Yeast 1"
+    assert right["lamp/LaMP_2/21"] == "tag b"
+    assert right["lamp/LaMP_3/30"] == "4 out of 5"
+    sizes = {item.id: len(item.products) for item in benchmark.items()}
+    assert [sizes[f"lamp/LaMP_{task}/{task}0"] for task in (1, 2, 3)] == [2, 8, 5]
+    assert "Good. — 5" in told(benchmark, "history")["lamp/LaMP_3/30"]
+    assert any("fifteen tags" in note for note in benchmark.notes())
+
+
+def test_rewardbench_in_both_versions_and_helpsteer2(tmp_path: Path) -> None:
+    first = open_benchmark("rewardbench", world.rewardbench(tmp_path / "one"))
+    assert right_answers(first)["rewardbench/hep-python/5"] == "Better 5"
+    assert {item.slices["section"] for item in first.items()} == {"Chat", "Chat Hard", "Reasoning"}
+    assert {row.scores["Chat"] for row in first.published()} >= {97.5}
+    second = open_benchmark("rewardbench", world.rewardbench2(tmp_path / "two"))
+    assert [len(item.products) for item in second.items()] == [4, 4]
+    assert second.published() == []
+    assert "1 rows of the subset Ties" in " ".join(second.notes())
+    steered = open_benchmark("helpsteer2", world.helpsteer2(tmp_path / "three"))
+    assert list(right_answers(steered).values()) == ["One? 0", "Two? 1"]
+
+
+@pytest.mark.parametrize("name", world.WORLDS)
+def test_every_neighbour_runs_with_its_controls(name: str, tmp_path: Path) -> None:
+    world.WORLDS[name](tmp_path / "data")
+    config = RunConfig(benchmark=name, data=tmp_path / "data", raters=["rule:name"])
+    with Store(tmp_path / "store.db") as store:
+        finished = run(store, config)
+        every = run_results(load_totals(store, finished.run))
+    results = [result for result in every if result.metric == "accuracy" and not result.slice]
+    assert {result.rater for result in results} >= {"rule:name", "rule:length"}
+    assert all(result.coverage == 1.0 for result in results)
+    benchmark = open_benchmark(name, tmp_path / "data")
+    assert benchmark.info.licence
+    if name in ("rewardbench", "helpsteer2"):
+        assert {result.view for result in results} == {"profile"}
+        return
+    # Nobody is named: a rule that ties on all answers scores what guessing would, not ½.
+    sizes = [len(item.products) for item in benchmark.items()]
+    expected = sum(1 / size for size in sizes) / len(sizes)
+    blind = [result.value for result in results if result.rater == "rule:name"]
+    assert blind == [pytest.approx(expected)] * 3
+    debiased = [
+        r.value for r in every if r.metric == "accuracy_debiased" and not r.slice and r.rater == "rule:name"
+    ]
+    assert max(value for value in debiased if value is not None) <= 0.5
+    assert {result.control for result in results if result.rater == "rule:length"} == {"longest answer"}
+
+
+def test_a_reward_model_is_checked_where_nobody_is_known(tmp_path: Path) -> None:
+    spec = f"reward:{save_reward(tmp_path / 'model')}"
+    for make in (world.rewardbench, world.rewardbench2):
+        data = make(tmp_path / make.__name__)
+        with Store(tmp_path / "store.db") as store:
+            finished = run(store, RunConfig(benchmark="rewardbench", data=data, raters=[spec]))
+            results = run_results(load_totals(store, finished.run))
+        (total,) = [r for r in results if r.rater == spec and r.metric == "accuracy" and not r.slice]
+        assert (total.coverage, total.control) == (1.0, None)
+        assert total.value is not None
+        assert total.value * total.n == pytest.approx(round(total.value * total.n)), "no two scores are equal"
+
+
+@pytest.mark.parametrize(
+    ("name", "repo", "left"),
+    [
+        ("personamem", "bowen-upenn/PersonaMem-v1", "questions_1M.csv"),
+        ("rewardbench", "allenai/reward-bench", "data/raw-00000-of-00001.parquet"),
+        ("helpsteer2", "nvidia/HelpSteer2", "preference/preference.jsonl.gz"),
+    ],
+)
+def test_the_hub_copy_is_found_by_name(hub: StubHub, name: str, repo: str, left: str, tmp_path: Path) -> None:
+    world.WORLDS[name](tmp_path / "world")
+    stored = hub.repos[repo] = Repo()
+    stored.files = contents(tmp_path / "world") | {left: b"not for us", "train.jsonl.gz": b""}
+    fetched = get(name)
+    assert left not in contents(fetched.folder)
+    assert next(open_benchmark(name).items())
+
+
+def test_published_scores_are_shown_as_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.rewardbench(tmp_path / "data")
+    invoke(monkeypatch, tmp_path, "run", "rewardbench", "--data", "data")
+    printed = capsys.readouterr().out
+    assert "published, not measured here" in printed
+    assert "ArmoRM-Llama3-8B-v0.1" in printed
+
+
+def test_check_and_list_know_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.lamp(tmp_path / "data")
+    invoke(monkeypatch, tmp_path, "data", "check", "lamp", "--data", "data")
+    assert "6 people, 6 items, 6 gold: nothing wrong." in capsys.readouterr().out
+    invoke(monkeypatch, tmp_path, "data", "list")
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in world.WORLDS)
+    invoke(monkeypatch, tmp_path, "run", "personamem", code=2)
+    assert "data get personamem" in capsys.readouterr().err
+
+
+def edited(path: Path, change: Callable[[Any], None]) -> None:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    world.write(path, value)
+
+
+def _spoil_csv(column: str, value: str) -> Callable[[Path], None]:
+    def spoil(root: Path) -> None:
+        import csv
+
+        path = root / "questions_32k.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        rows[1][column] = value
+        world.write_csv(path, rows)
+
+    return spoil
+
+
+FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
+    "three options": (
+        "prefeval",
+        lambda root: edited(
+            root / "benchmark_dataset/mcq_options/shop_home.json",
+            lambda rows: rows[1]["classification_task_options"].pop(),
+        ),
+        "shop_home.json, entry 2, field 'classification_task_options' must be a list of 4 answers.",
+    ),
+    "another order": (
+        "prefeval",
+        lambda root: edited(
+            root / "benchmark_dataset/implicit_preference/choice-based/shop_home.json", list.reverse
+        ),
+        "the preference is not entry 1 of implicit_preference/choice-based",
+    ),
+    "no turn": (
+        "prefeval",
+        lambda root: edited(
+            root / "benchmark_dataset/implicit_preference/persona-driven/shop_home.json",
+            lambda rows: rows[0]["conversation"].update({"1": {"user": "Hi."}}),
+        ),
+        "shop_home.json, entry 1, conversation 1, field 'assistant' is missing.",
+    ),
+    "no such letter": (
+        "personamem",
+        _spoil_csv("correct_answer", "(e)"),
+        "field 'correct_answer': '(e)' is none",
+    ),
+    "no list": (
+        "personamem",
+        _spoil_csv("all_options", "(a) b"),
+        "field 'all_options' must be a list of texts",
+    ),
+    "no history": ("personamem", _spoil_csv("shared_context_id", "ctx-z"), "there is no history 'ctx-z…'"),
+    "beyond": (
+        "personamem",
+        _spoil_csv("end_index_in_shared_context", "99"),
+        "'99' is no place in a history of 6 turns",
+    ),
+    "no gold": (
+        "lamp",
+        lambda root: edited(root / "LaMP_1/dev_outputs.json", lambda body: body["golds"].pop()),
+        "dev_questions.json, entry 2, field 'id': dev_outputs.json has no output for '11'.",
+    ),
+    "no rating": (
+        "lamp",
+        lambda root: edited(
+            root / "LaMP_3/dev_outputs.json", lambda body: body["golds"][0].update(output="9")
+        ),
+        "dev_questions.json, entry 1, field 'input' is not a question of LaMP_3",
+    ),
+    "no profile": (
+        "lamp",
+        lambda root: edited(root / "LaMP_2/dev_questions.json", lambda rows: rows[0].update(profile=[])),
+        "entry 1, field 'profile' must be a list of what the person did before.",
+    ),
+    "empty answer": (
+        "rewardbench",
+        lambda root: _jsonl(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),
+        "rows.jsonl, line 1, field 'chosen' is empty.",
+    ),
+    "no rejected": (
+        "rewardbench",
+        lambda root: _jsonl(root, {"prompt": "Q", "chosen": "a"}),
+        "rows.jsonl, line 1, field 'rejected' is missing.",
+    ),
+    "not gzip": (
+        "helpsteer2",
+        lambda root: _bytes(root / "validation.jsonl.gz", b"{}"),
+        "validation.jsonl.gz cannot be read (it is not a whole gzip file)",
+    ),
+}
+
+
+def _jsonl(root: Path, row: dict[str, str]) -> None:
+    for path in (root / "data").glob("*"):
+        path.unlink()
+    _bytes(root / "rows.jsonl", json.dumps(row).encode())
+
+
+def _bytes(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_file_is_one_sentence(fault: str, tmp_path: Path) -> None:
+    name, spoil, said = FAULTS[fault]
+    world.WORLDS[name](tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(UserError) as caught:
+        list(open_benchmark(name, tmp_path).items())
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", world.WORLDS)
+def test_an_empty_folder_says_what_was_expected(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="expected"):
+        open_benchmark(name, tmp_path)
+
+
+def test_an_answer_that_is_right_and_wrong_is_left_out(tmp_path: Path) -> None:
+    world.rewardbench(tmp_path)
+    row = {"prompt": "Q", "chosen": "a", "rejected": "a", "id": "1"}
+    _jsonl(tmp_path, row)
+    benchmark = open_benchmark("rewardbench", tmp_path)
+    assert list(benchmark.items()) == []
+    assert "1 choices in which a wrong answer is the right one" in benchmark.notes()[-1]

@@ -1,0 +1,121 @@
+"""`run SUITE.toml`: shared raters, one table, one page, one exit code; the same command goes on where it was."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.suite import read_suite
+from tests.benchmarks import neighbours_world as world
+from tests.helpers import run_cli
+from tests.scripted import invoke
+from tests.stub_endpoint import StubEndpoint
+
+SUITE = """
+title = "All round"
+raters = ["{rater}"]
+systems = ["{rater}"]
+
+[[run]]
+benchmark = "prefeval"
+data = "prefeval"
+fail_under = ["accuracy=0.01"]
+
+[[run]]
+benchmark = "rewardbench"
+data = "rewardbench"
+raters = ["rule:length"]
+
+[[run]]
+benchmark = "answers"
+log = "answers.jsonl"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "suites"
+    world.prefeval(place / "prefeval")
+    world.rewardbench(place / "rewardbench")
+    rows = [
+        {
+            "person": {"id": name, "Diet": diet},
+            "question": "What?",
+            "answer": f"{diet}.",
+            "generic": "A stew.",
+        }
+        for name, diet in (("a", "tofu"), ("b", "fish"))
+    ]
+    (place / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return place
+
+
+def asks(folder: Path) -> int:
+    with sqlite3.connect(folder / ".personafit" / "store.db") as database:
+        return int(database.execute("SELECT count(*) FROM asks").fetchone()[0])
+
+
+def test_one_command_gives_the_whole_picture(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with StubEndpoint() as endpoint:
+        (folder / "all.toml").write_text(SUITE.format(rater=endpoint.spec()), encoding="utf-8")
+        done = run_cli("run", "suites/all.toml", "--out", "out", cwd=tmp_path, code=0)
+        asked = len(endpoint.requests)
+        invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--json", "--fail-under", "lift=0.9", code=1)
+        again = capsys.readouterr()
+        assert len(endpoint.requests) == asked, "nothing is asked twice"
+    assert "All round" in done.stdout
+    assert "best control" in done.stdout
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "PrefEval" in page
+    assert "RewardBench" in page
+    body = json.loads(again.out)
+    assert body["suite"] == "All round"
+    assert [run["benchmark"] for run in body["runs"]] == ["prefeval", "rewardbench", "answers"]
+    by = {run["benchmark"]: run["results"] for run in body["runs"]}
+    assert {row["rater"] for row in by["rewardbench"]} == {"rule:length"}
+    assert any(row["rater"] == endpoint.spec() for row in by["answers"])
+    assert "below" in again.err
+    assert json.loads((tmp_path / "out" / "results.json").read_text())["suite"] == "All round"
+
+
+def test_what_is_shared_and_what_is_not(folder: Path) -> None:
+    path = folder / "all.toml"
+    path.write_text(SUITE.format(rater="openai:x"), encoding="utf-8")
+    suite = read_suite(path, ("answers", "starter"))
+    (first, bars), (second, _), (third, _) = suite.runs
+    assert (first.raters, first.systems, bars) == (["openai:x"], [], ["accuracy=0.01"])
+    assert second.raters == ["rule:length"]
+    assert third.systems == [], "answers of a log need no system"
+    assert first.data == folder / "prefeval"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("title = 1", "field 'title'"),
+        ("run = []", "field 'run'"),
+        ('[[run]]\nbenchmark = "starter"\ncolour = "red"', "field 'run.0.colour'"),
+        ("[[run]", "is not TOML"),
+    ],
+)
+def test_a_wrong_suite_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        read_suite(tmp_path / "s.toml", ())
+    assert said in str(caught.value)
+
+
+def test_what_cannot_be_run_is_said_before_anything_is(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SUITE.format(rater="rule:name") + '\n[[run]]\nbenchmark = "lamp"\ndata = "nowhere"\n'
+    (folder / "all.toml").write_text(text, encoding="utf-8")
+    invoke(monkeypatch, tmp_path, "run", "suites/all.toml", code=2)
+    assert "holds no LaMP task" in capsys.readouterr().err
+    assert not (tmp_path / ".personafit" / "store.db").exists() or asks(tmp_path) == 0
+    invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--rater", "rule:length", code=2)
+    assert "says itself what is run" in capsys.readouterr().err

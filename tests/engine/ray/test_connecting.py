@@ -1,0 +1,122 @@
+"""`--on`: what it takes, and one sentence when there is no cluster to be had; and Ctrl-C."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.engine.ray import working_on
+from tests.engine.ray.conftest import processes
+from tests.faults.world import answers, write_benchmark
+from tests.helpers import run_cli
+from tests.raters.reward.tiny import save_chat
+from tests.stub_endpoint import StubEndpoint
+
+ITEMS = 250  # enough for a hand to come in between
+
+
+def refused(where: str) -> str:
+    """The sentence with which --on is refused."""
+    with pytest.raises(UserError) as caught, working_on(where):
+        pass
+    return str(caught.value)
+
+
+def test_what_there_is() -> None:
+    assert refused("spark") == "--on spark: there are local, ray, and ray://HOST:PORT."
+    assert refused("ray://") == "--on ray://: there are local, ray, and ray://HOST:PORT."
+    assert refused("ray://here:there") == "--on ray://here:there: 'there' is no port; write ray://HOST:PORT."
+    with working_on("local"):
+        pass
+
+
+def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert refused("ray") == "--on ray: Ray is not installed; it comes with pip install 'personafit[ray]'."
+
+
+def test_an_address_where_nothing_answers() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets it, nothing answers
+        port = taken.getsockname()[1]
+        said = refused(f"ray://127.0.0.1:{port}")
+    assert said.startswith(f"--on ray://127.0.0.1:{port}: no Ray cluster answers there (")
+    assert said.endswith(f"start one with ray start --head --port {port}.")
+
+
+def test_an_address_where_something_else_answers(endpoint: StubEndpoint) -> None:
+    where = f"ray://{urlsplit(endpoint.url).netloc}"
+    assert (
+        refused(where)
+        == f"--on {where}: what answers there is no Ray cluster; give the port of its head, usually 6379."
+    )
+
+
+def session_of(process: int) -> int | None:
+    """The session a process belongs to; None when it is gone."""
+    try:
+        return os.getsid(process)
+    except ProcessLookupError:
+        return None
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_nothing_running_and_nothing_to_do_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    write_benchmark(tmp_path / "world", ITEMS, 10)
+    save_chat(tmp_path / "chat")
+    command = ("run", "world", "--rater", "hf:chat", "--view", "profile")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "personafit", *command, "--on", "ray"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while not (before := len(answers_of_models(tmp_path))):
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, said
+    assert "personafit: interrupted; what was judged is kept and the same command goes on from there." in said
+    assert "Traceback" not in said
+    deadline = time.monotonic() + 60
+    while left := [title for pid, _, title in processes() if session_of(pid) == process.pid and title]:
+        assert time.monotonic() < deadline, f"still running: {left}"
+        time.sleep(0.1)
+    after = answers_of_models(tmp_path)
+    assert before <= len(after) < 2 * ITEMS
+    run_cli(*command, "--store", "local.db", cwd=tmp_path)
+    run_cli(*command, cwd=tmp_path)
+    assert answers(tmp_path / ".personafit" / "store.db") == answers(tmp_path / "local.db")
+    assert set(after) <= set(answers_of_models(tmp_path))
+
+
+def answers_of_models(folder: Path) -> list[tuple[Any, ...]]:
+    """What models have answered so far, with the time at which they did."""
+    path = folder / ".personafit" / "store.db"
+    if not path.exists():
+        return []
+    query = "SELECT a.id, a.at FROM asks a JOIN raters r ON r.fingerprint = a.rater WHERE r.kind = 'llm'"
+    with closing(sqlite3.connect(path)) as connection:
+        try:
+            return connection.execute(query).fetchall()
+        except sqlite3.OperationalError:  # its tables are being made
+            return []

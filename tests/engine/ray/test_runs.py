@@ -1,0 +1,114 @@
+"""Whole runs with models in workers: the same rows as locally, whatever becomes of a worker or of its node."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from personafit.benchmarks.config import RunConfig
+from personafit.engine.ray import working_on
+from personafit.store import Store
+from personafit.store import tables as t
+from tests.engine.ray.disturbed import DisturbedStore
+from tests.faults.world import write_benchmark
+from tests.raters.reward.tiny import save_chat, save_reward
+from tests.scripted import run
+from tests.store.databases import NoPostgres, create_database, postgres_server
+
+ITEMS = 150
+CLOSE = 1e-5  # sums in full precision, in batches of another make
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark, two tiny models, and what they answer without a cluster."""
+    folder = tmp_path_factory.mktemp("world")
+    write_benchmark(folder / "world", ITEMS, 20)
+    save_reward(folder / "reward")
+    save_chat(folder / "chat")
+    with Store(folder / "local.db") as store:
+        run(store, config(folder))
+    return folder
+
+
+def config(folder: Path) -> RunConfig:
+    """Both models on all items, told of the person."""
+    return RunConfig(
+        str(folder / "world"),
+        raters=[f"reward:{folder / 'reward'}", f"hf:{folder / 'chat'}"],
+        views=["profile"],
+    )
+
+
+def answers(url: str | Path) -> list[tuple[Any, ...]]:
+    """Every ask of a store with its judgments, however often it is there."""
+    ask, judgment = t.asks.c, t.judgments.c
+    query = select(
+        ask.job,
+        ask.generation,
+        ask.rater,
+        ask.item,
+        ask.order,
+        ask.status,
+        ask.tokens_in,
+        judgment.label,
+        judgment.value,
+    ).select_from(t.asks.outerjoin(t.judgments, judgment.ask == ask.id))
+    with Store(url) as store:
+        return sorted(store.frame(query).rows())
+
+
+def same(found: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
+    """Row by row; margins of reward models to the last digits of their precision."""
+    assert [row[:-1] for row in found] == [row[:-1] for row in expected]
+    assert [row[-1] for row in found] == pytest.approx([row[-1] for row in expected], abs=CLOSE)
+
+
+def run_on(cluster: Any, url: str | Path, config: RunConfig, disturb: Callable[[], None]) -> None:
+    """The run with its models in the cluster, disturbed when some answers of the chat model are stored."""
+    store = DisturbedStore(url, "llm", disturb)
+    with store, working_on(f"ray://{cluster.address}"):
+        finished = run(store, config)
+    assert not finished.summary.failed
+    assert not finished.summary.interrupted
+    assert store.stored_before is not None
+    assert store.stored_before < 2 * ITEMS, "the disturbance came too late to disturb anything"
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    """A fresh PostgreSQL database."""
+    try:
+        with postgres_server() as server:
+            yield create_database(server, "ray")
+    except NoPostgres as reason:
+        pytest.skip(f"SKIPPED: {reason}")
+
+
+@pytest.mark.slow
+def test_the_same_rows_as_locally_in_postgresql_though_a_worker_is_killed(
+    world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]], database: str
+) -> None:
+    def kill() -> None:
+        for worker in workers_of(second_node):
+            os.kill(worker, signal.SIGKILL)
+
+    run_on(cluster, database, config(world), kill)
+    same(answers(database), answers(world / "local.db"))
+
+
+@pytest.mark.slow
+def test_the_same_rows_as_locally_though_a_node_is_killed(
+    world: Path, cluster: Any, second_node: Any, tmp_path: Path
+) -> None:
+    run_on(
+        cluster,
+        tmp_path / "store.db",
+        config(world),
+        lambda: cluster.remove_node(second_node, allow_graceful=False),
+    )
+    same(answers(tmp_path / "store.db"), answers(world / "local.db"))

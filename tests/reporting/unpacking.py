@@ -1,0 +1,16 @@
+"""Reading a report's page back: what its item browser was given, every block unpacked."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from personafit.reporting.blocks import unpacked
+
+
+def browser_blocks(page: Path) -> dict[str, list[Any]]:
+    """The blocks of a choice report by kind, all values of a kind in order."""
+    text = page.read_text(encoding="utf-8")
+    (data,) = re.findall(r'id="browser-data">(.*?)</script>', text, re.S)
+    blocks = json.loads(data)["blocks"]
+    return {name: [value for block in kind for value in unpacked(block)] for name, kind in blocks.items()}

@@ -1,0 +1,134 @@
+BEGIN TRANSACTION;
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO "alembic_version" VALUES('0001');
+CREATE TABLE asks (
+	id TEXT NOT NULL, 
+	job TEXT NOT NULL, 
+	generation INTEGER NOT NULL, 
+	item TEXT NOT NULL, 
+	question TEXT NOT NULL, 
+	rater TEXT NOT NULL, 
+	"view" TEXT NOT NULL, 
+	context TEXT, 
+	"order" TEXT NOT NULL, 
+	sample INTEGER NOT NULL, 
+	status TEXT NOT NULL, 
+	reply TEXT, 
+	reasoning TEXT, 
+	detail TEXT, 
+	tokens_in INTEGER NOT NULL, 
+	tokens_out INTEGER NOT NULL, 
+	tokens_reasoning INTEGER NOT NULL, 
+	cost FLOAT NOT NULL, 
+	seconds FLOAT NOT NULL, 
+	attempts INTEGER NOT NULL, 
+	at FLOAT NOT NULL, 
+	PRIMARY KEY (job, id)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "asks" VALUES('j1/0','j1',0,'i1','fit','r1','profile','c1','01',0,'ok','A',NULL,NULL,1600,1,0,0.25,0.5,1,1700000000.5);
+INSERT INTO "asks" VALUES('f1','j2',0,'i1','fit','r1','profile','c1','10',0,'failed',NULL,NULL,'no',1600,1,0,0.25,0.5,1,1700000000.5);
+CREATE TABLE datasets (
+	id TEXT NOT NULL, 
+	benchmark TEXT NOT NULL, 
+	info TEXT NOT NULL, 
+	complete INTEGER NOT NULL, 
+	PRIMARY KEY (id)
+);
+INSERT INTO "datasets" VALUES('d@1','d','{"forgotten": 0}',1);
+CREATE TABLE items (
+	dataset TEXT NOT NULL, 
+	id TEXT NOT NULL, 
+	position BIGINT NOT NULL, 
+	kind TEXT NOT NULL, 
+	person TEXT NOT NULL, 
+	prompt TEXT NOT NULL, 
+	products TEXT NOT NULL, 
+	grp TEXT NOT NULL, 
+	slices TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	PRIMARY KEY (dataset, id)
+);
+INSERT INTO "items" VALUES('d@1','i1',0,'choice','p1','What now?','["a1","a2"]','g1','{"half":"general"}','h1');
+CREATE TABLE judgments (
+	ask TEXT NOT NULL, 
+	item TEXT NOT NULL, 
+	question TEXT NOT NULL, 
+	rater TEXT NOT NULL, 
+	target TEXT NOT NULL, 
+	parse INTEGER NOT NULL, 
+	status TEXT NOT NULL, 
+	label TEXT, 
+	value FLOAT, 
+	extra TEXT, 
+	PRIMARY KEY (ask, item, target, parse)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "judgments" VALUES('d@1#author','i1','fit','author','',0,'ok','1',NULL,NULL);
+INSERT INTO "judgments" VALUES('j1/0','i1','fit','r1','',0,'ok','0',0.1,NULL);
+CREATE TABLE people (
+	dataset TEXT NOT NULL, 
+	id TEXT NOT NULL, 
+	version TEXT NOT NULL, 
+	language TEXT NOT NULL, 
+	body TEXT NOT NULL, 
+	PRIMARY KEY (dataset, id)
+);
+INSERT INTO "people" VALUES('d@1','p1','v1','zh','{"id":"p1","language":"zh","facets":{"职业":"老师"}}');
+CREATE TABLE products (
+	id TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
+	text TEXT NOT NULL, 
+	maker TEXT, 
+	given TEXT, 
+	about TEXT, 
+	parents TEXT NOT NULL, 
+	status TEXT NOT NULL, 
+	cost FLOAT NOT NULL, 
+	sample INTEGER NOT NULL, 
+	PRIMARY KEY (id)
+);
+INSERT INTO "products" VALUES('a1','answer','It''s "quoted";
+over two lines — 是的 😀',NULL,NULL,NULL,'[]','ok',0.0,0);
+INSERT INTO "products" VALUES('a2','answer','plain',NULL,NULL,NULL,'[]','ok',0.0,0);
+INSERT INTO "products" VALUES('c1','context','职业: 老师',NULL,NULL,'p1','[]','ok',0.0,0);
+CREATE TABLE raters (
+	fingerprint TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
+	settings TEXT NOT NULL, 
+	PRIMARY KEY (fingerprint)
+);
+INSERT INTO "raters" VALUES('r1','openai:m','llm','{}');
+CREATE TABLE run_jobs (
+	run INTEGER NOT NULL, 
+	job TEXT NOT NULL, 
+	PRIMARY KEY (run, job)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "run_jobs" VALUES(1,'j1');
+INSERT INTO "run_jobs" VALUES(1,'j2');
+CREATE TABLE runs (
+	id INTEGER NOT NULL, 
+	name TEXT NOT NULL, 
+	dataset TEXT NOT NULL, 
+	config TEXT NOT NULL, 
+	planned BIGINT NOT NULL, 
+	started FLOAT NOT NULL, 
+	touched FLOAT NOT NULL, 
+	finished FLOAT, 
+	PRIMARY KEY (id), 
+	UNIQUE (name)
+);
+INSERT INTO "runs" VALUES(1,'first','d@1','{"question": "fit", "selected": null}',2,1700000000.0,1700000001.0,NULL);
+CREATE INDEX items_by_person ON items (dataset, person, position);
+COMMIT;
