@@ -107,6 +107,7 @@ NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "labelling": _labelling,
     "factory": _factory,
     "report": _report,
+    "ray": _ray,
 }
 
 

@@ -20,7 +20,11 @@ def content_hash(value: Any) -> str:
 
 def hash_text(*parts: str | bytes) -> str:
     """A 32-digit hex key of texts in sequence; each part's length counts, so parts cannot run together."""
-    return hash_stream(parts)
+    pieces: list[bytes] = []
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        pieces += (b"%d:" % len(data), data)
+    return hashlib.sha256(b"".join(pieces)).hexdigest()[:KEY_LENGTH]
 
 
 def hash_stream(parts: Iterable[str | bytes]) -> str:

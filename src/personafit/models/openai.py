@@ -20,6 +20,7 @@ from personafit._errors import UserError
 from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
 from personafit.models.connections import borrow_pool, give_pool_back
+from personafit.models.deadlines import Deadlines
 from personafit.models.spec import Spec
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -70,6 +71,7 @@ class OpenAIModel:
         self._limit_name = LIMITS[0] if self.effort is None else LIMITS[1]
         self._refused_limits: set[str] = set()
         self._session: aiohttp.ClientSession | None = None
+        self._deadlines = Deadlines(self.timeout)
         self._address = f"{self.url}/chat/completions"
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -94,6 +96,7 @@ class OpenAIModel:
 
     async def close(self) -> None:
         """Close the connections."""
+        self._deadlines.close()
         if self._session is not None:
             await self._session.close()
             await give_pool_back(self.url)
@@ -122,21 +125,26 @@ class OpenAIModel:
             self._session = aiohttp.ClientSession(
                 connector=borrow_pool(self.url),
                 connector_owner=False,
-                timeout=aiohttp.ClientTimeout(total=self.timeout),
+                timeout=aiohttp.ClientTimeout(),  # the deadlines see to that
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
+        task = self._deadlines.begin()
         try:
             async with self._session.post(address or self._address, data=orjson.dumps(body)) as response:
                 data = without(self._key, await self._whole(response))
                 pause = None if response.status == 200 else _retry_after(response.headers)
                 return response.status, _decode(data), pause
-        except TimeoutError:
+        except asyncio.CancelledError:
+            if not self._deadlines.passed(task):
+                raise
             raise Transient(f"{self.url} did not answer within {self.timeout:g} s.") from None
         except ValueError:  # InvalidURL is one, and so is a header that no server would take
             raise Unusable(f"{self.url} is not a usable address, or the key is not a usable one.") from None
         except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
             raise Transient(f"{self.url} broke off: {masked(one_line(error))}.") from error
+        finally:
+            self._deadlines.end(task)
 
     async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
         """All of the reply; one that never ends would otherwise fill the memory before the time is over."""
