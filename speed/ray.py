@@ -16,8 +16,8 @@ from typing import Any
 from speed.table import Measurement, paired
 
 ROUNDS = 3
-PEOPLE = 6
-QUESTIONS = 8  # pairs of one person: what goes to a worker at once
+PEOPLE = 4
+QUESTIONS = 4  # pairs of one person: what goes to a worker at once
 STORE = 100 << 20  # bytes
 BAR = 1.7
 

@@ -8,37 +8,25 @@ from personafit.items.dialogue import Dialogue, DialogueTurn
 from personafit.items.dialogue_questions import INSTRUMENT, REPLY_TOKENS, DialogueQuestion, ShownDialogue
 from personafit.models import ChatReply, ChatRequest, Message, Model, Spec, make_model, parse_spec
 from personafit.raters.llm import REASONED_REPLY, replay_key
-from personafit.raters.rater import Part, Verdict, rater_record
+from personafit.raters.prompting import Prompting
+from personafit.raters.rater import Part, Verdict
 from personafit.store import Status
 
 READING = "dialogue-1"
 
 
-class DialogueJudge:
+class DialogueJudge(Prompting):
     """Asks a model for its marks."""
 
     def __init__(self, model: Model, samples: int = 1) -> None:
-        self._model = model
+        super().__init__(model, model.name, {"questions": INSTRUMENT, "reading": READING})
         self.samples = samples
         """How often it is asked each question about a dialogue."""
-        self.endpoint = model.endpoint
-        self.max_concurrency = model.max_concurrency
-        self.price = model.price
-        self._reasons = bool(model.settings.get("effort"))
-        settings = {**model.settings, "questions": INSTRUMENT, "reading": READING}
-        kind = "replay" if settings["kind"] == "replay" else "llm"
-        self.record = rater_record(model.name, kind, settings)
 
     async def judge(self, shown: ShownDialogue, question: DialogueQuestion) -> Verdict:
         """Ask, and ask once more if the reply cannot be read."""
         verdict = Verdict(calls=0, answers_whole=not question.by_turn)
-        request = self.request(shown, question)
-        reply = await self._chat(request, verdict)
-        if self._starts_reasoning(reply):
-            # Only now do we know that this model thinks first: give it room, here and from now on.
-            self._reasons = True
-            request = self.request(shown, question)
-            reply = await self._chat(request, verdict)
+        request, reply = await self._ask(lambda: self.request(shown, question), verdict)
         marks = self._read(reply, shown, question)
         if marks is None and not reply.refused and not (reply.cut and self._reasons):
             verdict.detail = f"first reply: {reply.text[:500]}"
@@ -55,10 +43,6 @@ class DialogueJudge:
         """The call to make."""
         return self._request(question.messages(shown), shown, question)
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self._model.close()
-
     def _read(self, reply: ChatReply, shown: ShownDialogue, question: DialogueQuestion) -> list[int] | None:
         return None if reply.refused else question.parse(reply.text, shown.dialogue)
 
@@ -71,20 +55,6 @@ class DialogueJudge:
             seed=None if shown.sample == 0 else shown.sample,
             key=judge_key(shown.dialogue, shown.view, question.name, shown.sample),
         )
-
-    async def _chat(self, request: ChatRequest, verdict: Verdict) -> ChatReply:
-        """One call; everything it took is added to the verdict."""
-        reply = await self._model.chat(request)
-        verdict.calls += 1
-        verdict.tokens_in += reply.tokens_in
-        verdict.tokens_out += reply.tokens_out
-        verdict.tokens_reasoning += reply.tokens_reasoning
-        verdict.cost += reply.cost
-        return reply
-
-    def _starts_reasoning(self, reply: ChatReply) -> bool:
-        thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
-        return not self._reasons and reply.cut and thought and not reply.text.strip()
 
 
 def _answer(

@@ -14,28 +14,22 @@ from personafit._hashing import content_hash
 from personafit.items.preference import MENTION, PERSONAL, PREFER, PREFERENCE, Compared, tagged
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.raters.llm import REASONED_REPLY, replay_key
-from personafit.raters.rater import Part, Verdict, rater_record
-from personafit.store import RaterRecord, Status
+from personafit.raters.prompting import Prompting
+from personafit.raters.rater import Part, Verdict
+from personafit.store import Status
 
 READING = "preference-1"
 REPLY_HEAD, REPLY_PER_ATTRIBUTE = 32, 16  # tokens
 
 
-class Prompted(ABC):
+class Prompted(Prompting, ABC):
     """Asks a model once about all attributes of an item, and once more if an answer is missing."""
 
     order_matters: bool
     question: str
 
     def __init__(self, model: Model, prefix: str, instrument: str) -> None:
-        self._model = model
-        self.endpoint = model.endpoint
-        self.max_concurrency = model.max_concurrency
-        self.price = model.price
-        self._reasons = bool(model.settings.get("effort"))
-        settings = {**model.settings, "question": instrument, "reading": READING}
-        kind = "replay" if settings["kind"] == "replay" else "llm"
-        self.record: RaterRecord = rater_record(f"{prefix}{model.name}", kind, settings)
+        super().__init__(model, f"{prefix}{model.name}", {"question": instrument, "reading": READING})
 
     @abstractmethod
     def _messages(self, compared: Compared) -> tuple[Message, ...]:
@@ -52,13 +46,7 @@ class Prompted(ABC):
     async def judge(self, compared: Compared) -> Verdict:
         """Ask, and ask once more if an attribute has no answer."""
         verdict = Verdict(calls=0, answers_whole=False)
-        request = self.request(compared)
-        reply = await self._chat(request, verdict)
-        if self._starts_reasoning(reply):
-            # Only now do we know that this model thinks first: give it room, here and from now on.
-            self._reasons = True
-            request = self.request(compared)
-            reply = await self._chat(request, verdict)
+        request, reply = await self._ask(lambda: self.request(compared), verdict)
         found = dict(self._read(reply, compared))
         if len(found) < len(compared.attributes) and not reply.refused and not (reply.cut and self._reasons):
             verdict.detail = f"first reply: {reply.text[:500]}"
@@ -79,10 +67,6 @@ class Prompted(ABC):
         """The call to make."""
         return self._request(self._messages(compared), compared)
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self._model.close()
-
     def _read(self, reply: ChatReply, compared: Compared) -> Mapping[str, tuple[str, float]]:
         return {} if reply.refused else self._answers(reply.text, compared)
 
@@ -94,20 +78,6 @@ class Prompted(ABC):
             seed=None if compared.sample == 0 else compared.sample,
             key=replay_key(compared.item, self.question, compared.order_name, compared.sample),
         )
-
-    async def _chat(self, request: ChatRequest, verdict: Verdict) -> ChatReply:
-        """One call; everything it took is added to the verdict."""
-        reply = await self._model.chat(request)
-        verdict.calls += 1
-        verdict.tokens_in += reply.tokens_in
-        verdict.tokens_out += reply.tokens_out
-        verdict.tokens_reasoning += reply.tokens_reasoning
-        verdict.cost += reply.cost
-        return reply
-
-    def _starts_reasoning(self, reply: ChatReply) -> bool:
-        thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
-        return not self._reasons and reply.cut and thought and not reply.text.strip()
 
 
 class PromptedPreference(Prompted):
