@@ -46,8 +46,8 @@ audit: $(VENV)/installed-dev
 serve: $(VENV)/installed-label
 	$(BIN)/personafit label demo
 
-# How fast, as ratios against named peers; one of them needs the openai client besides.
-bench: $(VENV)/installed-bench
+# How fast, as ratios against named peers.
+bench: $(VENV)/installed-dev
 	$(BIN)/python -m speed
 
 schema: $(VENV)/installed-dev
@@ -70,10 +70,6 @@ $(VENV)/installed-label: $(VENV)/installed
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) torch
 	$(PIP) --editable ".[embedded,hub,inspect,label,postgres,ray,stages,train,docs,dev]"
-	@touch $@
-
-$(VENV)/installed-bench: $(VENV)/installed-dev
-	$(PIP) openai
 	@touch $@
 
 clean:
