@@ -6,6 +6,7 @@ done and is recorded, so that a model that likes the same for everybody changes 
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import orjson
 
@@ -42,7 +43,7 @@ def refinements(profile: Profile, ontology: Ontology, parent: str) -> Iterator[W
                 "most": MOST,
             },
             kind="verdict",
-            read=lambda reply, name=name, domain=domain: _read(reply, profile, name, domain),  # type: ignore[misc]
+            read=partial(_read, profile=profile, name=name, domain=domain),
             about=profile.id,
             parents=(parent,),
             max_tokens=400,

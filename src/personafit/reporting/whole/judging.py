@@ -31,7 +31,7 @@ def agreement(given: Collected) -> Chapter:
     for name, source in given.agreement.items():
         parts[name] = printed_pieces(print_agreement, source, agreements(source), ())
     for name, one in given.choices.items():
-        parts[name] = _tried(lambda run=one: _run_agreement(run))  # type: ignore[misc]
+        parts[name] = _tried(_run_agreement, one)
     return Chapter(
         "agreement",
         "Agreement",
@@ -124,7 +124,7 @@ def aspect_pieces(one: ChoiceRun) -> list[Piece]:
 
 def shortfalls(given: Collected) -> Chapter:
     """How the answers that raters chose fall short."""
-    parts = {name: _tried(lambda run=one: failure_pieces(run)) for name, one in given.choices.items()}  # type: ignore[misc]
+    parts = {name: _tried(failure_pieces, one) for name, one in given.choices.items()}
     return Chapter(
         "shortfalls",
         "How chosen answers fall short",
@@ -148,10 +148,10 @@ def failure_pieces(one: ChoiceRun) -> list[Piece]:
     ]
 
 
-def _tried(make: Callable[[], list[Piece]]) -> list[Piece]:
-    """The pieces, or in one line why there are none."""
+def _tried(make: Callable[[ChoiceRun], list[Piece]], one: ChoiceRun) -> list[Piece]:
+    """The pieces of a run, or in one line why there are none."""
     try:
-        return make()
+        return make(one)
     except UserError as error:
         return [Prose(str(error), "small")]
 
