@@ -73,7 +73,8 @@ class Cost:
 
 
 def measure() -> list[Measurement]:
-    return [*measure_duplicates(), *measure_people()]
+    # People first: the peak that the system reports of a process begins with what its parent held when it was started.
+    return [*measure_people(), *measure_duplicates()]
 
 
 def measure_duplicates() -> list[Measurement]:

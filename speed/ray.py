@@ -16,7 +16,7 @@ from typing import Any
 from speed.table import Measurement, paired
 
 ROUNDS = 3
-PEOPLE = 4
+PEOPLE = 8
 QUESTIONS = 4  # pairs of one person: what goes to a worker at once
 STORE = 100 << 20  # bytes
 BAR = 1.7

@@ -1,13 +1,14 @@
 """What a reward model learns from human pairs, in cross-validation by person: `python -m speed.gpu.quality PAIRS MODEL --out FILE`.
 
 PAIRS is a JSON-lines file of tokenised pairs (id, person, chosen_ids, rejected_ids); what comes out is the margin of every pair by a
-model that saw nobody's pairs of that person, after each epoch, for grouped batches and, on one fold, for shuffled ones. PLAIN
-holds pairs of the same layout without a person in their tokens (`person` says whose split they follow): they are scored at the end, and with
-`--mix` some are trained on too, so many for each personal pair.
+model that saw nobody's pairs of that person, after each epoch. `--together` says how many pairs of a person stand side by side in a
+batch of 32: 32 is person after person, 1 is shuffled. PLAIN holds pairs of the same layout without a person in their tokens (`person`
+says whose split they follow): they are scored at the end, and with `--mix` some are trained on too, so many for each personal pair.
 """
 
 import argparse
 import gzip
+import itertools
 import json
 import time
 from pathlib import Path
@@ -17,29 +18,11 @@ import numpy as np
 import torch
 
 from personafit.models.reward.scoring import Scorer
+from personafit.training.reward.order import grouped_order
 from personafit.training.reward.trainer import PairTrainer
 
 FOLDS = 5
 BATCH = 32
-
-
-def batches_of_people(
-    pairs: list[dict[str, Any]], epochs: int, seed: int, grouped: bool
-) -> list[dict[str, Any]]:
-    """The pairs of all epochs in a drawn order: person after person, or each pair by itself."""
-    random = np.random.default_rng(seed)
-    order: list[dict[str, Any]] = []
-    for _ in range(epochs):
-        if grouped:
-            groups: dict[str, list[dict[str, Any]]] = {}
-            for pair in pairs:  # a plain pair shares its beginning with nobody's
-                groups.setdefault(pair["id"] if pair.get("plain") else pair["person"], []).append(pair)
-            for name in random.permutation(sorted(groups)):
-                own = groups[name]
-                order += [own[index] for index in random.permutation(len(own))]
-        else:
-            order += [pairs[index] for index in random.permutation(len(pairs))]
-    return order
 
 
 def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
@@ -58,8 +41,8 @@ def fold(
     held: set[str],
     rate: float,
     epochs: int,
-    grouped: bool = True,
-    mix: float = 0.0,
+    together: int,
+    mix: float,
 ) -> dict[str, Any]:
     """Train without the held-out people and score theirs after each epoch."""
     from transformers import TrainerCallback, TrainingArguments
@@ -71,6 +54,8 @@ def fold(
     general = [pair for pair in plain if pair["person"] not in held]
     chosen = np.random.default_rng(1).permutation(len(general))[: round(mix * len(train))]
     train += [general[index] for index in chosen]
+    # A plain pair shares its beginning with nobody's.
+    owners = [pair["id"] if pair.get("plain") else pair["person"] for pair in train]
     left_out = [pair for pair in plain if pair["person"] in held]
     test = [pair for pair in pairs if pair["person"] in held]
     steps = len(train) // BATCH
@@ -103,7 +88,7 @@ def fold(
     trainer = InOrder(
         scorer,
         args=settings,
-        train_dataset=batches_of_people(train, epochs, 0, grouped),
+        train_dataset=[train[index] for index in grouped_order(owners, BATCH, epochs, 0, together)],
         callbacks=[AfterEpoch()],
     )
     began = time.perf_counter()
@@ -111,9 +96,8 @@ def fold(
     return {
         "ids": [pair["id"] for pair in test],
         "margins": found,
-        "mix": mix,
-        "grouped": grouped,
-        "trained_on": len(train),
+        "together": together,
+        "trained_on": {"personal": len(train) - len(chosen), "plain": len(chosen)},
         "plain": margins(scorer, left_out) if left_out else [],
         "seconds": time.perf_counter() - began,
         "losses": [entry["loss"] for entry in trainer.state.log_history if "loss" in entry],
@@ -128,14 +112,16 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1e-5)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--folds", type=int, default=FOLDS)
-    parser.add_argument("--shuffled", action="store_true", help="One fold with shuffled batches besides.")
+    parser.add_argument(
+        "--together", type=int, nargs="+", default=[BATCH], help="Pairs of a person side by side."
+    )
     parser.add_argument("--plain", type=Path, help="Pairs without a person.")
     parser.add_argument(
         "--mix",
         type=float,
-        nargs="*",
-        default=[],
-        help="One fold with so many plain pairs for each personal one.",
+        nargs="+",
+        default=[0.0],
+        help="So many plain pairs for each personal one.",
     )
     arguments = parser.parse_args()
     pairs = _read(arguments.pairs)
@@ -155,28 +141,22 @@ def main() -> None:
         model.load_state_dict(state)
         return model
 
-    result: dict[str, Any] = {"rate": arguments.rate, "epochs": arguments.epochs, "grouped": [], "others": []}
-
-    def keep(kind: str, found: dict[str, Any]) -> None:
-        result[kind].append(found)
-        _say(found)
-        arguments.out.write_text(json.dumps(result))
-        torch.cuda.empty_cache()
-
-    for held in folds[: arguments.folds]:
-        keep("grouped", fold(base, pairs, plain, held, arguments.rate, arguments.epochs))
-    if arguments.shuffled:
-        keep("others", fold(base, pairs, plain, folds[0], arguments.rate, arguments.epochs, grouped=False))
-    for mix in arguments.mix:
-        keep("others", fold(base, pairs, plain, folds[0], arguments.rate, arguments.epochs, mix=mix))
+    result: dict[str, Any] = {"rate": arguments.rate, "epochs": arguments.epochs, "folds": []}
+    for together, mix in itertools.product(arguments.together, arguments.mix):
+        for held in folds[: arguments.folds]:
+            found = fold(base, pairs, plain, held, arguments.rate, arguments.epochs, together, mix)
+            result["folds"].append({"mix": mix, **found})
+            arguments.out.write_text(json.dumps(result))
+            _say(found)
+            torch.cuda.empty_cache()
 
 
 def _say(found: dict[str, Any]) -> None:
     right = [float(np.mean(np.array(margins) > 0)) for margins in found["margins"]]
     plain = float(np.mean(np.array(found["plain"]) > 0)) if found["plain"] else None
     print(
-        f"grouped {found['grouped']}, mix {found['mix']}, {found['trained_on']} pairs: {right}, plain {plain}, "
-        f"in {found['seconds']:.0f} s; losses {found['losses']}",
+        f"together {found['together']}, {found['trained_on']}: {right}, plain {plain}, in {found['seconds']:.0f} s; "
+        f"losses {found['losses']}",
         flush=True,
     )
 

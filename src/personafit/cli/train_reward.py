@@ -53,6 +53,12 @@ def reward(
     batch: Annotated[
         int | None, typer.Option(help="Pairs a step, over all processes; default by preset.")
     ] = None,
+    together: Annotated[
+        int | None,
+        typer.Option(
+            help="Pairs of a person side by side in a batch: 1 shuffles all, which is slower; default whole people."
+        ),
+    ] = None,
     rate: Annotated[float | None, typer.Option(help="Highest learning rate; default by preset.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Longest text; default by preset.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the head, the order and who is held out.")] = 0,
@@ -82,6 +88,7 @@ def reward(
         pack=pack,
         epochs=recipe.epochs if epochs is None else epochs,
         batch=recipe.batch if batch is None else batch,
+        together=together,
         rate=recipe.rate if rate is None else rate,
         max_tokens=recipe.max_tokens if max_tokens is None else max_tokens,
         seed=seed,

@@ -44,6 +44,28 @@ def test_a_person_is_split_at_most_once(sizes: list[int], batch: int, seed: int)
     assert sum(a != b for a, b in pairwise(runs)) == len(sizes) - 1
 
 
+@given(SIZES, st.integers(1, 12), st.integers(1, 4), st.integers(0, 5))
+def test_each_epoch_has_every_pair_once_in_smaller_groups(
+    sizes: list[int], batch: int, together: int, seed: int
+) -> None:
+    owners = owners_of(sizes)
+    order = grouped_order(owners, batch, 2, seed, together)
+    for epoch in (order[: len(owners)], order[len(owners) :]):
+        assert sorted(epoch) == list(range(len(owners)))
+
+
+def test_shuffled_batches_mix_people() -> None:
+    owners = owners_of([8] * 8)
+
+    def met(together: int | None) -> int:
+        order = grouped_order(owners, 8, 1, 0, together)
+        return sum(len({owners[index] for index in order[start : start + 8]}) for start in range(0, 64, 8))
+
+    assert met(None) == 8
+    assert met(4) == 16
+    assert met(1) > 32
+
+
 def test_people_that_fill_a_batch_are_not_split() -> None:
     owners = owners_of([5, 3, 4, 4, 6, 2, 8])
     order = grouped_order(owners, 8, 1, 3)

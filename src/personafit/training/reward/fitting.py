@@ -144,7 +144,7 @@ class _Run:
             return []
         batch = max(1, self.settings.batch // int(os.environ.get("WORLD_SIZE", "1")))
         owners = [pair.owner for pair in self.data.train.pairs]
-        order = grouped_order(owners, batch, self.settings.epochs, self.settings.seed)
+        order = grouped_order(owners, batch, self.settings.epochs, self.settings.seed, self.settings.together)
         return [self.data.train.tokens[index] for index in order]
 
     def _largest(self, capacity: int) -> int:

@@ -36,8 +36,13 @@ def sampled(pairs: Sequence[Pair], count: int, seed: int) -> list[Pair]:
     return [pairs[index] for index in sorted(chosen.tolist())]
 
 
-def grouped_order(owners: Sequence[str], batch: int, epochs: float, seed: int) -> list[int]:
-    """The indices of all epochs in the order they are trained on; each `batch` of them are one batch."""
+def grouped_order(
+    owners: Sequence[str], batch: int, epochs: float, seed: int, together: int | None = None
+) -> list[int]:
+    """The indices of all epochs in the order they are trained on; each `batch` of them are one batch.
+
+    No more than `together` pairs of a person are drawn at once, so that several people meet in a batch.
+    """
     own: defaultdict[str, list[int]] = defaultdict(list)
     for index, owner in enumerate(owners):
         own[owner].append(index)
@@ -47,10 +52,13 @@ def grouped_order(owners: Sequence[str], batch: int, epochs: float, seed: int) -
     epoch = 0
     while len(order) < total:
         random = np.random.default_rng([seed, epoch])
-        waiting = deque(
-            [own[owner][place] for place in random.permutation(len(own[owner]))]
-            for owner in (names[place] for place in random.permutation(len(own)))
-        )
+        groups = [
+            drawn[start : start + (together or batch)]
+            for owner in names
+            for drawn in [[own[owner][place] for place in random.permutation(len(own[owner]))]]
+            for start in range(0, len(drawn), together or batch)
+        ]
+        waiting = deque(groups[place] for place in random.permutation(len(groups)))
         while waiting:
             room = batch - len(order) % batch
             fits = next((place for place, pairs in enumerate(waiting) if len(pairs) <= room), None)

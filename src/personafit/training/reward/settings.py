@@ -53,6 +53,8 @@ class Settings:
     pack: Layout = "tree"
     epochs: float = 1.0
     batch: int = 64
+    together: int | None = None
+    """Pairs of one person side by side at most; None keeps people whole as far as they fit into a batch."""
     rate: float = 1e-5
     max_tokens: int = 4096
     seed: int = 0
@@ -101,6 +103,7 @@ def check(settings: Settings) -> None:
         )
     for name, value, least in (
         ("--batch", settings.batch, 1),
+        ("--together", settings.together if settings.together is not None else 1, 1),
         ("--max-tokens", settings.max_tokens, 16),
         ("--limit", settings.limit if settings.limit is not None else 1, 1),
     ):
