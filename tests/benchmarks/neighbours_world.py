@@ -31,9 +31,15 @@ def prefeval(root: Path) -> Path:
         ]
         options = [f"quiet {topic}", f"a much longer noisy {topic}", f"loud {topic}", f"bright {topic}"]
         choices = [
-            {**row, "classification_task_options": [f"{text} {n}" for text in options]}
+            {
+                **row,
+                "violation_probability": 1.0,
+                "classification_task_options": [f"{text} {n}" for text in options],
+            }
             for n, row in enumerate(stated)
         ]
+        # Stated without its emphasis in some entries; the choices and the conversations agree.
+        write(data / "explicit_preference" / f"{topic}.json", [{**stated[0], "preference": "I want none."}])
         write(data / "mcq_options" / f"{topic}.json", choices)
         spoken = {
             "query": "Where to?",
@@ -41,10 +47,17 @@ def prefeval(root: Path) -> Path:
             "user_selection": "Quiet.",
             "assistant_acknowledgment": "Noted.",
         }
-        chosen = [{**row, "conversation": spoken, "aligned_op": "Quiet."} for row in stated]
+        more = {"implicit_query": "Where to?", "options": ["Quiet.", "Loud."], "aligned_op": "Quiet."}
+        chosen = [{**row, "conversation": spoken, **more} for row in stated]
         write(data / "implicit_preference" / "choice-based" / f"{topic}.json", chosen)
-        turns = {str(n): {"user": f"Hello {n}.", "assistant": f"Good day {n}."} for n in range(2)}
-        driven = [{**row, "persona": "a baker", "conversation": turns} for row in stated]
+        turns: dict[str, Any] = {
+            str(n): {"user": f"Hello {n}.", "assistant": f"Good day {n}."} for n in range(2)
+        }
+        driven: list[dict[str, Any]] = [
+            {**row, "persona": "a baker", "conversation": turns} for row in stated
+        ]
+        # Read back from a table, turns that are not there are null; some entries say that they were mended.
+        driven[-1] |= {"fix": "True", "conversation": {**turns, "2": None}}
         write(data / "implicit_preference" / "persona-driven" / f"{topic}.json", driven)
     write(data / "mcq_options" / "travel_hotel copy.json", [])
     return root
@@ -75,6 +88,12 @@ def personamem(root: Path, size: str = "32k") -> Path:
                 "question_id": f"q{number}",
                 "question_type": "track_full_preference_evolution" if number % 2 else "suggest_new_ideas",
                 "topic": "drinks",
+                "context_length_in_tokens": "31000",
+                "context_length_in_letters": "140000",
+                "distance_to_ref_in_blocks": "2",
+                "distance_to_ref_in_tokens": "9000",
+                "num_irrelevant_tokens": "400",
+                "distance_to_ref_proportion_in_context": "29.03%",
                 "user_question_or_message": f"What shall I drink, number {number}?",
                 "correct_answer": "(b)",
                 "all_options": str([*replies, f"(d) another, much longer reply {number}"]),
@@ -95,9 +114,11 @@ def write_csv(path: Path, rows: list[dict[str, str]]) -> None:
 
 
 def _history(drink: str, turns: int) -> list[dict[str, str]]:
-    spoken = [{"role": "system", "content": f"Somebody who likes {drink}."}]
+    spoken = [{"role": "system", "content": f"Current user persona:\nSomebody who likes {drink}."}]
     for number in range(turns - 1):
-        role = ("user", "assistant")[number % 2]
+        role = ("user", "assistant", "user")[
+            number % 3
+        ]  # a session ends and the next begins with the same speaker
         spoken.append({"role": role, "content": f"{drink} said {number}"})
     return spoken
 
@@ -132,9 +153,33 @@ def lamp(root: Path) -> Path:
     return root
 
 
+WRITTEN = {
+    # Task: what stands before the text, then an earlier entry and the text with what the person made of it.
+    "LaMP_4": ("Name this article", {"title": "Rye is back", "text": "Rye bread is baked again."}),
+    "LaMP_5": ("Name the abstract of this paper", {"title": "On rye", "abstract": "We study rye bread."}),
+    "LaMP_6": ("Name this email", {"title": "Rye", "text": "Shall we bake rye bread?"}),
+    "LaMP_7": ("Say this tweet again", {"text": "rye bread again today"}),
+}
+
+
+def lamp_writing(root: Path, tasks: tuple[str, ...] = tuple(WRITTEN)) -> Path:
+    """Two people for each of the four writing tasks; the nearer of two earlier entries is about bread."""
+    for task in tasks:
+        before, entry = WRITTEN[task]
+        asked = []
+        for n in range(2):
+            last = list(entry)[-1]
+            profile = [
+                {"id": "0", **dict.fromkeys(entry, "stars and their light"), "date": "2014-02-01"},
+                {"id": "1", **entry, last: f"{entry[last]} Baker {n}", "date": "2014-03-01"},
+            ]
+            asked.append((f"{before}: Spelt bread is baked: number {n}.", f"Spelt is back {n}", profile))
+        _task(root, task, asked)
+    return root
+
+
 def _task(root: Path, task: str, asked: list[tuple[str, str, list[dict[str, str]]]]) -> None:
-    number = {"LaMP_1": 1, "LaMP_2": 2, "LaMP_3": 3}[task]
-    names = [f"{number}{place}" for place in range(len(asked))]
+    names = [f"{task[-1]}{place}" for place in range(len(asked))]
     questions = [
         {"id": name, "input": text, "profile": profile}
         for name, (text, _, profile) in zip(names, asked, strict=True)
@@ -179,13 +224,14 @@ def helpsteer2(root: Path) -> Path:
     """Three prompts with two rated answers; the last pair is too close."""
     root.mkdir(parents=True, exist_ok=True)
     with gzip.open(root / "validation.jsonl.gz", "wt", encoding="utf-8") as file:
-        for prompt, points in (("One?", (4, 1)), ("Two?", (0, 2)), ("Three?", (3, 3))):
+        again = "Two?\n<extra_id_1>Assistant\nWhich two?\n<extra_id_1>User\nBoth."
+        for prompt, points in (("One?", (4, 1)), (again, (0, 2)), ("Three?", (3, 3))):
             for number, helpfulness in enumerate(points):
                 row = {
                     "prompt": prompt,
-                    "response": f"{prompt} {number}",
+                    "response": f"{prompt[:6].split()[0]} {number}",
                     "helpfulness": helpfulness,
-                    "verbosity": 2,
+                    **dict.fromkeys(("correctness", "coherence", "complexity", "verbosity"), 2),
                 }
                 file.write(json.dumps(row) + "\n")
     return root

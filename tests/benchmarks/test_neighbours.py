@@ -44,6 +44,10 @@ def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> No
     assert views["prefeval/travel_hotel/2/explicit"].endswith("User: I never want thing 1 of travel_hotel.")
     assert "User: Quiet.\nAssistant: Noted." in views["prefeval/travel_hotel/2/choice"]
     assert "I never want" not in views["prefeval/travel_hotel/2/persona"]
+    assert views["prefeval/travel_hotel/3/persona"].endswith("Assistant: Good day 1."), (
+        "a turn that is null is none"
+    )
+    assert {row.scores["explicit"] for row in benchmark.published()} >= {95.0, 85.0}
     assert any("copy" in note for note in benchmark.notes())
     # The right one stands first in the file; here its place tells nothing.
     assert len({row.label for row in benchmark.gold()}) > 1
@@ -54,6 +58,7 @@ def test_personamem_sees_nothing_beyond_the_question(tmp_path: Path) -> None:
     assert {person.id for person in benchmark.people()} == {"persona-0", "persona-1"}
     assert right_answers(benchmark)["personamem/32k/q1"] == "right reply 1"
     views = told(benchmark, "history")
+    assert "Note: Current user persona:" in views["personamem/32k/q0"]
     assert views["personamem/32k/q0"].count("tea said") == 2
     assert views["personamem/32k/q1"].count("tea said") == 5
     assert "coffee" in views["personamem/32k/q2"]
@@ -72,6 +77,25 @@ def test_personamem_takes_another_size_by_its_file(tmp_path: Path) -> None:
     assert any("questions_32k.csv" in note for note in benchmark.notes())
 
 
+def test_personamem_tells_whole_histories(tmp_path: Path) -> None:
+    world.personamem(tmp_path, "128k")
+    # As long as the longest published: 700,000 letters in 700 turns.
+    turns = [
+        {"role": ("user", "assistant")[n % 2], "content": f"turn {n} " + "word " * 198} for n in range(700)
+    ]
+    path = tmp_path / "shared_contexts_128k.jsonl"
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "ctx-c" not in line]
+    lines += [json.dumps({"ctx-c": turns}), json.dumps({"unused": "not even a list"})]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    _spoil_csv("end_index_in_shared_context", "700", row=3, name="questions_128k.csv")(tmp_path)
+    benchmark = open_benchmark("personamem", tmp_path)
+    view = benchmark.info.view
+    assert view == "history:budget=192000"
+    assert "turn 0 " in told(benchmark, view)["personamem/128k/q3"]
+    assert "turn 0 " not in told(benchmark, "history")["personamem/128k/q3"]
+    assert benchmark.info.controls.views == ["none", f"wrong:{view}"]
+
+
 def test_lamp_becomes_choices(tmp_path: Path) -> None:
     benchmark = open_benchmark("lamp", world.lamp(tmp_path))
     right = right_answers(benchmark)
@@ -83,6 +107,52 @@ def test_lamp_becomes_choices(tmp_path: Path) -> None:
     assert [sizes[f"lamp/LaMP_{task}/{task}0"] for task in (1, 2, 3)] == [2, 8, 5]
     assert "Good. — 5" in told(benchmark, "history")["lamp/LaMP_3/30"]
     assert any("fifteen tags" in note for note in benchmark.notes())
+    assert {row.scores["LaMP_1"] for row in benchmark.published()} >= {62.9}
+
+
+def test_lamp_tells_four_entries_whole(tmp_path: Path) -> None:
+    world.lamp(tmp_path)
+    long = [{"id": str(n), "title": f"Dough {n}", "abstract": "dough " * 250} for n in range(6)]
+    edited(tmp_path / "LaMP_1/dev_questions.json", lambda rows: rows[0].update(profile=long))
+    benchmark = open_benchmark("lamp", tmp_path)
+    view = told(benchmark, benchmark.info.view)["lamp/LaMP_1/10"]
+    assert view.count("dough " * 249) == 4
+
+
+def test_lamp_reads_the_older_news_and_prefers_the_newer_films(tmp_path: Path) -> None:
+    world.lamp(tmp_path / "films")
+    news = tmp_path / "all" / "LaMP_2" / "dev"
+    sections = "Which section? categories: [women, crime, food & drink] article: Rye is back."
+    profile = [{"id": "0", "title": "Rye", "text": "Rye bread.", "category": "food & drink"}]
+    world.write(news / "dev_questions.json", [{"id": "1", "input": sections, "profile": profile}])
+    world.write(
+        news / "dev_outputs.json", {"task": "LaMP_2", "golds": [{"id": "1", "output": "food & drink"}]}
+    )
+    older = open_benchmark("lamp", tmp_path / "all")
+    assert right_answers(older) == {"lamp/LaMP_2/1": "food & drink"}
+    assert next(older.items()).slices["task"] == "LaMP_2_news"
+    assert "Rye — Rye bread. — food & drink" in told(older, "history")["lamp/LaMP_2/1"]
+    for name in ("dev_questions.json", "dev_outputs.json"):
+        place = tmp_path / "all" / "LaMP_2" / "new" / "dev" / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes((tmp_path / "films" / "LaMP_2" / name).read_bytes())
+    newer = open_benchmark("lamp", tmp_path / "all")
+    assert {item.slices["task"] for item in newer.items()} == {"LaMP_2"}
+
+
+def test_a_malformed_question_among_hundreds_is_left_out_and_named(tmp_path: Path) -> None:
+    world.lamp(tmp_path)
+    body = json.loads((tmp_path / "LaMP_3/dev_questions.json").read_text(encoding="utf-8"))
+    rows = [{**body[0], "id": str(n)} for n in range(200)]
+    rows[110]["input"] = "A review without its question."
+    world.write(tmp_path / "LaMP_3/dev_questions.json", rows)
+    golds = [{"id": str(n), "output": 4} for n in range(200)]
+    world.write(tmp_path / "LaMP_3/dev_outputs.json", {"task": "LaMP_3", "golds": golds})
+    benchmark = open_benchmark("lamp", tmp_path)
+    assert sum(item.slices["task"] == "LaMP_3" for item in benchmark.items()) == 199
+    (note,) = [note for note in benchmark.notes() if "malformed" in note]
+    assert "LaMP_3: 1 of 200 questions" in note
+    assert "entry 111, field 'input'" in note
 
 
 def test_rewardbench_in_both_versions_and_helpsteer2(tmp_path: Path) -> None:
@@ -96,6 +166,19 @@ def test_rewardbench_in_both_versions_and_helpsteer2(tmp_path: Path) -> None:
     assert "1 rows of the subset Ties" in " ".join(second.notes())
     steered = open_benchmark("helpsteer2", world.helpsteer2(tmp_path / "three"))
     assert list(right_answers(steered).values()) == ["One? 0", "Two? 1"]
+    prompts = [item.prompt for item in steered.items()]
+    assert prompts == ["One?", "User: Two?\n\nAssistant: Which two?\n\nUser: Both."]
+
+
+def test_rewardbench_ids_are_kept_though_they_repeat(tmp_path: Path) -> None:
+    world.rewardbench(tmp_path)
+    for path in (tmp_path / "data").glob("*"):
+        path.unlink()
+    pair = {"chosen": "a", "rejected": "b", "subset": "mt-bench-easy"}
+    rows = [{"prompt": f"Q{n}", "id": number, **pair} for n, number in enumerate((3, 0, 1, 3))]
+    _bytes(tmp_path / "rows.jsonl", "\n".join(json.dumps(row) for row in rows).encode())
+    names = [item.id.rpartition("/")[2] for item in open_benchmark("rewardbench", tmp_path).items()]
+    assert names == ["3", "0", "1", "3.2"]
 
 
 @pytest.mark.parametrize("name", world.WORLDS)
@@ -184,14 +267,16 @@ def edited(path: Path, change: Callable[[Any], None]) -> None:
     world.write(path, value)
 
 
-def _spoil_csv(column: str, value: str) -> Callable[[Path], None]:
+def _spoil_csv(
+    column: str, value: str, row: int = 1, name: str = "questions_32k.csv"
+) -> Callable[[Path], None]:
     def spoil(root: Path) -> None:
         import csv
 
-        path = root / "questions_32k.csv"
+        path = root / name
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        rows[1][column] = value
+        rows[row][column] = value
         world.write_csv(path, rows)
 
     return spoil
@@ -225,6 +310,51 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
         "personamem",
         _spoil_csv("correct_answer", "(e)"),
         "field 'correct_answer': '(e)' is none",
+    ),
+    "twice a letter": (
+        "personamem",
+        _spoil_csv("all_options", "['(a) one', '(b) two', '(b) three']"),
+        "line 3, field 'all_options': two options are called (b).",
+    ),
+    "no letters": (
+        "personamem",
+        _spoil_csv("all_options", "['one', 'two']"),
+        "line 3, field 'all_options': each option must begin with its letter",
+    ),
+    "half a table": (
+        "personamem",
+        lambda root: _cut(root / "questions_32k.csv", 60),
+        "questions_32k.csv, line 5, field 'shared_context_id' is missing.",
+    ),
+    "half a history": (
+        "personamem",
+        lambda root: _cut(root / "shared_contexts_32k.jsonl", 40),
+        "shared_contexts_32k.jsonl, line 3 is not JSON",
+    ),
+    "half a topic": (
+        "prefeval",
+        lambda root: _cut(root / "benchmark_dataset/mcq_options/shop_home.json", 30),
+        "shop_home.json is not JSON",
+    ),
+    "half the outputs": (
+        "lamp",
+        lambda root: _cut(root / "LaMP_1/dev_outputs.json", 5),
+        "LaMP_1/dev_outputs.json is not JSON",
+    ),
+    "half a shard": (
+        "rewardbench",
+        lambda root: _cut(root / "data/filtered-00000-of-00001.parquet", 100),
+        "filtered-00000-of-00001.parquet cannot be read as parquet",
+    ),
+    "half an archive": (
+        "helpsteer2",
+        lambda root: _cut(root / "validation.jsonl.gz", 20),
+        "validation.jsonl.gz cannot be read (it is not a whole gzip file)",
+    ),
+    "no golds": (
+        "lamp",
+        lambda root: edited(root / "LaMP_1/dev_outputs.json", lambda body: body.pop("golds")),
+        "dev_outputs.json, field 'golds' must be a list",
     ),
     "no list": (
         "personamem",
@@ -280,6 +410,11 @@ def _jsonl(root: Path, row: dict[str, str]) -> None:
 
 def _bytes(path: Path, data: bytes) -> None:
     path.write_bytes(data)
+
+
+def _cut(path: Path, count: int) -> None:
+    """As after a download that broke off."""
+    path.write_bytes(path.read_bytes()[:-count])
 
 
 @pytest.mark.parametrize("fault", FAULTS)

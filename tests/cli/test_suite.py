@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -80,6 +81,44 @@ def test_one_command_gives_the_whole_picture(
     assert any(row["rater"] == endpoint.spec() for row in by["answers"])
     assert "below" in again.err
     assert json.loads((tmp_path / "out" / "results.json").read_text())["suite"] == "All round"
+
+
+def test_one_file_for_ci(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.lamp_writing(folder / "lamp", ("LaMP_4",))
+    text = """
+raters = ["rule:name"]
+[[run]]
+benchmark = "prefeval"
+data = "prefeval"
+fail_under = ["accuracy=0.2", "win_rate=0.1"]
+[[run]]
+benchmark = "lamp-writing"
+data = "lamp"
+[[run]]
+benchmark = "answers"
+log = "nowhere.jsonl"
+"""
+    (folder / "ci.toml").write_text(text, encoding="utf-8")
+    options = ("--junit", "ci/junit.xml", "--fail-under", "accuracy=0.9", "--fail-under", "rouge_1=0.5")
+    invoke(monkeypatch, tmp_path, "run", "suites/ci.toml", *options, code=2)
+    printed = capsys.readouterr()
+    assert "their nearest" in printed.out, "a control alone is shown where nobody writes"
+    assert "there is no such metric in this run" in printed.err
+    suites = {
+        suite.get("name", ""): suite for suite in ElementTree.parse(tmp_path / "ci/junit.xml").getroot()
+    }
+    assert [name.rpartition("-")[0] or name for name in suites] == ["prefeval", "lamp-writing", "answers"]
+    prefeval, writing, answers = suites.values()
+    failures = [case.get("message") for case in prefeval.iter("failure")]
+    assert failures == [
+        "There is no win_rate in this run.",
+        "accuracy of rule:name (history) is 0.250, below 0.9.",
+    ]
+    assert (writing.get("failures"), writing.get("errors")) == ("0", "0")
+    (error,) = answers.iter("error")
+    assert "nowhere.jsonl" in str(error.get("message"))
 
 
 def test_what_is_shared_and_what_is_not(folder: Path) -> None:

@@ -11,10 +11,13 @@ from personafit.factory.registry import section_kinds
 
 # It does what each prompt asks, tells nobody apart but by name, and notes every call in a file.
 STRONG = """
-import os, re, signal
+import hashlib, os, re, signal
 from pathlib import Path
 
 HERE = Path(__file__).parent
+
+def own(asked):
+    return "".join(chr(97 + byte % 26) for byte in hashlib.sha256(asked.encode()).digest()[:6])
 
 async def answer(messages):
     with (HERE / "calls.txt").open("a") as file:
@@ -28,12 +31,12 @@ async def answer(messages):
         return ", ".join(str(n) for n in range(1, int(re.search(r"Answer with (\\d+) numbers", asked)[1]) + 1))
     if "[2, 5]" in asked:
         count = int(re.search(r"(?:Give |给出)(\\d+)", asked)[1])
-        said = "Likes to plan things well ahead of time, number {}" if "Give" in asked else "凡事喜欢提前做好安排，第{}条"
-        return "\\n".join(f"{n}. {said.format(n)} [{n}]" for n in range(1, count + 1))
+        said = "Likes to plan things well ahead of time, number {} of {}" if "Give" in asked else "凡事喜欢提前做好安排，第{}条，{}"
+        return "\\n".join(f"{n}. {said.format(n, own(asked))} [{n}]" for n in range(1, count + 1))
     if "notes that the assistant" in asked or "助手会记下的" in asked:
         count = int(re.search(r"(?:Write |记下的)(\\d+)", asked)[1])
-        said = "Bought a second-hand bicycle pump, number {}" if "Write" in asked else "买了一个二手的自行车打气筒，第{}个"
-        return "\\n".join(f"{n}. {said.format(n)}" for n in range(1, count + 1))
+        said = "Bought a second-hand bicycle pump, number {} of {}" if "Write" in asked else "买了一个二手的自行车打气筒，第{}个，{}"
+        return "\\n".join(f"{n}. {said.format(n, own(asked))}" for n in range(1, count + 1))
     points = asked.rsplit("\\n\\n", 2)[1]
     end = lambda said: ", as everyone at home knows" if said.isascii() or "é" in said else "，家里人都知道"
     return "\\n".join(f"{line}{end(line.split(': ', 1)[1])}" for line in points.splitlines())

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from speed.factory import THRESHOLD, synthetic
 
+from personafit.factory.kept_texts import BlockDuplicates, NearDuplicates
 from personafit.factory.near_duplicates import (
     EXACT,
-    BlockDuplicates,
-    NearDuplicates,
     exact_pairs,
     first_of_its_kind,
     near_pairs,
@@ -52,6 +51,34 @@ def test_batches_and_blocks() -> None:
         assert [blocks.twin(place, name) for place, name in enumerate("123")] == [None, None, "1"]
         blocks.offer([("y", "aab"), ("x", "gh")])
         assert [blocks.twin(place, name) for place, name in enumerate("45")] == ["2", None]
+
+
+class Given:
+    """Texts are places among given vectors."""
+
+    fingerprint = "given"
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return self._vectors[[int(text) for text in texts]]
+
+
+def test_what_was_kept_long_ago_is_found_again_in_cells_on_disk() -> None:
+    vectors, planted = synthetic(2 * EXACT)
+    index, said = NearDuplicates(THRESHOLD, Given(vectors)), list[str | None]()
+    for start in range(0, len(vectors), 1_000):
+        said += index.add([(f"n{place}", str(place)) for place in range(start, start + 1_000)])
+    out = {place for place, twin in enumerate(said) if twin is not None}
+    for place in out:
+        twin = int((said[place] or "")[1:])
+        assert twin < place
+        assert twin not in out
+        assert float(vectors[twin] @ vectors[place]) >= THRESHOLD - 1e-3
+    apart = [(a, b) for a, b in planted if a not in out and b - a > 1_000]
+    assert len(apart) > 500
+    assert sum(b in out for _, b in apart) >= 0.99 * len(apart)
 
 
 def test_the_real_encoder_tells_the_same_from_the_other() -> None:

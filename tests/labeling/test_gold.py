@@ -10,6 +10,7 @@ from personafit.benchmarks import check_folder
 from personafit.labeling.gold import study_gold, write_benchmark
 from personafit.labeling.simulating import simulate_votes
 from personafit.labeling.studies import Studies
+from personafit.labeling.votes import study_votes
 from personafit.store import Store
 from tests.helpers import run_cli
 from tests.labeling.served import new_study
@@ -44,6 +45,31 @@ def test_gold_is_the_majority_and_tiers_come_from_construction_or_votes(voted: P
     assert gold.sizes["easy"] > 0
     assert gold.tiers is not None
     assert gold.tiers.medium or gold.tiers.hard or gold.tiers.warnings
+
+
+def test_the_same_commands_give_the_same_simulated_votes_and_another_seed_gives_others(
+    tmp_path: Path,
+) -> None:
+    def votes(store: str, seed: int) -> list[tuple[object, ...]]:
+        new_study(tmp_path / store, "dry", count=10, overlap=3, seats=4, simulated=True, seed=seed)
+        with Store(tmp_path / store) as opened:
+            simulate_votes(opened, "dry")
+            given = study_votes(Studies(opened), "dry")
+        return given.select("item", "question", "rater", "order", "label").rows()
+
+    first = votes("one.db", 0)
+    assert len(first) == 30
+    assert votes("two.db", 0) == first
+    assert votes("three.db", 1) != first
+
+
+def test_pseudonyms_of_people_are_drawn_anew(tmp_path: Path) -> None:
+    codes = set()
+    for store in ("one.db", "two.db"):
+        new_study(tmp_path / store, "pilot")
+        with Store(tmp_path / store) as opened:
+            codes |= {seat.code for seat in Studies(opened).seats("pilot")}
+    assert len(codes) == 4
 
 
 def test_the_folder_runs_and_people_and_models_stand_in_one_table(voted: Path, tmp_path: Path) -> None:

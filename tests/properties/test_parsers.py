@@ -12,7 +12,8 @@ from personafit._secrets import masked
 from personafit.contexts import People, make_context
 from personafit.items import FIT
 from personafit.models import ChatReply, Transient, make_model, parse_spec
-from personafit.models.openai import OpenAIModel, _decode, _error_text, _retry_after, letter_scores
+from personafit.models.completions import decoded, error_text, letter_scores, pause_asked
+from personafit.models.openai import OpenAIModel
 from personafit.people import Person, flatten
 from personafit.store.rows import storable
 from tests.properties.strategies import JSON, TEXTS, THOROUGH, nearly, one_sentence
@@ -98,7 +99,7 @@ def test_replies_of_endpoints(payload: Any) -> None:
 @example(b"[" * 100_000)
 @example(b"1" * 5000)
 def test_bytes_of_endpoints(data: bytes) -> None:
-    assert len(_error_text(_decode(data))) <= 200
+    assert len(error_text(decoded(data))) <= 200
 
 
 @THOROUGH
@@ -113,7 +114,7 @@ def test_letter_scores(logprobs: Any) -> None:
 @example("Mon, 01 Jan 0001 00:00:00 -2359", "")
 @example("1" * 400, "")
 def test_retry_after(value: str, date: str) -> None:
-    seconds = _retry_after({"Retry-After": value, "Date": date})
+    seconds = pause_asked({"Retry-After": value, "Date": date})
     assert seconds is None or (seconds >= 0 and math.isfinite(seconds))
 
 

@@ -52,7 +52,7 @@ def test_items_of_all_blocks_are_shown_whole(report: Path, page: Page) -> None: 
 def test_search_finds_both_languages_in_every_block(report: Path, page: Page, at_once: bool) -> None:  # noqa: F811
     opened = page.open(report)
     if not at_once:
-        opened.evaluate("() => reading")
+        opened.evaluate("() => search.readReplies()")
     for query, numbers in {
         "猕猴": [5],
         "苹果": [1],

@@ -9,7 +9,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.reporting.assertions import assert_lift, assert_metric
-from personafit.reporting.junit import write_junit
+from personafit.reporting.junit import Checked, write_junit, write_suites
 from personafit.reporting.results import Result
 
 ACCURACY = Result(
@@ -87,6 +87,16 @@ def test_no_answers_at_all_fail_their_case(tmp_path: Path) -> None:
     assert failure == "accuracy of openai:judge (profile) is undefined (no item has an answer)."
     write_junit(tmp_path / "empty.xml", [], [])
     assert cases(tmp_path / "empty.xml") == {}
+
+
+def test_too_little_answered_is_a_case_and_a_run_that_was_not_made_an_error(tmp_path: Path) -> None:
+    missed = "coverage of openai:judge (profile) is 40.0 %, below the bar of 95 %."
+    runs = [Checked("one", [ACCURACY], missed=missed), Checked("two", error="there is no data.")]
+    write_suites(tmp_path / "junit.xml", runs)
+    assert cases(tmp_path / "junit.xml")["personafit.coverage", "enough was answered"] == missed
+    first, second = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert (first.get("name"), first.get("failures"), first.get("errors")) == ("one", "1", "0")
+    assert (second.get("tests"), second.get("errors")) == ("1", "1")
 
 
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:

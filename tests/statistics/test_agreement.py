@@ -121,6 +121,16 @@ def test_spearman_equals_scipy_with_ties_and_gaps() -> None:
     assert float(agreement.spearman_of(table)) == pytest.approx(expected, abs=1e-9)
 
 
+def test_ranking_every_column_once_gives_what_pairs_give() -> None:
+    rng = np.random.default_rng(5)
+    codes, weight = rng.integers(0, 30, (200, 3)), rng.integers(0, 4, 200).astype(float)
+    whole = agreement.weighted_spearman_matrix(codes, weight)
+    for one in range(3):
+        for other in range(3):
+            alone = agreement.weighted_spearman(codes[:, one], codes[:, other], weight)
+            assert whole[one, other] == pytest.approx(float(alone), abs=1e-12)
+
+
 def every_figure(codes: Ints) -> list[Figure]:
     first, second = codes[:, 0], codes[:, -1]
     levels: tuple[Level, ...] = ("nominal", "ordinal", "interval")

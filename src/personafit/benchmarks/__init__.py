@@ -84,7 +84,14 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
         "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
     ),
     "lamp": _read_from(
-        "lamp", "lamp:LaMP", "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json"
+        "lamp",
+        "lamp.choices:LaMP",
+        "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json",
+    ),
+    "lamp-writing": _read_from(
+        "lamp-writing",
+        "lamp.writing:LaMPWriting",
+        "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
     ),
     "rewardbench": _read_from(
         "rewardbench", "rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"

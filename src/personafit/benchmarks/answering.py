@@ -6,12 +6,13 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import Benchmark, ingest, open_benchmark
 from personafit.benchmarks.answers import AnswerRow, Answers, read_log
-from personafit.benchmarks.config import Finished, RunConfig, check_budget
+from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.estimate import estimate_benchmark
+from personafit.benchmarks.plans import check_judges
 from personafit.benchmarks.prompts import Prompts
 from personafit.benchmarks.running import judge_benchmark, selection
 from personafit.contexts import People, default_model, make_context, make_contexts, makers
-from personafit.engine import ProgressView, Runner, Summary
+from personafit.engine import ProgressView, Runner, Summary, check_budget
 from personafit.models import make_model
 from personafit.raters import make_rater
 from personafit.simulate import Answering
@@ -21,31 +22,19 @@ from personafit.store import Store
 
 async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
     """Get the answers, then judge them; what answering cost is part of the bill."""
-    await _check_judges(config)
+    await check_judges(config, make_rater)
     benchmark, generation = await _answers(store, config, progress)
     if generation is None:
         return await judge_benchmark(store, config, progress, benchmark)
-    if generation.interrupted or any(lane.stopped for lane in generation.lanes):
+    if generation.ended_early:
         return Finished(store.run(_generation_name(config)), generation)
     # The questions are chosen; whatever was made of them is judged.
     rest = None if config.budget is None else max(0.0, config.budget - generation.cost)
     finished = await judge_benchmark(
         store, replace(config, limit=None, users=None, budget=rest), progress, benchmark
     )
-    finished.summary.cost += generation.cost
-    finished.summary.tokens_in += generation.tokens_in
-    finished.summary.tokens_out += generation.tokens_out
+    finished.summary.charge(generation)
     return finished
-
-
-async def _check_judges(config: RunConfig) -> None:
-    """A misspelt or unpriced judge is found before anything is spent on answers."""
-    judges = [make_rater(spec) for spec in config.raters]
-    try:
-        check_budget(config.budget, [(judge.record.name, judge) for judge in judges])
-    finally:
-        for judge in judges:
-            await judge.close()
 
 
 async def _answers(
@@ -99,7 +88,7 @@ async def _make_answers(store: Store, config: RunConfig, progress: ProgressView)
         runner = Runner(store, run.id, progress, config.retry, config.budget)
         every = [given for each in givens for given in each]
         told = await make_contexts(every, store, people, answerings[0].items, runner)
-        if told is not None and (told.interrupted or any(lane.stopped for lane in told.lanes)):
+        if told is not None and told.ended_early:
             return Answers([], dict(people), config.seed), told
         summary = await runner.run([answering.lane() for answering in answerings])
     finally:
@@ -111,7 +100,7 @@ async def _make_answers(store: Store, config: RunConfig, progress: ProgressView)
         rows += made
         if missing:
             notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
-    if not rows and not summary.interrupted and not any(lane.stopped for lane in summary.lanes):
+    if not rows and not summary.ended_early:
         raise UserError(
             f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
         )

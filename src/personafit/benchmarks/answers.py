@@ -150,23 +150,30 @@ def read_log(path: Path, people: dict[str, Person]) -> tuple[list[AnswerRow], di
         if row.id in ids:
             raise UserError(f"{located(path, number, 'id')}: '{row.id}' occurs twice; ids must be unique.")
         ids.add(row.id)
-        if isinstance(row.person, dict):
-            person = inline_person(row.person, path, number)
-            if person.id in known and known[person.id].version != person.version:
-                raise UserError(
-                    f"{located(path, number, 'person')}: '{person.id}' was described differently before; "
-                    "give a person the same profile on every line."
-                )
-            known[person.id] = person
-        elif row.person not in known:
-            raise UserError(
-                f"{located(path, number, 'person')}: nobody is called '{row.person}'; describe the person inline or "
-                "give a folder with people.jsonl by --data."
-            )
+        meet_person(row.person, known, path, number)
         rows.append(row)
     if not rows:
         raise UserError(f"{path} holds no answers.")
     return rows, known
+
+
+def meet_person(named: str | dict[str, Any], known: dict[str, Person], path: Path, number: int) -> str:
+    """The id of whom a line names or describes; who is described joins those known."""
+    if isinstance(named, str):
+        if named not in known:
+            raise UserError(
+                f"{located(path, number, 'person')}: nobody is called '{named}'; describe the person inline or "
+                "give a folder with people.jsonl by --data."
+            )
+        return named
+    person = inline_person(named, path, number)
+    if person.id in known and known[person.id].version != person.version:
+        raise UserError(
+            f"{located(path, number, 'person')}: '{person.id}' was described differently before; "
+            "give a person the same profile on every line."
+        )
+    known[person.id] = person
+    return person.id
 
 
 def inline_person(profile: dict[str, Any], path: Path, number: int) -> Person:

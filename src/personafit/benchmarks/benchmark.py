@@ -90,6 +90,22 @@ class Benchmark(Protocol):
         """What was repaired or found odd while reading, a sentence each."""
 
 
+class Ungraded:
+    """The part of a benchmark that says nothing: for questions nobody has answered yet, or nobody knows the answer to."""
+
+    def gold(self) -> Iterator[Judgment]:
+        """None: nobody knows."""
+        yield from ()
+
+    def published(self) -> list[Published]:
+        """None."""
+        return []
+
+    def notes(self) -> list[str]:
+        """None."""
+        return []
+
+
 def ingest(store: Store, benchmark: Benchmark) -> str:
     """Put a benchmark into the store once, and return the id of the data set: its name and a hash of its content."""
     fingerprint = hash_stream(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
@@ -42,24 +42,6 @@ class Finished:
 
     run: RunRecord
     summary: Summary
-
-
-class Priced(Protocol):
-    """A rater or model, as far as its price goes."""
-
-    @property
-    def price(self) -> tuple[float, float] | None:
-        """USD per million tokens in and out; None when unknown."""
-
-
-def check_budget(budget: float | None, priced: Sequence[tuple[str, Priced]]) -> None:
-    """A budget can only be kept where every price is known."""
-    for name, one in priced:
-        if budget is not None and one.price is None:
-            raise UserError(
-                f"--budget needs to know what {name} costs: add its price in USD per million tokens, "
-                f"as in {name},price=0.40/1.60."
-            )
 
 
 def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> list[str]:

@@ -1,5 +1,9 @@
-"""Pairs that are nobody's: two rated answers to one prompt, far enough apart, from a file in HelpSteer2's layout."""
+"""Pairs that are nobody's: two rated answers to one prompt, far enough apart, from a file in HelpSteer2's layout.
 
+Where a prompt is a conversation, its turns are parted there by the marks of the model it was made for; here each says who speaks.
+"""
+
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +13,7 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines
 
 GAP = 2  # points of helpfulness between the answers, as the paper asks for
+TURN = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +38,17 @@ def rated_pairs(path: Path) -> Iterator[RatedPair]:
         other, gap = before[0], before[1] - points
         better, worse = (other, row) if gap > 0 else (row, other)
         if abs(gap) >= GAP:
-            yield RatedPair(number, row["prompt"], better["response"], worse["response"], abs(gap))
+            yield RatedPair(number, _spoken(row["prompt"]), better["response"], worse["response"], abs(gap))
         before = None
+
+
+def _spoken(prompt: str) -> str:
+    """The prompt with its speakers named, where it has several turns."""
+    first, *rest = TURN.split(prompt)
+    if not rest:
+        return prompt
+    turns = [("User", first), *zip(rest[::2], rest[1::2], strict=True)]
+    return "\n\n".join(f"{who}: {text.strip()}" for who, text in turns if text.strip())
 
 
 def _checked(row: dict[str, Any], path: Path, number: int) -> float:

@@ -42,18 +42,22 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each object of a file that is one JSON list, with its place, such as `file.json, entry 3`."""
     try:
-        value = orjson.loads(path.read_bytes().removeprefix(BOM))
+        data = path.read_bytes().removeprefix(BOM)
+        value, nul = orjson.loads(data), b"\\u0000" in data
+        del data  # it may be hundreds of megabytes, and so may each of the copies below
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
     except orjson.JSONDecodeError as error:
         raise UserError(f"{path} is not JSON ({error}).") from error
     if not isinstance(value, list):
         raise UserError(f"{path} must be a JSON list of objects, not {type(value).__name__}.")
-    for number, entry in enumerate(value, 1):
+    value.reverse()
+    for number in range(1, len(value) + 1):
+        entry = value.pop()
         place = f"{path}, entry {number}"
         if not isinstance(entry, dict):
             raise UserError(f"{place} must be a JSON object, not {type(entry).__name__}.")
-        yield place, cast(dict[str, Any], _without_nul(entry))
+        yield place, cast(dict[str, Any], _without_nul(entry)) if nul else entry
 
 
 def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str, Any]:

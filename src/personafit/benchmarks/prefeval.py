@@ -2,7 +2,8 @@
 
 Reads `benchmark_dataset/` as on GitHub: `mcq_options/TOPIC.json` with the four answers, the first of which is right, and beside it
 the conversations in which the preference is implied, `implicit_preference/{choice-based,persona-driven}/TOPIC.json`, entry by
-entry the same preferences. A preference is one person; the forms in which it is told are that person's histories.
+entry the same preferences. A preference is one person; the forms in which it is told are that person's histories. The stated form is
+the wording in `mcq_options`, which its own classification code takes; `explicit_preference/` lacks the word "absolutely" in 30 of 1,000.
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ INFO = BenchmarkInfo(
     version="2502.09597",
     title="PrefEval: which of four answers follows the person's preference?",
     description="Preferences and answers written by a model and filtered by people; the right answer is the authors'.",
-    licence="see LICENSE in amazon-science/PrefEval; none was found on its hub pages",
+    licence="CC-BY-NC-4.0 (its LICENSE, as others quote it)",
     language=["en"],
     gold="published",
     view="history",
@@ -74,8 +75,8 @@ class PrefEval(ChoiceBenchmark):
             notes.append(f"{self._copies} files called '… copy' repeat another and are left out.")
         return [
             *notes,
-            "Nothing stands between preference and question here; the published scores with hundreds of turns between them, and those of "
-            "the generation task, are of other tasks and are not shown beside these.",
+            "Nothing stands between preference and question here, as in the published scores shown beside these; those with turns between "
+            "them, and those of the generation task, are of other tasks. There the model first replied to the preference.",
         ]
 
     @cached_property
@@ -142,12 +143,16 @@ def _matching(
         return said(zip(("user", "assistant") * 2, texts, strict=True), form)
     turns: list[tuple[str, str]] = []
     for name, turn in spoken.items():
+        if turn is None:  # copies that went through a table have a column for the most turns there are
+            continue
         if not isinstance(turn, dict):
             raise UserError(f"{where}, conversation {name} must be an object with 'user' and 'assistant'.")
         turns += [
             (role, required_text(turn, role, f"{where}, conversation {name}"))
             for role in ("user", "assistant")
         ]
+    if not turns:
+        raise UserError(f"{where}, field 'conversation' has no turns.")
     return said(turns, form)
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Ungraded
 from personafit.people import Person
-from personafit.store import Item, Judgment, Product
+from personafit.store import Item, Product
 
 
-class Prompts:
+class Prompts(Ungraded):
     """Each distinct (person, question) of another benchmark, once."""
 
     def __init__(self, source: Benchmark) -> None:
@@ -42,15 +42,3 @@ class Prompts:
                     products=[],
                     slices=item.slices,
                 )
-
-    def gold(self) -> Iterator[Judgment]:
-        """None: nobody knows the right answer to a question."""
-        yield from ()
-
-    def published(self) -> list[Published]:
-        """None."""
-        return []
-
-    def notes(self) -> list[str]:
-        """None."""
-        return []

@@ -5,6 +5,7 @@ version 2 (one right answer among four); any parquet or JSONL file with those co
 `validation.jsonl.gz`, two rated answers to a prompt on consecutive lines, those two or more points of helpfulness apart.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,10 +81,10 @@ class RewardBench(Impersonal):
 
     def read(self) -> Iterator[Choice]:
         """One choice per row; what has several right answers is no choice and is left out."""
-        seen: set[str] = set()
+        seen: Counter[str] = Counter()
         self._ties = 0
-        for place, row in self._rows():
-            name = str(row.get("id") or len(seen))
+        for number, (place, row) in enumerate(self._rows()):
+            name = str(number if row.get("id") is None else row["id"])
             subset = str(row.get("subset") or "other")
             if subset == TIES:
                 self._ties += 1
@@ -93,9 +94,9 @@ class RewardBench(Impersonal):
             if more or len(wrong) >= MOST:
                 raise UserError(f"{place}: one right answer and at most {MOST - 1} others make a choice.")
             item = f"rewardbench/{subset}/{name}"
-            if item in seen:
-                raise UserError(f"{place}, field 'id': '{name}' occurs twice in '{subset}'.")
-            seen.add(item)
+            seen[item] += 1
+            if seen[item] > 1:  # ids are those of the sources, which need not be unique
+                item += f".{seen[item]}"
             slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
             yield Choice(item, item, required_text(row, "prompt", place), right, tuple(wrong), slices)
 

@@ -5,15 +5,14 @@ choices of a benchmark is done here; what else can be run has a module in `RUNS`
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.benchmarks import Benchmark, BenchmarkInfo, ingest, open_benchmark
-from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people, run_name
+from personafit.benchmarks import Benchmark, ingest, open_benchmark
+from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks.plans import RunPlan, close_run, rows_of_users
 from personafit.contexts import (
     People,
     context_fingerprint,
@@ -23,7 +22,7 @@ from personafit.contexts import (
     make_contexts,
     makers,
 )
-from personafit.engine import ProgressView, Runner, Summary
+from personafit.engine import ProgressView, Runner, check_budget
 from personafit.items import FIT
 from personafit.raters import Judging, Rater, judging_lanes, make_rater, select_items
 from personafit.raters.fitted.rater import fitted_mark
@@ -34,36 +33,16 @@ Execution = Callable[[Store, RunConfig, ProgressView], Awaitable[Finished]]
 # What is run otherwise than by choosing on the items of a benchmark: a module with `execute` and `estimate`.
 RUNS = {
     "answers": "personafit.benchmarks.answering",
-    "recentering": "personafit.benchmarks.recentering.running",
+    "recentering": "personafit.benchmarks.recentering.relevance",
     "responses": "personafit.benchmarks.recentering.responses_running",
     "personalens": "personafit.benchmarks.personalens.running",
     "injection": "personafit.benchmarks.injection.running",
+    "lamp-writing": "personafit.benchmarks.lamp.running",
 }
 
 
-@dataclass
-class Plan:
-    """A run that is ready to be carried out: what is judged, by whom, under which name."""
-
-    judging: Judging
-    raters: list[Rater]
-    info: BenchmarkInfo
-    record: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The run's name."""
-        return run_name(self.info.name, self.record)
-
-    @property
-    def asks(self) -> int:
-        """How many asks the raters get."""
-        return sum(self.judging.count(rater) for rater in self.raters)
-
-    async def close(self) -> None:
-        """Release all raters."""
-        for rater in self.raters:
-            await rater.close()
+class Plan(RunPlan[Judging, Rater]):
+    """A run of choices that is ready to be carried out."""
 
 
 async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
@@ -99,7 +78,7 @@ async def carry_out(store: Store, config: RunConfig, progress: ProgressView, pla
         people = People(judging.people)
         made = await make_contexts(judging.views, store, people, judging.items, runner)
         if made is not None:
-            if made.interrupted or any(lane.stopped for lane in made.lanes):
+            if made.ended_early:
                 return close_run(store, run.name, made)
             notes = [*plan.record["notes"], *made_notes(store, run.id, judging.views)]
             store.begin_run(plan.name, judging.dataset, plan.record | {"notes": notes}, plan.asks)
@@ -107,13 +86,6 @@ async def carry_out(store: Store, config: RunConfig, progress: ProgressView, pla
     finally:
         await plan.close()
     return close_run(store, run.name, summary)
-
-
-def close_run(store: Store, name: str, summary: Summary) -> Finished:
-    """Mark a run as finished where nothing ended it early."""
-    if not summary.interrupted and not any(lane.stopped for lane in summary.lanes):
-        store.finish_run(name)
-    return Finished(store.run(name), summary)
 
 
 def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
@@ -179,11 +151,7 @@ def selection(store: Store, dataset: str, config: RunConfig) -> frozenset[str] |
         return None
     gold = gold_answers(store, dataset, store.dataset_info(dataset)["gold"])
     rows = item_rows(store, dataset).join(gold.select("item", "tier"), on="item", how="left")
-    if config.users is not None:
-        present = sorted(set(rows["person"]))
-        rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.users, config.seed)))
-        if rows.is_empty():
-            raise UserError(f"--users {config.users} leaves nobody to judge for.")
+    rows = rows_of_users(rows, config)
     for condition in config.where:
         rows = _narrowed(rows, condition)
     if config.limit is None:
@@ -210,7 +178,6 @@ __all__ = [
     "Plan",
     "RunConfig",
     "carry_out",
-    "close_run",
     "execute",
     "judge_benchmark",
     "make_plan",

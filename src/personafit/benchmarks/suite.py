@@ -52,6 +52,9 @@ class SuiteFile(BaseModel):
     run: list[SuiteRun] = Field(min_length=1, description="The runs, in order.")
 
 
+UNJUDGED = ("lamp-writing",)  # what nobody judges gets no shared raters
+
+
 @dataclass(frozen=True)
 class Suite:
     """A suite that is ready to be run."""
@@ -77,7 +80,7 @@ def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
             benchmark=_place(path, Path(one.benchmark)).as_posix() if "/" in one.benchmark else one.benchmark,
             data=_place(path, one.data) if one.data else None,
             log=_place(path, one.log) if one.log else None,
-            raters=file.raters if one.raters is None else one.raters,
+            raters=_shared(file, one) if one.raters is None else one.raters,
             systems=shared if one.systems is None else one.systems,
             views=one.views,
             givens=one.givens,
@@ -92,6 +95,10 @@ def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
         )
         runs.append((config, one.fail_under))
     return Suite(file.title or path.stem, runs)
+
+
+def _shared(file: SuiteFile, one: SuiteRun) -> list[str]:
+    return [] if one.benchmark in UNJUDGED else file.raters
 
 
 def _place(suite: Path, named: Path) -> Path:

@@ -1,13 +1,13 @@
 """`personafit agree`: how far people, judges and gold agree."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import orjson
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, find_run, store_url
+from personafit.cli.common import console, find_run, print_object, store_url
+from personafit.cli.options import JsonOption, StoreOption
 from personafit.reporting import load_scores
 from personafit.reporting.agree import Agreement, Finding, agreements, ranking_findings
 from personafit.reporting.agree_page import agreement_object, print_agreement
@@ -22,10 +22,8 @@ def agree(
             metavar="RUN|FOLDER|STUDY", help="A run, a benchmark folder with votes.jsonl, or a study."
         ),
     ],
-    store: Annotated[
-        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Say how far all raters agree with each other and with gold, and what a person reaches.
 
@@ -43,7 +41,7 @@ def agree(
     loaded, found, rankings = _load(source, store_url(store))
     if json:
         body = agreement_object(loaded, found, rankings)
-        print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        print_object(body)
         return
     print_agreement(console(), loaded, found, rankings)
 
@@ -84,6 +82,16 @@ def named_source(name: str, store: Store) -> Source | None:
     from personafit.labeling.agreement import study_source
 
     return study_source(studies, name)
+
+
+def study_standing(name: str, store: Store) -> dict[str, Any] | None:
+    """Where a study stands, as `label status --json` says it; None where the name is of none."""
+    from personafit.labeling.overview import overview
+    from personafit.labeling.status import status_object
+    from personafit.labeling.studies import Studies
+
+    studies = Studies(store)
+    return status_object(overview(studies, name)) if name in studies.names() else None
 
 
 def _folder(folder: Path, url: str) -> Source:

@@ -5,11 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, load_run, out_folder, store_url
+from personafit.cli.common import console, load_run, out_folder, print_object, store_url
+from personafit.cli.options import JsonOption, RunArgument, StoreOption
 from personafit.models import make_model
 from personafit.reporting import RunScores
 from personafit.reporting.analysis_tables import print_aspects, print_contrasts, print_failures
@@ -26,11 +26,6 @@ from personafit.reporting.failures import (
 from personafit.reporting.settings import as_dicts, print_settings, settings, write_settings
 from personafit.store import Store
 
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")]
-StoreOption = Annotated[
-    str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 OutOption = Annotated[Path | None, typer.Option(help="Folder for what is written; default the run's.")]
 
 
@@ -165,4 +160,4 @@ async def _second_opinion(store: Store, scores: RunScores, frame: Any, spec: str
 
 def _print_json(scores: RunScores, body: dict[str, Any]) -> None:
     whole = {"benchmark": scores.info["name"], **body}
-    print(orjson.dumps(whole, option=orjson.OPT_INDENT_2).decode())
+    print_object(whole)

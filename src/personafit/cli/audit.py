@@ -8,17 +8,18 @@ import typer
 
 from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
-from personafit.cli.common import HOME, console
+from personafit.cli.common import HOME, console, this_command
+from personafit.cli.options import DataOption, JsonOption
 from personafit.reporting.audit import audit_benchmark
 from personafit.reporting.audit.page import audit_object, rules_table, verdict_table, write_audit
 
 
 def audit(
     benchmark: Annotated[str, typer.Argument(help="A benchmark's name (with --data) or folder.")],
-    data: Annotated[Path | None, typer.Option(help="Folder with the data in its published layout.")] = None,
+    data: DataOption = None,
     out: Annotated[Path | None, typer.Option(help="Folder for audit.html, audit.json and plots.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of wrong people and folds.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Say what simple rules, surface features and the data's own structure score on a benchmark.
 
@@ -28,7 +29,7 @@ def audit(
     """
     found = audit_benchmark(open_benchmark(benchmark, data), seed)
     folder = out or HOME / "audits" / found.pairs.name
-    body = orjson.dumps(audit_object(found), option=orjson.OPT_INDENT_2)
+    body = orjson.dumps(audit_object(found) | {"command": this_command()}, option=orjson.OPT_INDENT_2)
     try:
         page = write_audit(found, folder)
         (folder / "audit.json").write_bytes(body)

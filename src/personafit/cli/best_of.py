@@ -12,10 +12,11 @@ from personafit._errors import UserError
 from personafit.benchmarks.best_of.choosing import Choice
 from personafit.benchmarks.best_of.running import BestOf, Carried, carry_out
 from personafit.cli.common import console, hint, print_json, say_end, store_url
+from personafit.cli.options import BudgetOption, JsonOption, RetryOption, StoreOption
 from personafit.engine import Bars
 from personafit.reporting import Result
 from personafit.statistics import Estimate
-from personafit.store import Status, Store
+from personafit.store import Store
 
 
 def best_of(
@@ -39,10 +40,10 @@ def best_of(
         bool, typer.Option(help="Take out of the scores what length alone explains.")
     ] = True,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    budget: Annotated[float | None, typer.Option(min=0, help="Stop before spending more, in USD.")] = None,
-    retry: Annotated[list[Status] | None, typer.Option(help="Ask again where this was the end.")] = None,
-    store: Annotated[str | None, typer.Option(help="File or URL; default .personafit/store.db.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    budget: BudgetOption = None,
+    retry: RetryOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Choose among answers by a rater, with length taken out of its scores; the same command resumes.
 

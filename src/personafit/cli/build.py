@@ -8,7 +8,8 @@ import typer
 from rich.table import Table
 
 from personafit._errors import UserError
-from personafit.cli.common import OnOption, console, hint, make_folder, working_on
+from personafit.cli.common import console, hint, make_folder, working_on
+from personafit.cli.options import BudgetOption, OnOption
 from personafit.engine import Bars
 from personafit.factory import Built, build, estimate, read_config
 from personafit.factory.example import EXAMPLE
@@ -25,12 +26,13 @@ def build_command(
     step: Annotated[
         str | None, typer.Option(help="Do this step anew, with other draws, and what depends on it.")
     ] = None,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="Stop before spending more than this, in USD.")
-    ] = None,
+    budget: BudgetOption = None,
     on: OnOption = "local",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what would be asked and what it would cost; with --out, what is left."
+        ),
     ] = False,
     example: Annotated[
         bool, typer.Option("--example", help=f"Write {EXAMPLE_NAME}, a config that works as it is.")
@@ -55,7 +57,7 @@ def build_command(
         raise UserError("build needs a config file; `personafit build --example` writes one.")
     read = read_config(config, section_kinds())
     if dry_run:
-        print(estimate(read))
+        print(estimate(read, out, step, budget))
         return
     if out is None:
         raise UserError(

@@ -1,13 +1,13 @@
 """What several commands share: where runs live, how one is found, and how results are printed."""
 
 import os
+import shlex
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import orjson
-import typer
 from rich.console import Console
 
 from personafit._errors import UserError
@@ -18,16 +18,6 @@ from personafit.store import RunRecord, Store
 HOME = Path(".personafit")
 SHOWN = 5  # runs named in an error
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
-
-
-OnOption = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        metavar="local|ray[://HOST:PORT]",
-        help="Where models of this machine work: here, or in Ray workers.",
-    ),
-]
 
 
 def working_on(where: str) -> AbstractContextManager[None]:
@@ -112,15 +102,31 @@ def console() -> Console:
     return plain if plain.is_terminal else Console(width=max(plain.width, MIN_WIDTH), color_system=None)
 
 
-def results_json(benchmark: str, results: list[Result]) -> bytes:
-    """The results as the one object `--json` prints."""
-    body = {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
+def results_json(benchmark: str, results: list[Result], command: str | None = None) -> bytes:
+    """The results as the one object `--json` prints; in a file that no run stands behind, with the command that made it."""
+    body: dict[str, Any] = {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
+    if command is not None:
+        body["command"] = command
     return orjson.dumps(body, option=orjson.OPT_INDENT_2)
 
 
+def this_command() -> str:
+    """The command line as it was typed, to be kept with what it makes."""
+    return shlex.join(["personafit", *sys.argv[1:]])
+
+
 def print_json(benchmark: str, results: list[Result]) -> None:
-    """Print the one object and nothing else."""
-    sys.stdout.buffer.write(results_json(benchmark, results) + b"\n")
+    """Print the results as one object and nothing else."""
+    _print_bytes(results_json(benchmark, results))
+
+
+def print_object(body: dict[str, Any]) -> None:
+    """Print one JSON object and nothing else."""
+    _print_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+
+
+def _print_bytes(body: bytes) -> None:
+    sys.stdout.buffer.write(body + b"\n")
     sys.stdout.flush()
 
 

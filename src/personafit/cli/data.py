@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from personafit._errors import UserError
@@ -20,8 +19,9 @@ from personafit.benchmarks import (
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.inspect_logs import SUFFIXES
 from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
-from personafit.cli.common import find_run, store_url
+from personafit.cli.common import find_run, print_object, store_url
 from personafit.cli.hub import get, push
+from personafit.cli.options import DataOption, JsonOption
 from personafit.cli.study import forms, votes
 from personafit.store import Store, export_frame, run_answers
 from personafit.training.reward.exports import Target, write_pairs
@@ -32,8 +32,6 @@ app.command("forms")(forms)
 app.command("votes")(votes)
 app.command("get")(get)
 app.command("push")(push)
-
-DataOption = Annotated[Path | None, typer.Option(help="Folder with the data in its published layout.")]
 
 
 @app.command("list")
@@ -57,7 +55,7 @@ def list_benchmarks() -> None:
 def check(
     benchmark: Annotated[str, typer.Argument(help="A benchmark folder, or a benchmark's name with --data.")],
     data: DataOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Say everything that is wrong with a benchmark's data, naming file, line and field.
 
@@ -91,7 +89,7 @@ def check(
             notes = [*notes, warning]
     if json:
         body = {"benchmark": benchmark, "problems": problems, "counts": counts, "notes": notes, **more}
-        print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        print_object(body)
     else:
         for line in [*problems, *notes]:
             print(line)

@@ -8,7 +8,7 @@ import typer
 
 from personafit.benchmarks.running import RunConfig, execute
 from personafit.cli.common import HOME
-from personafit.cli.run import report_run
+from personafit.cli.run_end import report_run
 from personafit.engine import Bars
 from personafit.store import Store
 

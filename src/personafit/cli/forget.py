@@ -10,6 +10,7 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import store_url
+from personafit.cli.options import StoreOption
 from personafit.labeling.erasing import forget_in_studies
 from personafit.stages.erasing import erase_lines, erase_rows, refuse_foreign
 from personafit.store import Store
@@ -17,9 +18,7 @@ from personafit.store import Store
 
 def forget(
     person: Annotated[str, typer.Argument(help="Id of the person, as in people.jsonl.")],
-    store: Annotated[
-        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-    ] = None,
+    store: StoreOption = None,
     folders: Annotated[
         list[Path] | None,
         typer.Option(

@@ -12,7 +12,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.inspect_logs import Choices, InspectLog
 from personafit.benchmarks.running import execute
 from personafit.cli.common import HOME, make_folder, store_url
-from personafit.cli.run import report_run
+from personafit.cli.run_end import report_run
 from personafit.engine import Bars
 from personafit.store import Store
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from personafit.cli.common import console, hint, load_run, print_json, store_url
+from personafit.cli.options import JsonOption, RunArgument, StoreOption
 from personafit.reporting import Result, RunScores
 from personafit.reporting.bias import EFFECTS, Effect, RaterBias, bias_results, judge_bias
 from personafit.reporting.correction import (
@@ -24,12 +25,6 @@ from personafit.reporting.graded import KEPT, graded_results, rater_margins
 from personafit.reporting.tables import TIERS
 from personafit.statistics import Estimate
 from personafit.store import Store
-
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")]
-StoreOption = Annotated[
-    str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 LARGE = 99.95  # odds beyond this say "always" better than a number does
 

@@ -7,11 +7,12 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import console, find_run, hint, store_url
-from personafit.cli.label_common import STORE, counted
+from personafit.cli.label_common import counted
 from personafit.cli.label_data import adjudicate, export, import_
 from personafit.cli.label_demo import demo, simulate
 from personafit.cli.label_status import status
 from personafit.cli.label_steering import COMMANDS
+from personafit.cli.options import DataOption, StoreOption
 
 app = typer.Typer(no_args_is_help=True, help="Human studies in the browser.")
 
@@ -55,8 +56,8 @@ def new(
     ] = False,
     completion_code: Annotated[str, typer.Option(help="Shown at the end, such as Prolific's.")] = "",
     completion_url: Annotated[str, typer.Option(help="Where raters go at the end.")] = "",
-    data: Annotated[Path | None, typer.Option(help="Folder in the published layout.")] = None,
-    store: Annotated[str | None, STORE] = None,
+    data: DataOption = None,
+    store: StoreOption = None,
 ) -> None:
     """Set a study up: its pages, who sees which, and in which order.
 
@@ -134,7 +135,7 @@ def invite(
     address: Annotated[
         str | None, typer.Option(help="Where the server is reached; default where `label serve` ran last.")
     ] = None,
-    store: Annotated[str | None, STORE] = None,
+    store: StoreOption = None,
 ) -> None:
     """Print invitations: one signed link for each seat, or one for all.
 
@@ -174,7 +175,7 @@ def invite(
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
-    store: Annotated[str | None, STORE] = None,
+    store: StoreOption = None,
 ) -> None:
     """Serve the studies of a store.
 

@@ -1,11 +1,9 @@
 """What the `personafit label` commands share: their arguments, the studies of a store, and how they print."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
 from personafit.cli.common import store_url
@@ -13,11 +11,8 @@ from personafit.cli.common import store_url
 if TYPE_CHECKING:
     from personafit.labeling.studies import Studies
 
-STORE = typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
 Study = Annotated[str, typer.Argument(metavar="STUDY")]
 Rater = Annotated[str, typer.Argument(metavar="RATER", help="Pseudonym, as `label status` prints it.")]
-StoreUrl = Annotated[str | None, STORE]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @contextmanager
@@ -35,12 +30,6 @@ def plain(text: str) -> Any:
     from rich.text import Text
 
     return Text(text)
-
-
-def print_json(body: dict[str, Any]) -> None:
-    """One JSON object to stdout and nothing else."""
-    sys.stdout.buffer.write(orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n")
-    sys.stdout.flush()
 
 
 def counted(number: int, one: str, many: str) -> str:

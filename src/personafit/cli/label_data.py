@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, hint
-from personafit.cli.label_common import Json, StoreUrl, Study, counted, opened_studies, plain, print_json
+from personafit.cli.common import console, hint, print_object
+from personafit.cli.label_common import Study, counted, opened_studies, plain
+from personafit.cli.options import JsonOption, StoreOption
 
 if TYPE_CHECKING:
     from personafit.labeling.adjudicating import Dispute
@@ -20,7 +21,7 @@ def import_(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="The votes are not people's, and everything says so.")
     ] = False,
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Take votes made elsewhere into a study: item, rater, label, and question, target, perspective where they are needed.
 
@@ -54,8 +55,8 @@ def adjudicate(
         Path | None,
         typer.Option(metavar="FILE.csv", help="Decide by a file: item, label, question, target, reason."),
     ] = None,
-    json: Json = False,
-    store: StoreUrl = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
 ) -> None:
     """List what raters disagree about, the least agreed first, or decide it; the researcher's pages do both too.
 
@@ -90,7 +91,7 @@ def adjudicate(
             }
             for one in found
         ]
-        print_json({"study": study, "disputes": rows})
+        print_object({"study": study, "disputes": rows})
     elif not found:
         print(f"The raters of {study} disagree about nothing.")
     else:
@@ -153,7 +154,7 @@ def export(
     benchmark: Annotated[
         Path | None, typer.Option(help="Write a benchmark folder with gold and tiers from the votes.")
     ] = None,
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Write a study's votes without names or addresses; excluded raters are left out, corrections count once.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from personafit.cli.common import HOME, console, find_run, hint, make_folder, store_url
+from personafit.cli.options import StoreOption
 
 PAGES, RATERS = 12, 3
 DEMO = (("demo", "fit"), ("demo-attributes", "attributes"), ("demo-relevance", "relevance"))
@@ -45,9 +46,7 @@ def demo(
 
 def simulate(
     study: Annotated[str, typer.Argument(metavar="STUDY")],
-    store: Annotated[
-        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-    ] = None,
+    store: StoreOption = None,
 ) -> None:
     """Let simulated raters fill the free seats of a study that was made for them.
 

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from personafit.cli.common import console, hint
-from personafit.cli.label_common import Json, StoreUrl, Study, counted, opened_studies, plain, print_json
+from personafit.cli.common import console, hint, print_object
+from personafit.cli.label_common import Study, counted, opened_studies, plain
+from personafit.cli.options import JsonOption, StoreOption
 
 if TYPE_CHECKING:
     from personafit.labeling.overview import Overview
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 MOST_NAMED = 12
 
 
-def status(study: Study, json: Json = False, store: StoreUrl = None) -> None:
+def status(study: Study, json: JsonOption = False, store: StoreOption = None) -> None:
     """Say how far a study is, how raters work, and how far they agree.
 
     **Example**
@@ -26,7 +27,7 @@ def status(study: Study, json: Json = False, store: StoreUrl = None) -> None:
     if json:
         from personafit.labeling.status import status_object
 
-        print_json(status_object(numbers))
+        print_object(status_object(numbers))
         return
     _print_status(numbers)
 

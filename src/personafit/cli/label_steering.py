@@ -1,14 +1,14 @@
 """The parts of `personafit label` that steer a study: add to it, pause and close it, and what is done to single raters."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import find_run, hint
-from personafit.cli.label_common import Rater, StoreUrl, Study, counted, opened_studies
+from personafit.cli.label_common import Rater, Study, counted, opened_studies
+from personafit.cli.options import DataOption, StoreOption
 
 
 def extend(
@@ -18,8 +18,8 @@ def extend(
     source: Annotated[
         str | None, typer.Option("--from", metavar="ITEMS|RUN", help="Where from, if it has moved.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Folder in the published layout.")] = None,
-    store: StoreUrl = None,
+    data: DataOption = None,
+    store: StoreOption = None,
 ) -> None:
     """Add raters or items; what raters have seen stays as it is.
 
@@ -51,7 +51,7 @@ def pause(
     study: Study,
     rater: Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")] = None,
     reason: Annotated[str, typer.Option(help="Why; stands in the trail.")] = "",
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Pause a study, or one of its raters: answers are kept, and none is taken.
 
@@ -72,7 +72,7 @@ def pause(
 def resume(
     study: Study,
     rater: Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")] = None,
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Let a study, or a rater who was paused or excluded, go on with all there is.
 
@@ -90,7 +90,7 @@ def resume(
     print(f"{rater or study} goes on.")
 
 
-def close(study: Study, store: StoreUrl = None) -> None:
+def close(study: Study, store: StoreOption = None) -> None:
     """Close a study; `label resume` opens it again.
 
     **Example**
@@ -108,7 +108,7 @@ def warn(
     study: Study,
     rater: Rater,
     message: Annotated[str, typer.Argument(help="Shown on every page; empty takes it away.")],
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Show a rater a message.
 
@@ -127,7 +127,7 @@ def exclude(
     study: Study,
     rater: Rater,
     reason: Annotated[str, typer.Option(help="Why; stands in the trail.")],
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Leave a rater's votes out of agreement, gold and exports; `label resume` takes them in again.
 
@@ -146,7 +146,7 @@ def erase(
     study: Study,
     rater: Rater,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    store: StoreUrl = None,
+    store: StoreOption = None,
 ) -> None:
     """Delete everything a participant answered, said and is; a line in the trail stays. It cannot be taken back.
 

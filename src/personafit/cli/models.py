@@ -10,6 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from personafit._errors import UserError
 from personafit.cli.common import find_run, store_url
+from personafit.cli.options import RunArgument, StoreOption
 from personafit.models.catalog import CATALOG
 from personafit.models.embedded import find_weights
 from personafit.models.fetching import cache_folder, fetch
@@ -83,11 +84,9 @@ def get(
 
 @app.command("record")
 def record(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, its folder, or `last`.")],
+    run: RunArgument,
     out: Annotated[Path, typer.Option(help="The file to write.")],
-    store: Annotated[
-        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-    ] = None,
+    store: StoreOption = None,
 ) -> None:
     """Write what the run's model said as a recording, so that `replay:FILE` repeats the run without the model.
 

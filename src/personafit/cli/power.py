@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-import orjson
 import typer
 
-from personafit.cli.common import console, find_run, load_run, store_url
+from personafit.cli.common import console, find_run, load_run, print_object, store_url
+from personafit.cli.options import JsonOption, StoreOption
 from personafit.reporting.planning import plan_run, plans_table
 from personafit.store import Store
 
@@ -22,10 +22,8 @@ def power(
         float | None,
         typer.Option(help="Say what it takes to show this difference, above 0 and below 1: 0.03."),
     ] = None,
-    store: Annotated[
-        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Say the smallest difference a planned run can detect, and how many people or items a difference needs.
 
@@ -40,7 +38,7 @@ def power(
         plans = plan_run(load_run(opened, run), people, items, difference)
     if json:
         body = {"run": found.name, "plans": [plan.as_dict() for plan in plans]}
-        print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+        print_object(body)
         return
     console().print(plans_table(plans))
     for plan in plans:

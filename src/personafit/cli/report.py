@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 
 from personafit._errors import UserError
@@ -15,9 +14,11 @@ from personafit.cli.common import (
     load_run,
     out_folder,
     print_json,
+    print_object,
     store_url,
 )
-from personafit.cli.run import write_run
+from personafit.cli.options import JsonOption, RunArgument, StoreOption
+from personafit.cli.run_end import write_run
 from personafit.raters.rescore import rescore as read_again
 from personafit.reporting.compare import compare_with_base, fitted_notes
 from personafit.reporting.compare_ranking import HOW, rank_runs
@@ -26,10 +27,6 @@ from personafit.store import Store
 
 if TYPE_CHECKING:
     from personafit.reporting.whole.collected import Collected
-
-StoreOption = Annotated[
-    str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-]
 
 
 def report(
@@ -40,8 +37,8 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE.html",
-            help="Collect all that is named into one page: runs of any kind, studies, folders with votes, of `extraction` and "
-            "of `train reward`.",
+            help="Collect all that is named into one page: runs of any kind, studies, folders with votes, of `audit`, of "
+            "`extraction` and of `train reward`.",
         ),
     ] = None,
     tables: Annotated[
@@ -54,7 +51,7 @@ def report(
         int | None, typer.Option(min=1, help="Draw so many wrong choices into a coding study.")
     ] = None,
     tier: Annotated[str | None, typer.Option(help="With --errors: of this tier only.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Print a run's tables and write its report again, or draw its errors into a study for people to code.
 
@@ -123,7 +120,7 @@ def _collect(
 
 
 def _collected(store: Store, names: list[str]) -> "Collected":
-    from personafit.cli.agree import named_source
+    from personafit.cli.agree import named_source, study_standing
     from personafit.reporting.whole.collected import Collected
 
     given = Collected(store)
@@ -132,6 +129,8 @@ def _collected(store: Store, names: list[str]) -> "Collected":
             continue
         if (source := named_source(name, store)) is not None:
             given.agreement[Path(name).name] = source
+            if (standing := study_standing(name, store)) is not None:
+                given.studies[name] = standing
         else:
             given.add_run(judged_run(store, name))
     return given
@@ -143,7 +142,7 @@ def compare(
     ],
     store: StoreOption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare even if the instruments differ.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Say whether runs differ: paired by item, clustered by person, adjusted for how many are compared.
 
@@ -195,11 +194,11 @@ def compare(
         for c in comparisons
     ]
     body = {"comparisons": rows, "rankings": [ranking.as_dict() for ranking in rankings], "notes": notes}
-    print(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
+    print_object(body)
 
 
 def rescore(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")],
+    run: RunArgument,
     store: StoreOption = None,
 ) -> None:
     """Read the stored replies of a run again with today's parser; nothing is asked and nothing is spent.

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-import orjson
 import typer
 from rich.table import Table
 
 from personafit.benchmarks.memory_labels import LabelledMemories
-from personafit.cli.common import console
+from personafit.cli.common import console, print_object
+from personafit.cli.options import JsonOption
 from personafit.contexts.retrieval import WAYS, Retriever, chance_recall, precision_at, recall_at
 from personafit.statistics import Estimate
 
@@ -21,7 +21,7 @@ def retrieval(
         list[int] | None, typer.Option("-k", min=1, help="How many are found; default 1, 3 and 5.")
     ] = None,
     embedder: Annotated[str, typer.Option(help="use, or openai:MODEL@URL.")] = "",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Measure recall and precision of retrieval against memories that are known to bear on an item.
 
@@ -50,7 +50,7 @@ def retrieval(
                 )
     if json:
         plain = [row | {name: _plain(row[name]) for name in ("recall", "precision")} for row in rows]
-        print(orjson.dumps({"benchmark": benchmark, "retrieval": plain}, option=orjson.OPT_INDENT_2).decode())
+        print_object({"benchmark": benchmark, "retrieval": plain})
         return
     title = "Memories found, in %, 95 % interval; blind is the recall of picking k at random"
     table = Table(title=title, title_justify="left")

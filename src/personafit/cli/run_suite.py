@@ -15,24 +15,23 @@ from personafit.benchmarks import open_benchmark
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.estimate import estimate_run
 from personafit.benchmarks.running import RUNS, execute
-from personafit.benchmarks.suite import Suite, read_suite
+from personafit.benchmarks.suite import UNJUDGED, Suite, read_suite
 from personafit.cli.common import HOME, console, hint, make_folder
-from personafit.cli.run import (
-    METRICS,
-    OTHER_METRICS,
-    SPECIAL,
-    parse_bar,
-    refuse_unused,
-    say_end_of,
-    write_run,
-)
+from personafit.cli.run import SPECIAL, refuse_unused
+from personafit.cli.run_end import METRICS, OTHER_METRICS, missed_coverage, parse_bar, say_end_of, write_run
 from personafit.engine import Bars
 from personafit.reporting import Result
+from personafit.reporting.junit import Checked, write_suites
 from personafit.reporting.run_report import open_report
+from personafit.reporting.sections import line_name
+from personafit.reporting.writing.scores import COPIES
 from personafit.store import RunRecord, Status, Store
 
 Bar = tuple[str, float]
 POINTS = ("rating", "personalization", "naturalness", "coherence")  # on scales of their own
+
+
+COPIED = tuple(COPIES.values())  # controls that nobody in particular wrote
 
 
 @dataclass
@@ -42,6 +41,10 @@ class Came:
     config: RunConfig
     run: RunRecord
     results: list[Result]
+    bars: list[Bar]
+    """What it had to reach."""
+    missed: str | None
+    """The sentence that says too little was answered."""
 
 
 class SuiteRunner:
@@ -51,14 +54,18 @@ class SuiteRunner:
         self.path = path
         self.suite: Suite = read_suite(path, SPECIAL["system"])
         self._budget = budget
+        self.failed: list[tuple[str, str]] = []
+        """Runs that could not be made, and why."""
         self._plans: list[tuple[RunConfig, list[Bar]]] = []
         for config, bars in self.suite.runs:
             config = replace(config, retry=retry, limit=limit or config.limit)
             refuse_unused(config)
             metrics = OTHER_METRICS.get(config.benchmark, METRICS)
             self._plans.append((config, [parse_bar(text, metrics) for text in bars]))
-            if config.benchmark not in RUNS:  # what is missing is found now, not after hours of other runs
-                open_benchmark(config.benchmark, config.data)
+            if config.benchmark not in RUNS or config.benchmark in UNJUDGED:
+                open_benchmark(
+                    config.benchmark, config.data
+                )  # what is missing is found before hours of other runs
 
     def estimate(self, store: Store) -> str:
         """What all runs would take."""
@@ -75,20 +82,31 @@ class SuiteRunner:
                     finished: Finished = asyncio.run(execute(store, replace(config, budget=rest), progress))
             except UserError as error:  # one run that cannot be is no reason to lose the others
                 hint(f"personafit: {config.benchmark}: {error}")
+                self.failed.append((config.benchmark, str(error)))
                 code = max(code, error.code)
                 continue
             spent += finished.summary.cost
             judged = "raters" in finished.run.config
             report = open_report(store, finished.run) if judged else None
+            known = {result.metric for result in report.results} if report else set()
+            wanted = [*own, *(bar for bar in bars if bar[0] in known)]
             if report is not None:
                 write_run(report, finished.run.name, None)
-                came.append(Came(config, finished.run, report.results))
-            known = {result.metric for result in report.results} if report else set()
-            ending = say_end_of(finished, report, [*own, *(bar for bar in bars if bar[0] in known)])
+                came.append(Came(config, finished.run, report.results, wanted, missed_coverage(report)))
+            try:
+                ending = say_end_of(finished, report, wanted)
+            except UserError as error:  # a bar on a number that this run has not
+                hint(f"personafit: {config.benchmark}: {error}")
+                ending = error.code
             code = max(code, ending)
             if finished.summary.interrupted:
                 return came, ending
         return came, code
+
+    def write_junit(self, came: Sequence[Came], path: Path) -> None:
+        """Write all runs as one file for CI."""
+        made = [Checked(one.run.name, one.results, one.bars, missed=one.missed) for one in came]
+        write_suites(path, [*made, *(Checked(name, error=said) for name, said in self.failed)])
 
     def write(self, store: Store, came: Sequence[Came], out: Path | None) -> Path:
         """Write the collected page and all numbers; returns where the page is."""
@@ -124,13 +142,21 @@ class SuiteRunner:
 
 
 def run_suite(
-    runner: SuiteRunner, store: Store, bars: Sequence[Bar], out: Path | None, json: bool, dry_run: bool
+    runner: SuiteRunner,
+    store: Store,
+    bars: Sequence[Bar],
+    out: Path | None,
+    junit: Path | None,
+    json: bool,
+    dry_run: bool,
 ) -> int:
     """Run a suite and show what came of it; returns the exit code."""
     if dry_run:
         print(runner.estimate(store))
         return 0
     came, code = runner.run(store, bars)
+    if junit is not None:
+        runner.write_junit(came, junit)
     if json:
         sys.stdout.buffer.write(runner.body(came) + b"\n")
     if came:
@@ -156,7 +182,7 @@ def suite_table(title: str, came: Sequence[Came]) -> Table:
         for head, lift, control in _lines(one):
             table.add_row(
                 one.config.benchmark,
-                head.rater if head.system is None else f"{head.rater} on {head.system} ({head.given})",
+                head.rater if head.system is None else line_name(head),
                 head.view or "",
                 head.metric,
                 _number(head),
@@ -188,8 +214,8 @@ def _best(head: Result, controls: Sequence[Result]) -> Result | None:
     fair = [
         control
         for control in controls
-        if control.system == head.system
-        and control is not head
+        if control is not head
+        and (control.system == head.system or control.control in COPIED)
         and (control.rater == head.rater or control.control not in ("no view", "wrong person"))
     ]
     return max(fair, key=lambda control: control.value or 0.0, default=None)

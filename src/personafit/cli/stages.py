@@ -1,22 +1,29 @@
 """`personafit stages`: from conversations to a person, their attributes, what matters, and an answer that uses it."""
 
 import asyncio
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 from rich.table import Table
 
 from personafit._errors import UserError
-from personafit.cli.common import OnOption, console, hint, make_folder, say_end, store_url, working_on
+from personafit.cli.common import (
+    console,
+    hint,
+    make_folder,
+    print_object,
+    say_end,
+    store_url,
+    this_command,
+    working_on,
+)
+from personafit.cli.options import BudgetOption, JsonOption, OnOption, RetryOption, StoreOption
 from personafit.engine import Bars
 from personafit.reporting.stages_results import COVERAGE_BAR, stage_results
 from personafit.stages.config import StagesConfig
 from personafit.stages.running import execute
-from personafit.store import Status, Store
+from personafit.store import Store
 
 
 def stages(
@@ -61,11 +68,11 @@ def stages(
     ] = True,
     limit: Annotated[int | None, typer.Option(min=1, help="So many conversations, drawn by seed.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    budget: Annotated[float | None, typer.Option(min=0, help="Stop before spending more, in USD.")] = None,
-    retry: Annotated[list[Status] | None, typer.Option(help="Ask again where this was the end.")] = None,
+    budget: BudgetOption = None,
+    retry: RetryOption = None,
     on: OnOption = "local",
-    store: Annotated[str | None, typer.Option(help="File or URL; default .personafit/store.db.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Find out from conversations who somebody is: attributes with evidence, merged, verified, and mended or dropped.
 
@@ -96,7 +103,7 @@ def stages(
         seed=seed,
         budget=budget,
         retry=frozenset(retry or []),
-        command=shlex.join(["personafit", *sys.argv[1:]]),
+        command=this_command(),
     )
     if matcher is not None and prompts is None:
         raise UserError("--matcher means nothing without --prompts: say what is asked.")
@@ -113,8 +120,7 @@ def stages(
             _write_benchmark(benchmark, out)
         if json:
             body = {"benchmark": "stages", "results": stage_results(done.files, done.counts)}
-            sys.stdout.buffer.write(orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n")
-            sys.stdout.flush()
+            print_object(body)
         else:
             _print(done.counts, out, pages)
         code = max(code, _check_coverage(done.counts))

@@ -1,7 +1,6 @@
 """`personafit extraction`: what attributes are worth, sources side by side, and where the end result is lost."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,8 @@ import typer
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.cli.common import console, hint, make_folder, results_json
+from personafit.cli.common import console, hint, make_folder, print_json, results_json, this_command
+from personafit.cli.options import JsonOption
 
 app = typer.Typer(no_args_is_help=True, help="What extraction is worth, and where errors flow.")
 
@@ -28,7 +28,7 @@ def measure(
         typer.Option(help="conversations.jsonl with the true attributes, for recall and precision."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for results.json and extraction.html.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Accepted, unsure and rejected; failure modes; diversity; recall and precision; and what refinement cost.
 
@@ -59,10 +59,10 @@ def measure(
             results += matching_results(source.name, load_statements(place), embedder)
     if out is not None:
         make_folder(out)
-        (out / "results.json").write_bytes(results_json("extraction", results))
+        (out / "results.json").write_bytes(results_json("extraction", results, this_command()))
         write_sources(opened, results, out / "extraction.html")
     if json:
-        sys.stdout.buffer.write(results_json("extraction", results) + b"\n")
+        print_json("extraction", results)
         return
     print_sources(console(), opened, results)
     if out is not None:
@@ -83,7 +83,7 @@ def flow(
     judge: Annotated[
         str, typer.Option(help="Who says what a response serves: a rater of preferences.")
     ] = "rule:mention",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Where the end result is lost: each stage by people, then by models, one after the other.
 
@@ -138,10 +138,10 @@ def flow(
         {"response": f"{model}, judged by {judge}"} if model else {}
     )
     results = flow_results(traced, names)
-    (out / "results.json").write_bytes(results_json("flow", results))
+    (out / "results.json").write_bytes(results_json("flow", results, this_command()))
     write_flow(traced, names, results, out / "flow.html")
     if json:
-        sys.stdout.buffer.write(results_json("flow", results) + b"\n")
+        print_json("flow", results)
         return
     print_flow(console(), results)
     print(f"Wrote {out / 'flow.html'}.")

@@ -1,13 +1,13 @@
 """`personafit study`, `data forms` and `data votes`: a human study of attributes and answers, from form to tables."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, make_folder, results_json, store_url
+from personafit.cli.common import console, make_folder, print_json, store_url
+from personafit.cli.options import JsonOption, StoreOption
 
 
 def forms(
@@ -62,10 +62,8 @@ def study(
     out: Annotated[
         Path | None, typer.Option(help="Folder for tables (CSV), figures (PNG, SVG) and JSON.")
     ] = None,
-    store: Annotated[
-        str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    store: StoreOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Every table and figure of a study of attributes and answers: agreement, yes-rates, precision, marks, mention.
 
@@ -87,7 +85,7 @@ def study(
         except OSError as error:
             raise UserError(f"{out} cannot be written ({error.strerror}).") from error
     if json:
-        sys.stdout.buffer.write(results_json(found.name, found.results) + b"\n")
+        print_json(found.name, found.results)
         return
     print_study(console(), found)
     if out is not None:

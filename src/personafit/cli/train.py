@@ -8,6 +8,7 @@ import typer
 from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback
 from personafit.cli.common import hint, make_folder, print_json
+from personafit.cli.options import JsonOption
 from personafit.cli.train_matcher_grpo import figure_results, train_matcher_grpo
 from personafit.cli.train_preference import preference
 from personafit.cli.train_reward import reward
@@ -78,7 +79,7 @@ def matcher(
     ] = None,
     lora: Annotated[bool, typer.Option("--lora", help="GRPO: train an adapter; merged at the end.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the folds, or of the prompts held out.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Fit a rater on judgments of which attributes matter for a prompt, and say what it is worth on prompts left out.
 

@@ -9,6 +9,7 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import hint, make_folder, print_json
+from personafit.cli.options import JsonOption
 
 
 def verifier(
@@ -25,7 +26,7 @@ def verifier(
         int | None, typer.Option(min=1, help="Ask models about so many statements, drawn by seed.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Fit a verifier on labelled statements about people, and say what it is worth on people left out.
 

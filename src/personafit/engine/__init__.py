@@ -1,5 +1,6 @@
 """Runs keyed jobs: concurrency, retries, resume, progress, budget. It knows no raters."""
 
+from personafit.engine.budget import check_budget
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, together
 from personafit.engine.progress import Bars, ProgressView, Silence
 from personafit.engine.retries import RetryPolicy
@@ -15,5 +16,6 @@ __all__ = [
     "Runner",
     "Silence",
     "Summary",
+    "check_budget",
     "together",
 ]

@@ -88,3 +88,14 @@ class Summary:
     def failed(self) -> int:
         """Jobs that failed for good in this run."""
         return sum(lane.failed for lane in self.lanes)
+
+    @property
+    def ended_early(self) -> bool:
+        """Whether something is left to do: it was interrupted, or a lane came to a stop."""
+        return self.interrupted or any(lane.stopped for lane in self.lanes)
+
+    def charge(self, other: "Summary") -> None:
+        """Put what another part of the work cost on this bill."""
+        self.tokens_in += other.tokens_in
+        self.tokens_out += other.tokens_out
+        self.cost += other.cost

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from personafit.engine.budget import Budget
 from personafit.engine.clock import WorkClock
 from personafit.engine.garbage import rare_collections
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
@@ -23,8 +24,6 @@ from personafit.models import ModelError, Transient, Unusable
 from personafit.store import Ask, Outcome, Status, Store
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
-NOTHING = 1e-12  # USD: what is left of sums that cancel
-BUDGET_PAUSE = 0.02  # seconds between two looks whether money that was held back is free again
 YIELD_EVERY = 64  # inline jobs between two looks at the event loop
 
 
@@ -44,13 +43,12 @@ class Runner:
         self._run = run
         self._progress = progress
         self._retry = retry
-        self._budget = budget
         self._policy = policy or RetryPolicy()
         self._summary = Summary()
+        self._budget = Budget(budget, self._summary)
         self._limits: dict[str, AdaptiveLimit] = {}
         self._clock = WorkClock()
         self._outbox = Outbox()
-        self._reserved = 0.0
 
     async def run(self, lanes: Sequence[Lane]) -> Summary:
         """Run all lanes to their end, to a stop, or to an interruption; everything finished is stored."""
@@ -92,7 +90,7 @@ class Runner:
                     if not await self._start_all(run, planned):
                         if run.over_budget:  # what is under way is paid for: let it come in
                             await finish(run)
-                            report.stopped = self._budget_sentence()
+                            report.stopped = self._budget.sentence()
                         return
             finally:
                 await asyncio.gather(upcoming, return_exceptions=True)
@@ -134,7 +132,7 @@ class Runner:
         for number, (job, generation) in enumerate(missing):
             if run.crash is not None:
                 raise run.crash
-            if run.report.stopped or not await self._affordable(run):
+            if run.report.stopped or not await self._budget.reaches(run):
                 break
             await self._start(run, job, generation)
             if number % YIELD_EVERY == 0:
@@ -144,11 +142,11 @@ class Runner:
     async def _start(self, run: LaneRun, job: Job, generation: int) -> None:
         if run.open is not None:
             await run.open.acquire()
-        reserved = await self._hold(run, job)
+        held = await self._hold(run, job)
         if run.lane.chains == 1 or (run.open is None and run.lane.max_concurrency == 1):
-            await self._follow(run, job, generation, reserved)
+            await self._follow(run, job, generation, held)
             return
-        task = asyncio.create_task(self._follow(run, job, generation, reserved))
+        task = asyncio.create_task(self._follow(run, job, generation, held))
         run.tasks.add(task)
         task.add_done_callback(run.done)
 
@@ -157,18 +155,17 @@ class Runner:
         limit = self._limit(run, job)
         if not limit.taken_at_once():
             await limit.acquire()
-        self._reserved += run.dearest
-        return run.dearest
+        return self._budget.hold(run)
 
-    async def _follow(self, run: LaneRun, job: Job, generation: int, reserved: float) -> None:
+    async def _follow(self, run: LaneRun, job: Job, generation: int, held: float) -> None:
         """Do a job and, where it is a link of a chain, whatever follows from it."""
         try:
-            link = await self._do(run, job, generation, reserved)
+            link = await self._do(run, job, generation, held)
             while link is not None and not run.report.stopped:
-                if self._budget is not None and not await self._affordable(run):
+                if self._budget.most is not None and not await self._budget.reaches(run):
                     break
-                reserved = await self._hold(run, link)
-                link = await self._do(run, link, 0, reserved)
+                held = await self._hold(run, link)
+                link = await self._do(run, link, 0, held)
         finally:
             if run.open is not None:
                 run.open.release()
@@ -176,7 +173,7 @@ class Runner:
     def _limit(self, run: LaneRun, job: Job) -> AdaptiveLimit:
         return self._limits[job.endpoint or run.lane.endpoint]
 
-    async def _do(self, run: LaneRun, job: Job, generation: int, reserved: float) -> Job | None:
+    async def _do(self, run: LaneRun, job: Job, generation: int, held: float) -> Job | None:
         """Do one job, with as many tries as it needs; returns the link that follows from it, if any."""
         started, attempt, limit = self._clock.now(), 0, self._limit(run, job)
         try:
@@ -206,7 +203,7 @@ class Runner:
                         outcome.ask.attempts += attempt - 1
                     return await self._take_in(run, job, outcome)
         finally:
-            self._reserved -= reserved
+            self._budget.free(held)
             limit.release()
 
     async def _do_together(
@@ -255,30 +252,6 @@ class Runner:
         self._summary.tokens_in += ask.tokens_in
         self._summary.tokens_out += ask.tokens_out
         self._summary.cost += ask.cost
-
-    async def _affordable(self, run: LaneRun) -> bool:
-        """Whether the budget reaches for one more ask, once what is under way has shown its cost if need be.
-
-        Asks under way are counted at what the dearest one cost so far, or else at what one was estimated to cost.
-        """
-        if self._budget is None or run.lane.free:
-            return True
-        while self._budget <= 0 or self._summary.cost + self._reserved + run.dearest > self._budget:
-            under_way = self._reserved > NOTHING
-            if self._budget <= 0 or self._summary.cost + run.dearest > self._budget or not under_way:
-                run.over_budget = True
-                run.report.stopped = self._budget_sentence()
-                return False
-            await asyncio.sleep(BUDGET_PAUSE)
-            if run.report.stopped or run.crash is not None:
-                return False  # another reason to end was found meanwhile; the caller looks at it
-        return True
-
-    def _budget_sentence(self) -> str:
-        return (
-            f"The budget of {self._budget:g} USD does not reach for another ask ({self._summary.cost:.4f} spent); "
-            "what is judged is kept and the same command with a larger --budget goes on from there."
-        )
 
     async def _write_outcomes(self) -> None:
         """Commit outcomes in batches; only then do they count as progress."""

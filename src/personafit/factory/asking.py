@@ -21,13 +21,21 @@ QUOTED = 400  # characters of an unusable reply that are kept with its reason
 
 
 class Unfit(Exception):
-    """Why a reply cannot be used; the model reads the reason when it is asked again."""
+    """Why a reply cannot be used, in English, as it is recorded, and in Chinese; the model is told when it is asked again."""
+
+    def __init__(self, reason: str, reason_zh: str = "") -> None:
+        super().__init__(reason)
+        self.reason_zh = reason_zh
+
+    def said(self, language: str) -> str:
+        """The reason in the language that is asked in."""
+        return (self.reason_zh if language == "zh" else "") or str(self)
 
 
 def plain(reply: str) -> str:
     """A reply read as it is; one without words is unfit."""
     if not reply.strip():
-        raise Unfit("it is empty")
+        raise Unfit("it is empty", "内容是空的")
     return reply.strip()
 
 
@@ -135,11 +143,12 @@ class Maker:
             started, wanted = time.monotonic(), waiting[0]
             request = self.request(wanted, key)
             replies = [await self.model.chat(request)]
-            text, reason = _read(wanted, replies[0])
-            if text is None and not replies[0].refused:
-                again = ask_again(request.messages, replies[0].text, reason, wanted.language)
+            text, unfit = _read(wanted, replies[0])
+            if unfit is not None and not replies[0].refused:
+                told = unfit.said(wanted.language)
+                again = ask_again(request.messages, replies[0].text, told, wanted.language)
                 replies.append(await self.model.chat(self.request(wanted, key, again)))
-                text, reason = _read(wanted, replies[1])
+                text, unfit = _read(wanted, replies[1])
             ask_id = hash_text(key, str(generation))
             refused = replies[-1].refused
             status = Status.OK if text is not None else Status.REFUSED if refused else Status.UNPARSED
@@ -150,7 +159,7 @@ class Maker:
                 ask.tokens_reasoning += reply.tokens_reasoning
                 ask.cost += reply.cost
             ask.reply, ask.reasoning = replies[-1].text, replies[-1].reasoning
-            ask.detail = reason or (replies[0].text[:QUOTED] if len(replies) > 1 else None)
+            ask.detail = str(unfit) if unfit else (replies[0].text[:QUOTED] if len(replies) > 1 else None)
             ask.attempts, ask.seconds = len(replies), time.monotonic() - started
             waiting.clear()  # outcomes wait for the store by the thousand; what was asked need not wait with them
             if text is None:
@@ -187,24 +196,24 @@ def chosen(letters: Iterable[str]) -> Callable[[str], str]:
             rest = first[len(letter) :]
             if first.startswith(letter) and not (rest[:1].isascii() and rest[:1].isalnum()):
                 return letter
-        raise Unfit(f"it must be one letter of {', '.join(known)}")
+        raise Unfit(f"it must be one letter of {', '.join(known)}", f"必须是{'、'.join(known)}中的一个字母")
 
     return read
 
 
-def _read(wanted: Wanted, reply: ChatReply) -> tuple[str | None, str]:
+def _read(wanted: Wanted, reply: ChatReply) -> tuple[str | None, Unfit | None]:
     """The product's text, or the reason why the reply cannot be used."""
     if reply.refused:
-        return None, "the model refused"
+        return None, Unfit("the model refused", "模型拒绝回答")
     scores = reply.letter_scores
     if wanted.letters and scores is not None and set(wanted.letters) <= scores.keys():
-        return max(wanted.letters, key=lambda letter: scores[letter]), ""
+        return max(wanted.letters, key=lambda letter: scores[letter]), None
     if reply.cut and not wanted.letters:
-        return None, "it is longer than it may be"
+        return None, Unfit("it is longer than it may be", "超过了允许的长度")
     try:
-        return wanted.read(reply.text), ""
+        return wanted.read(reply.text), None
     except Unfit as error:
-        return None, str(error)
+        return None, error
 
 
 def _ask(ask_id: str, key: str, generation: int, wanted: Wanted, maker: str, status: Status) -> Ask:

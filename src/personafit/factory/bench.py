@@ -34,6 +34,10 @@ class Stopped(UserError):
     """The line came to an early end: budget, endpoint or interruption. What was made is kept."""
 
 
+class Waiting(Stopped):
+    """The line waits for people; nothing was cut short."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """Things wanted from one model."""

@@ -9,9 +9,12 @@ import orjson
 from personafit.benchmarks.names import Names
 from personafit.factory.bench import REJECTED
 from personafit.factory.config import BuildConfig
+from personafit.factory.questions.scenarios import categories
 from personafit.factory.rows import read_rows
 
 TIERS = ("easy", "medium", "hard")
+# PersonaFeedback, arXiv 2506.12915, Table 2
+PUBLISHED = {"specific": (1_108, 1_667, 1_682), "general": (1_510, 1_321, 1_010)}
 
 
 def write_card(config: BuildConfig, out: Path, folders: Sequence[Path], parts: Sequence[str]) -> str:
@@ -40,14 +43,33 @@ def _steps(folders: Sequence[Path]) -> Iterator[str]:
         yield f"| {done['step']} | {made} | {done['counts'].get(REJECTED, 0):,} | {done['take']} |"
 
 
+def _row(name: str, counts: Sequence[int]) -> str:
+    return f"| {name} | {' | '.join(f'{count:,}' for count in counts)} | {sum(counts):,} |"
+
+
+def _listed(counts: Sequence[int]) -> str:
+    return ", ".join(f"{count:,}" for count in counts)
+
+
+def _categories(counts: Counter[str]) -> Iterator[str]:
+    """Items by category, beside the published shares where a category is one of those."""
+    published = {one.name: f"{100 * one.share:.2f} %" for one in categories().values()}
+    yield "| category | items | share | published (Table 5) |"
+    yield "|---|---|---|---|"
+    for category, count in counts.most_common():
+        share = f"{100 * count / counts.total():.2f} %"
+        yield f"| {category} | {count:,} | {share} | {published.get(category, '–')} |"
+    yield ""
+
+
 def _items(out: Path) -> Iterator[str]:
     """Items by half and tier, categories with their shares, and lengths; nothing where there are no items."""
-    halves, tiers, categories, questions = Names(), Counter[tuple[str, str]](), Counter[str](), Counter[str]()
+    halves, tiers, kinds, questions = Names(), Counter[tuple[str, str]](), Counter[str](), Counter[str]()
     for row in read_rows(out, "items"):
         slices = row.get("slices", {})
         halves.add(row["id"], slices.get("half", "all"))
         if "category" in slices:
-            categories[slices["category"]] += 1
+            kinds[slices["category"]] += 1
         questions["count"] += 1
         questions["length"] += len(row["prompt"])
     if not questions["count"]:
@@ -62,16 +84,17 @@ def _items(out: Path) -> Iterator[str]:
     yield f"| half | {' | '.join(names)} | all |"
     yield "|---" * (len(names) + 2) + "|"
     for half in sorted({half for half, _ in tiers}):
-        counts = [tiers[half, tier] for tier in names]
-        yield f"| {half} | {' | '.join(f'{count:,}' for count in counts)} | {sum(counts):,} |"
+        yield _row(half, [tiers[half, tier] for tier in names])
+    yield _row("all", [sum(count for (_, one), count in tiers.items() if one == tier) for tier in names])
     yield ""
-    if categories:
-        yield "| category | items | share |"
-        yield "|---|---|---|"
-        total = sum(categories.values())
-        for category, count in categories.most_common():
-            yield f"| {category} | {count:,} | {100 * count / total:.2f} % |"
-        yield ""
+    told = "; ".join(f"{half} {_listed(counts)}" for half, counts in PUBLISHED.items())
+    yield (
+        f"Published for PersonaFeedback (arXiv 2506.12915, Table 2; {', '.join(TIERS)}): {told}; "
+        f"{sum(map(sum, PUBLISHED.values())):,} in all."
+    )
+    yield ""
+    if kinds:
+        yield from _categories(kinds)
     answers = Counter[str]()
     for row in read_rows(out, "products"):
         if row["kind"] == "answer":

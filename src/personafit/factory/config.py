@@ -6,7 +6,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
@@ -43,6 +43,11 @@ class BuildSection(Section):
     languages: list[Language] = Field(["en"], min_length=1, max_length=2, description="en, zh or both.")
     budget: float | None = Field(None, ge=0, description="USD that one command may spend.")
 
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        _named_once("languages", self.languages)
+        return self
+
 
 class ModelsSection(Section):
     """`[models]`: who writes, checks, answers and rates; a role that is not named is the writer's."""
@@ -67,11 +72,14 @@ class ModelsSection(Section):
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:
-        for name in ("answerers", "raters"):
-            specs = getattr(self, name)
-            if twice := next((spec for spec in specs if specs.count(spec) > 1), None):
-                raise ValueError(f"{name} names '{twice}' twice")
+        _named_once("answerers", self.answerers)
+        _named_once("raters", self.raters)
         return self
+
+
+def _named_once(key: str, names: Sequence[str]) -> None:
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"{key} names '{twice}' twice")
 
 
 @dataclass(frozen=True)

@@ -49,4 +49,16 @@ voters = "simulated"      # "people" writes studies for the labelling app and wa
 raters = 9
 pairs = 3                 # for each question
 validation = 0.34         # share of the people set apart
+
+# [tasks]                 # preferences, histories and things to get done, for `personafit run personalens`
+# domains = [5, 8]        # fewest and most domains one person cares about
+# single = 6              # most tasks over one domain for each person
+# multi = 2               # most tasks over several
+# templates_only = true   # no model is asked; a strong writer does without
+
+# [pairs]                 # training pairs for the people of `training` above, which must be 1 or more
+# per_person = 2          # questions for each of them
+# hard = 1                # harder negatives for each question: wrong person, over-personalized, degraded
+# mix = "helpsteer2.jsonl"   # rated answers, mixed in
+# exclude = ["other-benchmark"]   # nobody of these may be trained on
 """

@@ -77,11 +77,12 @@ def _toml(config: BuildConfig, folders: Sequence[Path], splits: dict[str, list[s
     build = config.build
     digests = [orjson.loads((folder / "done.json").read_bytes())["digest"] for folder in folders]
     gold = next((row["rater"] for folder in folders for row in read_rows(folder, "gold")), "author")
+    voted = " Its votes and gold are simulated too: nobody voted." if "simulated" in gold else ""
     info = BenchmarkInfo(
         name=build.name,
         version=content_hash(digests)[:VERSION_DIGITS],
         title=build.title,
-        description="Built by the factory: its people are simulated, and so is whoever the card says is.",
+        description=f"Built by the factory from a config file. Its people are simulated.{voted}",
         licence=build.licence,
         language=list(build.languages),
         gold=gold,

@@ -16,9 +16,8 @@ import orjson
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.benchmarks.config import check_budget
-from personafit.engine import ProgressView, Summary
-from personafit.factory.bench import POOL, Bench, Models
+from personafit.engine import ProgressView, Summary, check_budget
+from personafit.factory.bench import POOL, Bench, Models, Waiting
 from personafit.factory.config import BuildConfig, meant
 from personafit.factory.folder import write_benchmark
 from personafit.factory.registry import steps_of
@@ -26,6 +25,8 @@ from personafit.factory.step import Step
 from personafit.store import Store
 
 STORE = "build.db"
+TAKES = "takes.json"
+REDOING = "redoing"  # in the folder of steps: which step `--step` does anew, until the whole line is done
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -65,6 +66,10 @@ async def build(
                 bench = Bench(step.name, config, out, models, store, progress, takes.get(step.name, 0), left)
                 await _do(step, bench, models, built)
             write_benchmark(config, steps, models, out, store)
+        (out / "steps" / REDOING).unlink(missing_ok=True)
+    except Waiting:
+        (out / "steps" / REDOING).unlink(missing_ok=True)
+        raise
     except OSError as error:
         if error.errno in FULL:
             raise UserError(
@@ -94,13 +99,19 @@ async def _do(step: Step, bench: Bench, models: Models, built: Built) -> None:
     built.counts[step.name] = done["counts"]
 
 
-def estimate(config: BuildConfig) -> str:
-    """The calls, tokens and money of every step, in words."""
+def estimate(
+    config: BuildConfig, out: Path | None = None, redo: str | None = None, budget: float | None = None
+) -> str:
+    """The calls, tokens and money of every step, in words; of a folder that was begun only of what is left to do."""
     steps = steps_of(config.sections)
-    _check(config, steps, None)
+    _check(config, steps, redo)
     models = Models(config)
+    left = _left(config, steps, models, out, redo)
     lines, calls, tokens, cost, unpriced = [], 0, 0, 0.0, set()
     for step in steps:
+        if step.name not in left:
+            lines.append(f"{step.name}: done before.")
+            continue
         found = list(step.expected(Bench(step.name, config, Path(), models)))
         if not found:
             lines.append(f"{step.name}: no model call.")
@@ -118,10 +129,30 @@ def estimate(config: BuildConfig) -> str:
                 cost += one.cost
                 lines.append(f"{line}, {one.cost:.2f} USD.")
     known = f"{cost:.2f} USD" + (f" and whatever {', '.join(sorted(unpriced))} costs" if unpriced else "")
+    stored = ", and what is stored already is not" if out is not None and (out / STORE).is_file() else ""
     lines.append(
-        f"In all about {calls:,} calls, {tokens:,} tokens, {known}; what is rejected is asked anew on top."
+        f"In all about {calls:,} calls, {tokens:,} tokens, {known}; what is rejected is asked anew on top{stored}."
     )
+    budget = config.build.budget if budget is None else budget
+    if budget is not None and cost > budget:
+        lines.append(f"The budget of {budget:g} USD does not reach that far; each command may spend as much.")
     return "\n".join(lines)
+
+
+def _left(
+    config: BuildConfig, steps: Sequence[Step], models: Models, out: Path | None, redo: str | None
+) -> set[str]:
+    """The steps that a build would do: what is not done, what is to be done anew, and whatever reads from these."""
+    left = {redo} if redo is not None else set()
+    takes = _read_takes(out) if out is not None else {}
+    for step in steps:
+        if out is None or left & {*step.after, *step.uses}:
+            left.add(step.name)
+            continue
+        bench = Bench(step.name, config, out, models, take=takes.get(step.name, 0))
+        if _done(bench, step.name).get("fingerprint") != _fingerprint(step, bench, models):
+            left.add(step.name)
+    return left
 
 
 def _check(config: BuildConfig, steps: Sequence[Step], redo: str | None) -> None:
@@ -168,26 +199,35 @@ def _done(bench: Bench, step: str) -> dict[str, Any]:
 def _takes(out: Path, steps: Sequence[Step], redo: str | None) -> dict[str, int]:
     """Which time each step is done; `redo` begins another for the step and all that depends on it.
 
-    A take that was begun and not finished is gone on with, so that the same command resumes.
+    What was begun anew is gone on with until the whole line is done, so that the same command resumes.
     """
-    path = out / "steps" / "takes.json"
-    try:
-        takes: dict[str, int] = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        takes = {}
-    if redo is not None and (out / "steps" / redo / "done.json").is_file():
-        stale = {redo}
-        for step in steps:
-            if stale & {*step.after, *step.uses}:
-                stale.add(step.name)
-        for name in sorted(stale):
-            takes[name] = takes.get(name, 0) + 1
-        fresh = path.with_suffix(".part")
-        fresh.write_bytes(orjson.dumps(takes))
-        fresh.replace(path)
-        for name in stale:  # not done any more, whatever happens next
-            shutil.rmtree(out / "steps" / name, ignore_errors=True)
+    takes, begun = _read_takes(out), out / "steps" / REDOING
+    if redo is None or not (out / "steps" / redo / "done.json").is_file():
+        return takes
+    if begun.is_file() and begun.read_text(encoding="utf-8") == redo:
+        return takes
+    stale = {redo}
+    for step in steps:
+        if stale & {*step.after, *step.uses}:
+            stale.add(step.name)
+    for name in sorted(stale):
+        takes[name] = takes.get(name, 0) + 1
+    path = out / "steps" / TAKES
+    fresh = path.with_suffix(".part")
+    fresh.write_bytes(orjson.dumps(takes))
+    fresh.replace(path)
+    begun.write_text(redo, encoding="utf-8")
+    for name in stale:  # not done any more, whatever happens next
+        shutil.rmtree(out / "steps" / name, ignore_errors=True)
     return takes
+
+
+def _read_takes(out: Path) -> dict[str, int]:
+    try:
+        found: dict[str, int] = orjson.loads((out / "steps" / TAKES).read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+    return found
 
 
 def _add(total: Summary, more: Summary) -> None:

@@ -5,15 +5,13 @@ text is compared only with those of the nearest cells; what is found is what was
 a near-duplicate that is none.
 """
 
-import sqlite3
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
-from personafit.models.embeddings import INSTALL, Embedder, Vectors, make_embedder
+from personafit.models.embeddings import INSTALL, Vectors
 
 EXACT = 4_000  # vectors up to which comparing all with all is the quickest way
 BLOCK = 1_024
@@ -70,17 +68,21 @@ def _cell_pairs(vectors: Vectors, threshold: float) -> Pairs:
 
 def _nearest_cells(vectors: Vectors) -> NDArray[np.int64]:
     """The nearest cells of each row, the very nearest first."""
+    few = along(vectors, main_directions(vectors[:: max(1, len(vectors) // DIRECTIONS_FROM)]))
+    found: NDArray[np.int64] = cells_of(few, int(CELLS_PER_ROOT * len(few) ** 0.5)).search(few, PROBES)[1]
+    return found
+
+
+def cells_of(vectors: Vectors, cells: int) -> Any:
+    """Cells that rows fall into by likeness: a faiss index of their middles."""
     try:
         import faiss
     except ImportError:
         raise UserError(
             f"Near-duplicates among {len(vectors):,} texts need faiss; get it with {INSTALL}."
         ) from None
-    vectors = _fewer_directions(vectors)
-    count, size = vectors.shape
-    cells = int(CELLS_PER_ROOT * count**0.5)
     clusters = faiss.Kmeans(
-        size,
+        vectors.shape[1],
         cells,
         niter=2,
         seed=1,
@@ -89,17 +91,19 @@ def _nearest_cells(vectors: Vectors) -> NDArray[np.int64]:
         min_points_per_centroid=1,
     )
     clusters.train(vectors)
-    _, nearest = clusters.index.search(vectors, PROBES)
-    found: NDArray[np.int64] = nearest
+    return clusters.index
+
+
+def main_directions(vectors: Vectors) -> Vectors:
+    """The directions in which rows differ most: enough to sort them into cells, at a quarter of the work."""
+    _, directions = np.linalg.eigh(vectors.T @ vectors)
+    found: Vectors = directions[:, -DIRECTIONS:]
     return found
 
 
-def _fewer_directions(vectors: Vectors) -> Vectors:
-    """The rows along the directions in which they differ most: enough to sort them into cells, at a quarter of the work."""
-    step = max(1, len(vectors) // DIRECTIONS_FROM)
-    few = vectors[::step]
-    _, directions = np.linalg.eigh(few.T @ few)
-    return np.ascontiguousarray(vectors @ directions[:, -DIRECTIONS:], dtype=np.float32)
+def along(vectors: Vectors, directions: Vectors) -> Vectors:
+    """The rows along some directions."""
+    return np.ascontiguousarray(vectors @ directions, dtype=np.float32)
 
 
 def first_of_its_kind(count: int, pairs: Pairs) -> list[int | None]:
@@ -109,103 +113,3 @@ def first_of_its_kind(count: int, pairs: Pairs) -> list[int | None]:
         if twins[later] is None and twins[earlier] is None:
             twins[later] = earlier
     return twins
-
-
-class NearDuplicates:
-    """Takes texts in, batch by batch, and says of each whether one like it is there already.
-
-    Vectors of what was kept stay in memory, 2 KB each; for people by the million there is `BlockDuplicates`.
-    """
-
-    def __init__(self, threshold: float, embedder: Embedder | None = None) -> None:
-        self._threshold = threshold
-        self._embedder = embedder or make_embedder()
-        self._vectors: Vectors | None = None
-        self._names: list[str] = []
-
-    def add(self, texts: Sequence[tuple[str, str]]) -> list[str | None]:
-        """For each (name, text) the name of an earlier one that says the same, or None, and then it is taken in."""
-        if not texts:
-            return []
-        fresh = self._embedder.embed([text for _, text in texts])
-        old = self._vectors if self._vectors is not None else fresh[:0]
-        vectors = np.concatenate([old, fresh])
-        pairs = near_pairs(vectors, self._threshold)
-        twins = first_of_its_kind(len(vectors), pairs[pairs[:, 1] >= len(old)])[len(old) :]
-        names = [*self._names, *(name for name, _ in texts)]
-        kept = [place for place, twin in enumerate(twins) if twin is None]
-        self._vectors = np.concatenate([old, fresh[kept]])
-        self._names += [texts[place][0] for place in kept]
-        return [None if twin is None else names[twin] for twin in twins]
-
-
-class BlockDuplicates:
-    """The same for any number of texts that fall into blocks, such as people of one job and age: only likes are compared.
-
-    What was kept is in a temporary file; memory holds one batch and one block.
-    """
-
-    def __init__(self, threshold: float, embedder: Embedder | None = None) -> None:
-        self._threshold = threshold
-        self._embedder = embedder if embedder or threshold >= 1 else make_embedder()
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("PRAGMA journal_mode=OFF")
-        self._database.execute("PRAGMA synchronous=OFF")
-        self._database.execute("CREATE TABLE kept (block TEXT, name TEXT, text TEXT, vector BLOB)")
-        self._database.execute("CREATE INDEX by_block ON kept (block, text)")
-        self._database.execute("BEGIN")
-        self._batch: list[tuple[str, str]] = []
-        self._vectors: Vectors = np.zeros((0, 0), dtype=np.float32)
-        self._twins: list[str | None] = []
-        """Of each text of the batch, one kept before the batch."""
-        self._fresh: dict[str, list[tuple[str, Vectors]]] = {}
-        """By block, what was kept of the batch."""
-
-    def offer(self, batch: Sequence[tuple[str, str]]) -> None:
-        """The next texts to be asked about, in turn, each with its block."""
-        self._batch = list(batch)
-        self._fresh = {}
-        if self._embedder is None:
-            return
-        self._vectors = self._embedder.embed([text for _, text in self._batch])
-        places: dict[str, list[int]] = {}
-        for place, (block, _) in enumerate(self._batch):
-            places.setdefault(block, []).append(place)
-        self._twins = [None] * len(self._batch)
-        for block, here in places.items():
-            names, kept = self._read(block)
-            if names:
-                likeness = self._vectors[here] @ kept.T
-                best = likeness.argmax(axis=1)
-                for row, place in enumerate(here):
-                    if likeness[row, best[row]] >= self._threshold:
-                        self._twins[place] = names[best[row]]
-
-    def twin(self, place: int, name: str) -> str | None:
-        """The name of one kept before that a text of the batch is like; None takes it in."""
-        block, text = self._batch[place]
-        if self._embedder is None:
-            known = (block, hash_text(text))
-            query = "SELECT name FROM kept WHERE block = ? AND text = ?"
-            row = self._database.execute(query, known).fetchone()
-            if row is None:
-                query = "INSERT INTO kept (block, text, name) VALUES (?, ?, ?)"
-                self._database.execute(query, (*known, name))
-            return None if row is None else str(row[0])
-        if (twin := self._twins[place]) is not None:
-            return twin
-        vector = self._vectors[place]
-        fresh = self._fresh.setdefault(block, [])
-        for other, taken in fresh:
-            if float(taken @ vector) >= self._threshold:
-                return other
-        fresh.append((name, vector))
-        packed = vector.astype(np.float16).tobytes()
-        self._database.execute("INSERT INTO kept VALUES (?, ?, '', ?)", (block, name, packed))
-        return None
-
-    def _read(self, block: str) -> tuple[list[str], Vectors]:
-        query = "SELECT name, vector FROM kept WHERE block = ?"
-        rows = self._database.execute(query, (block,)).fetchall()
-        flat = np.frombuffer(b"".join(vector for _, vector in rows), dtype=np.float16)
-        return [name for name, _ in rows], flat.astype(np.float32).reshape(-1, self._vectors.shape[1])

@@ -42,14 +42,14 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
 
 What the bench does for you: every `Wanted` becomes a keyed job of the engine (concurrency, retries, budget, resume by
 key after kill -9) and, if `read` accepts the reply, at first or when asked once more, a stored `Product` with maker (model,
-prompt version, seed, take), `given`, `parents` and `about`. `read` returns the product's text or raises `Unfit(reason)`;
-the model is told the reason. A choice names its `letters` and `read=chosen("AB")`. Answers come in the order of `wanted`,
+prompt version, seed, take), `given`, `parents` and `about`. `read` returns the product's text or raises `Unfit(reason,
+reason_zh)`; the model is told the reason. A choice names its `letters` and `read=chosen("AB")`. Answers come in the order of `wanted`,
 whatever finished first. What follows from an answer (a check, a rewrite) is another pass: another `bench.ask`.
 
 For a number that must be reached, `Quota` gives rounds of candidate numbers and ends the step with a sentence when a
 model brings nothing new; draw each candidate from `draw(seed, "letters", take, number, ...)`, never from a shared random
 stream. What no model made, such as a text from a template, is a Product too: name the maker `template:NAME-VERSION` and
-give it to `bench.add`. Near-duplicates: `factory/near_duplicates.py`.
+give it to `bench.add`. Near-duplicates: `factory/kept_texts.py`.
 
 Rows are records or dicts. `bench.write(row)` goes to the stream of the step's name; streams called `people`,
 `conversations`, `products`, `items`, `votes`, `gold` and `tasks` become the files of the benchmark folder when the line

@@ -32,11 +32,11 @@ def add_pages(connection: Connection, name: str, pages: Iterable[Page], first: i
     return len(rows)
 
 
-def add_seats(connection: Connection, name: str, seats: Iterable[int]) -> None:
+def add_seats(connection: Connection, name: str, seats: Iterable[int], config: StudyConfig) -> None:
     """Add seats that nobody has taken, each with a pseudonym."""
     rows = []
     for seat in seats:
-        code = f"r-{secrets.token_hex(4)}"
+        code = f"r-{_pseudonym(name, seat, config)}"
         rows.append(
             {
                 "study": name,
@@ -48,6 +48,16 @@ def add_seats(connection: Connection, name: str, seats: Iterable[int]) -> None:
             }
         )
     connection.execute(insert(t.study_raters), rows)
+
+
+def _pseudonym(name: str, seat: int, config: StudyConfig) -> str:
+    """Drawn at random for people, whom nobody shall guess; simulated raters are the same whenever the study is made again.
+
+    Orders and tastes are drawn from it, so that whatever simulated raters say depends on the study and its seed alone.
+    """
+    if config.simulated:
+        return hash_text("simulated", name, str(config.seed), str(seat))[:8]
+    return secrets.token_hex(4)
 
 
 def release_free(connection: Connection, name: str) -> None:

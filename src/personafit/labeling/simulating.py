@@ -2,7 +2,8 @@
 
 A simulated rater answers the way people are planned to: page by page, in the order drawn for the seat, through the same writer. Which
 answer of several it takes is by how much an answer shares with the person (the overlap rule) plus a taste of its own; elsewhere it
-draws. It says nothing about what people think.
+draws. It says nothing about what people think. Draws depend on the study's name, its seed, the seat and the page: the same commands
+give the same answers.
 """
 
 import asyncio

@@ -94,7 +94,7 @@ class Studies:
                 raise UserError(
                     f"There is nothing to ask: {config.source} has no item for --question {form.name}."
                 )
-            add_seats(connection, name, range(config.seats))
+            add_seats(connection, name, range(config.seats), config)
             plan_pages(connection, name, config)
             note(connection, name, "researcher", "created", {"pages": count, "seats": config.seats})
         self._register(name)
@@ -112,7 +112,7 @@ class Studies:
                 select(func.max(t.study_raters.c.seat)).where(t.study_raters.c.study == name)
             ).scalar_one()
             if seats:
-                add_seats(connection, name, range(first + 1, first + 1 + seats))
+                add_seats(connection, name, range(first + 1, first + 1 + seats), study.config)
                 release_free(connection, name)
             config = study.config.model_copy(update={"seats": study.config.seats + seats})
             connection.execute(

@@ -15,10 +15,10 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.models.catalog import CATALOG
 from personafit.models.chat import LIKELIHOOD, ChatReply, ChatRequest, Unanswerable, Unusable
+from personafit.models.completions import letter_scores
 from personafit.models.fetching import cache_folder, fetched
 from personafit.models.hub import is_address
 from personafit.models.likelihood import LikelihoodModel
-from personafit.models.openai import letter_scores
 from personafit.models.spec import Spec
 
 DEFAULT = "smollm2"

@@ -29,6 +29,22 @@ def load_object(spec: Spec) -> Any:
     return found
 
 
+def load_function(spec: Spec, page: str) -> Callable[..., Any]:
+    """What `python:MODULE:OBJECT` names as something to be called, a class by making one of it; `page` of docs/ says how."""
+    found = load_object(spec)
+    if isinstance(found, type):
+        try:
+            found = found()
+        except Exception as error:
+            raise UserError(
+                f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
+            ) from error
+    if not callable(found):
+        raise UserError(f"{spec.text}: {spec.name} is not callable; see docs/{page}.")
+    function: Callable[..., Any] = found
+    return function
+
+
 def _import(spec: Spec, module_name: str) -> Any:
     try:
         return importlib.import_module(module_name)
@@ -56,6 +72,14 @@ async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> A
         return await function(*arguments, **named)
     result = await asyncio.to_thread(function, *arguments, **named)
     return await result if inspect.isawaitable(result) else result
+
+
+async def call_named(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call a function of the user's; whatever it raises is said under its name."""
+    try:
+        return await call(function, *arguments, **named)
+    except Exception as error:
+        raise Unanswerable(f"{name} raised {type(error).__name__}: {one_line(error)}.") from error
 
 
 def takes_two(function: Any) -> bool:
@@ -96,11 +120,9 @@ class FunctionModel:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Call the function with the messages."""
-        try:
-            context = [dict(request.context or {})] if self._takes_context else []
-            result = await call(self._function, [dict(message) for message in request.messages], *context)
-        except Exception as error:
-            raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
+        context = [dict(request.context or {})] if self._takes_context else []
+        messages = [dict(message) for message in request.messages]
+        result = await call_named(self.name, self._function, messages, *context)
         if isinstance(result, ChatReply):
             return result
         if not isinstance(result, str):

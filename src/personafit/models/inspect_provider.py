@@ -20,7 +20,8 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.openai import TOP_LOGPROBS, letter_scores, price_of
+from personafit.models.completions import letter_scores
+from personafit.models.openai import TOP_LOGPROBS
 from personafit.models.spec import Spec
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class InspectModel:
         self.max_concurrency = int(spec.number("concurrency", 20, least=1))
         self.timeout = spec.number("timeout", 120, least=0.001)
         self.effort = spec.options.get("effort")
-        self.price = price_of(spec)
+        self.price = spec.price()
         self._temperature = spec.number("temperature", 0) if "temperature" in spec.options else None
         self._dropped: set[str] = set()
         self._model = _open(spec, arguments, self.max_concurrency, self.timeout)

@@ -4,13 +4,7 @@ Servers differ in what they accept. A parameter that a server rejects by name is
 """
 
 import asyncio
-import json
-import math
 import os
-import re
-import time
-from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import aiohttp
@@ -19,6 +13,7 @@ import orjson
 from personafit._errors import UserError
 from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
+from personafit.models.completions import decoded, error_text, pause_asked, read_completion
 from personafit.models.connections import borrow_pool, give_pool_back
 from personafit.models.deadlines import Deadlines
 from personafit.models.spec import Spec
@@ -27,10 +22,7 @@ DEFAULT_URL = "https://api.openai.com/v1"
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
 TOP_LOGPROBS = 20
 LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can write
-MOST_TOKENS = 2**31  # more is a mistake of the server's, and too much for a database's column
 LIMITS = ("max_tokens", "max_completion_tokens")
-# Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
-_THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
 _DROPPABLE = ("top_logprobs", "logprobs", "temperature", "seed", "reasoning_effort")
 
 
@@ -53,7 +45,7 @@ class OpenAIModel:
         self.max_concurrency = int(spec.number("concurrency", 200, least=1))
         self.timeout = spec.number("timeout", 120, least=0.001)
         self.effort = spec.options.get("effort")
-        self.price = price_of(spec)
+        self.price = spec.price()
         self._temperature = spec.number("temperature", 0) if "temperature" in spec.options else None
         self.settings: dict[str, Any] = {
             "kind": "openai",
@@ -81,7 +73,7 @@ class OpenAIModel:
             status, payload, retry_after = await self._post(body)
             if status == 200:
                 return self._read(payload, request.letters)
-            message = _error_text(payload)
+            message = error_text(payload)
             if status == 400 and self._adapt(message, body):
                 continue
             self._raise(status, message, retry_after)
@@ -91,7 +83,7 @@ class OpenAIModel:
         """The reply of another address of the same server; errors are the same as for a chat."""
         status, payload, retry_after = await self._post(body, address)
         if status != 200:
-            self._raise(status, _error_text(payload), retry_after, offered)
+            self._raise(status, error_text(payload), retry_after, offered)
         return payload
 
     async def close(self) -> None:
@@ -133,8 +125,8 @@ class OpenAIModel:
         try:
             async with self._session.post(address or self._address, data=orjson.dumps(body)) as response:
                 data = without(self._key, await self._whole(response))
-                pause = None if response.status == 200 else _retry_after(response.headers)
-                return response.status, _decode(data), pause
+                pause = None if response.status == 200 else pause_asked(response.headers)
+                return response.status, decoded(data), pause
         except asyncio.CancelledError:
             if not self._deadlines.passed(task):
                 raise
@@ -196,123 +188,9 @@ class OpenAIModel:
         raise Unanswerable(f"{self.url} rejected the request (HTTP {status}){said}.")
 
     def _read(self, payload: Any, letters: tuple[str, ...]) -> ChatReply:
-        try:
-            choice = payload["choices"][0]
-            message = choice["message"]
-            content = message.get("content")
-        except (TypeError, KeyError, IndexError, AttributeError):
-            raise Transient(f"{self.url} answered something that is not a chat completion.") from None
-        text = content if isinstance(content, str) else ""
-        reasoning = message.get("reasoning_content") or message.get("reasoning")
-        if "think>" in text and (match := _THINK.match(text)):
-            reasoning = reasoning or (match[1] or match[2] or "").strip()
-            text = text[match.end() :]
-        usage = _object(payload.get("usage"))
-        reply = ChatReply(
-            text=text,
-            reasoning=reasoning if isinstance(reasoning, str) and reasoning else None,
-            refused=choice.get("finish_reason") == "content_filter" or bool(message.get("refusal")),
-            cut=choice.get("finish_reason") == "length",
-            tokens_in=_count(usage, "prompt_tokens"),
-            tokens_out=_count(usage, "completion_tokens"),
-            tokens_reasoning=_count(_object(usage.get("completion_tokens_details")), "reasoning_tokens"),
-        )
-        if reply.reasoning and not reply.tokens_reasoning:
-            reply.tokens_reasoning = max(
-                0, reply.tokens_out - len(text) // 4
-            )  # not reported: all but the answer
-        if letters and not reply.reasoning:
-            reply.letter_scores = letter_scores(choice.get("logprobs"), letters)
+        reply = read_completion(payload, letters)
+        if reply is None:
+            raise Transient(f"{self.url} answered something that is not a chat completion.")
         if self.price:
             reply.cost = (reply.tokens_in * self.price[0] + reply.tokens_out * self.price[1]) / 1e6
         return reply
-
-
-def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] | None:
-    """The log-probability of each letter at the first token that carries text, or None if no letter is there.
-
-    A letter outside the listed alternatives is at most as likely as the last of them, and gets that bound.
-    """
-    try:
-        for token in logprobs["content"]:
-            alternatives: dict[str, float] = {}
-            for entry in [*token["top_logprobs"], token]:
-                letter = entry["token"].strip()
-                if letter in letters:
-                    alternatives[letter] = max(entry["logprob"], alternatives.get(letter, -1e9))
-            if alternatives:
-                floor = min(entry["logprob"] for entry in [*token["top_logprobs"], token])
-                scores = {letter: float(alternatives.get(letter, floor)) for letter in letters}
-                return scores if all(map(math.isfinite, scores.values())) else None
-            if token["token"].strip():
-                return None
-    except (TypeError, KeyError, IndexError, AttributeError, ValueError, OverflowError):
-        return None
-    return None
-
-
-def price_of(spec: Spec) -> tuple[float, float] | None:
-    """What `price=IN/OUT` says: USD per million tokens; None where it is not given."""
-    if "price" not in spec.options:
-        return None
-    try:
-        low, _, high = spec.options["price"].partition("/")
-        price = float(low), float(high or low)
-        if all(math.isfinite(part) and part >= 0 for part in price):
-            return price
-    except ValueError:
-        pass
-    raise UserError(f"{spec.text}: price is IN/OUT in USD per million tokens, such as price=0.4/1.6.")
-
-
-def _decode(data: bytes) -> Any:
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        text = data.decode("utf-8", "replace")
-    try:
-        # Half an emoji, cut off at the token limit, is JSON to the standard library only.
-        whole = json.dumps(json.loads(text), ensure_ascii=False)
-        return json.loads(whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-    except (ValueError, RecursionError):
-        return text[:200]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(usage: dict[str, Any], name: str) -> int:
-    value = usage.get(name)
-    return int(value) if isinstance(value, int | float) and 0 < value < MOST_TOKENS else 0
-
-
-def _error_text(payload: Any) -> str:
-    if isinstance(payload, dict):
-        error = payload.get("error", payload.get("detail", payload.get("message")))
-        payload = error.get("message") if isinstance(error, dict) else error
-    text = re.sub(r"<[^>]*>", " ", str(payload or ""))
-    return " ".join(text.split())[:200]
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds from the header's two forms, a number or a date; None when it is absent or neither."""
-    value = headers.get("Retry-After")
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        until, now = _date(value), _date(headers.get("Date", ""))
-        if until is None:
-            return None
-        # By the server's own clock, where it tells it: ours may be wrong, or be set while we run.
-        seconds = until - (time.time() if now is None else now)
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _date(value: str) -> float | None:
-    try:
-        return parsedate_to_datetime(value).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -45,6 +45,19 @@ class Spec:
             raise UserError(f"{self.text}: {option} must be a number of at least {least:g}, not '{given}'.")
         return value
 
+    def price(self) -> tuple[float, float] | None:
+        """What `price=IN/OUT` says: USD per million tokens; None where it is not given."""
+        if "price" not in self.options:
+            return None
+        try:
+            low, _, high = self.options["price"].partition("/")
+            price = float(low), float(high or low)
+            if all(math.isfinite(part) and part >= 0 for part in price):
+                return price
+        except ValueError:
+            pass
+        raise UserError(f"{self.text}: price is IN/OUT in USD per million tokens, such as price=0.4/1.6.")
+
 
 def parse_spec(text: str) -> Spec:
     """Take a spec apart; a kind nobody knows is found by whoever looks it up."""

@@ -22,14 +22,13 @@ from personafit.models import (
     Model,
     Spec,
     Unanswerable,
-    call,
     make_model,
-    one_line,
     parse_spec,
 )
 from personafit.people import RENDERING
 from personafit.raters.function import FunctionRater
 from personafit.raters.llm import REASONED_REPLY, replay_key
+from personafit.raters.prompting import Prompting
 from personafit.raters.rater import Part, Rater, Verdict, choice_of, rater_record
 from personafit.store import Status
 
@@ -116,20 +115,14 @@ def aspect_rater(spec: Spec) -> Rater:
     return AspectRater(make_model(inner))
 
 
-class AspectRater:
+class AspectRater(Prompting):
     """Asks a model for the five marks of each answer."""
 
     order_matters = False
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self.endpoint = model.endpoint
-        self.max_concurrency = model.max_concurrency
-        self.price = model.price
-        self._reasons = bool(model.settings.get("effort"))
-        settings = {**model.settings, "question": QUESTION.fingerprint, "reading": "aspects-1"}
-        kind = "replay" if settings["kind"] == "replay" else "llm"
-        self.record = rater_record(f"aspects:{model.name}", kind, settings)
+        settings = {"question": QUESTION.fingerprint, "reading": "aspects-1"}
+        super().__init__(model, f"aspects:{model.name}", settings)
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Mark one answer after the other; if one cannot be marked the pair has no verdict."""
@@ -148,38 +141,29 @@ class AspectRater:
         messages = [m for index in range(len(shown.texts)) for m in QUESTION.messages(shown, index)]
         return self._request(tuple(messages), shown, 0)
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self._model.close()
-
     async def _mark(self, shown: Shown, index: int, verdict: Verdict) -> Scores | None:
         messages = QUESTION.messages(shown, index)
-        reply = await self._chat(messages, shown, index, verdict)
-        if reply.cut and not self._reasons and not reply.text.strip() and _thought(reply):
+        reply = await self._said(messages, shown, index, verdict)
+        if self._starts_reasoning(reply):
             # Only now do we know that this model thinks first: give it room, here and from now on.
             self._reasons = True
-            reply = await self._chat(messages, shown, index, verdict)
+            reply = await self._said(messages, shown, index, verdict)
         marks = QUESTION.parse(reply.text)
         if marks is None and not reply.refused and not (reply.cut and self._reasons):
-            reply = await self._chat(QUESTION.ask_again(messages, reply.text), shown, index, verdict)
+            reply = await self._said(QUESTION.ask_again(messages, reply.text), shown, index, verdict)
             marks = QUESTION.parse(reply.text)
         if marks is None:
             verdict.status = Status.REFUSED if reply.refused else Status.UNPARSED
         return marks
 
-    async def _chat(
+    async def _said(
         self, messages: tuple[Message, ...], shown: Shown, index: int, verdict: Verdict
     ) -> ChatReply:
         """One call; everything it said and took is added to the verdict."""
-        reply = await self._model.chat(self._request(messages, shown, index))
-        verdict.calls += 1
+        reply = await self._chat(self._request(messages, shown, index), verdict)
         verdict.reply = _appended(verdict.reply, index, reply.text)
         if reply.reasoning:
             verdict.reasoning = _appended(verdict.reasoning, index, reply.reasoning)
-        verdict.tokens_in += reply.tokens_in
-        verdict.tokens_out += reply.tokens_out
-        verdict.tokens_reasoning += reply.tokens_reasoning
-        verdict.cost += reply.cost
         return reply
 
     def _request(self, messages: tuple[Message, ...], shown: Shown, index: int) -> ChatRequest:
@@ -203,15 +187,7 @@ class AspectFunctionRater(FunctionRater):
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Call the function once with all answers."""
         answers = list(shown.texts)
-        try:
-            result = await call(
-                self._function, person=shown.context.text, question=shown.item.prompt, answers=answers
-            )
-        except Exception as error:
-            raise Unanswerable(
-                f"{self.record.name} raised {type(error).__name__}: {one_line(error)}."
-            ) from error
-        return _decide(Verdict(), self._marks(result, len(answers)))
+        return _decide(Verdict(), self._marks(await self._asked(shown, answers), len(answers)))
 
     def _marks(self, result: Any, count: int) -> list[Scores]:
         try:
@@ -232,10 +208,6 @@ def _decide(verdict: Verdict, marks: Sequence[Scores]) -> Verdict:
         verdict.parts.append(Part(aspect, *choice_of(scores), scores))
     verdict.label, verdict.value = verdict.parts[0].label, verdict.parts[0].value
     return verdict
-
-
-def _thought(reply: ChatReply) -> bool:
-    return reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
 
 
 def _appended(text: str | None, index: int, more: str) -> str:

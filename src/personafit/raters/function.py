@@ -9,9 +9,9 @@ from collections.abc import Mapping, Set
 from numbers import Integral
 from typing import Any
 
-from personafit._errors import UserError
 from personafit.items import ChoiceQuestion, Shown
-from personafit.models import ChatRequest, Spec, Unanswerable, call, code_hash, load_object, one_line
+from personafit.models import ChatRequest, Spec, Unanswerable, code_hash
+from personafit.models.functions import call_named, load_function
 from personafit.raters.rater import Verdict, choice_of, rater_record
 
 
@@ -23,16 +23,7 @@ class FunctionRater:
 
     def __init__(self, spec: Spec) -> None:
         spec.allow(("concurrency",))
-        self._function = load_object(spec)
-        if isinstance(self._function, type):
-            try:
-                self._function = self._function()
-            except Exception as error:
-                raise UserError(
-                    f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
-                ) from error
-        if not callable(self._function):
-            raise UserError(f"{spec.text}: {spec.name} is not callable; see docs/extending.md.")
+        self._function = load_function(spec, "extending.md")
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))
         self.order_matters = bool(getattr(self._function, "order_matters", False))
@@ -45,20 +36,16 @@ class FunctionRater:
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Call the function with the answers in the order shown, and read its answer back into the item's order."""
         answers = [shown.texts[index] for index in shown.order]
-        try:
-            result = await call(
-                self._function, person=shown.context.text, question=shown.item.prompt, answers=answers
-            )
-        except Exception as error:
-            raise Unanswerable(
-                f"{self.record.name} raised {type(error).__name__}: {one_line(error)}."
-            ) from error
-        scores = self._scores(result, len(answers))
+        scores = self._scores(await self._asked(shown, answers), len(answers))
         by_product = [0.0] * len(answers)
         for place, index in enumerate(shown.order):
             by_product[index] = scores[place]
         label, margin = choice_of(by_product)
         return Verdict(label=label, value=margin)
+
+    async def _asked(self, shown: Shown, answers: list[str]) -> Any:
+        about = {"person": shown.context.text, "question": shown.item.prompt}
+        return await call_named(self.record.name, self._function, **about, answers=answers)
 
     def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest | None:
         """What a function costs is unknown to us."""

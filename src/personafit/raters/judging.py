@@ -14,13 +14,12 @@ from personafit._hashing import draw, hash_text
 from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane
 from personafit.items import ChoiceQuestion, Shown
-from personafit.models.tokens import estimated_cost
 from personafit.people import Person
 from personafit.raters.asking import Asked, rating_job
+from personafit.raters.lanes import rater_lane
 from personafit.raters.rater import Rater, Verdict
 from personafit.store import TIE, Item, Store
 
-SHORT_REPLY = 16  # tokens; a model that reasons first shows its real cost with the first reply
 PAGE = 500  # items of one person worked on together at most
 
 
@@ -79,25 +78,14 @@ class Judging:
 def judging_lanes(judging: Judging, raters: Sequence[Rater]) -> list[Lane]:
     """One lane per rater."""
     return [
-        Lane(
-            name=rater.record.name,
-            endpoint=rater.endpoint,
-            jobs=_jobs(judging, rater),
-            total=judging.count(rater),
-            max_concurrency=rater.max_concurrency,
-            ask_cost=_ask_cost(judging, rater),
-            free=rater.price == (0.0, 0.0),
+        rater_lane(
+            rater,
+            _jobs(judging, rater),
+            judging.count(rater),
+            (rater.request(shown, judging.question) for shown in judging.shown(rater)),
         )
         for rater in raters
     ]
-
-
-def _ask_cost(judging: Judging, rater: Rater) -> float:
-    """About what one ask of the rater costs: the first one's prompt, and a short reply."""
-    if rater.price in (None, (0.0, 0.0)):
-        return 0.0
-    request = next((rater.request(shown, judging.question) for shown in judging.shown(rater)), None)
-    return estimated_cost(request, rater.price, min(request.max_tokens, SHORT_REPLY)) if request else 0.0
 
 
 def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:

@@ -16,7 +16,8 @@ from personafit.items import ChoiceQuestion, Shown
 from personafit.models import LIKELIHOOD, ChatRequest, Message, Model, Spec, Unanswerable, make_model
 from personafit.people import RENDERING
 from personafit.raters.llm import replay_key
-from personafit.raters.rater import Verdict, choice_of, rater_record
+from personafit.raters.prompting import Prompting
+from personafit.raters.rater import Verdict, choice_of
 
 UNTOLD = "none"
 KINDS = ("embedded", "hf", "replay")
@@ -43,19 +44,13 @@ class Telling:
 TELLING = Telling()
 
 
-class LikelihoodRater:
+class LikelihoodRater(Prompting):
     """Weighs each answer by what it gains from the person."""
 
     order_matters = False
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self.endpoint = model.endpoint
-        self.max_concurrency = model.max_concurrency
-        self.price = model.price
-        settings = {**model.settings, "question": TELLING.fingerprint, "reading": "likelihood-1"}
-        kind = "replay" if settings["kind"] == "replay" else "llm"
-        self.record = rater_record(model.name, kind, settings)
+        super().__init__(model, model.name, {"question": TELLING.fingerprint, "reading": "likelihood-1"})
         self._person: str | None = None
         self._untold: dict[
             tuple[str, int], float
@@ -75,10 +70,6 @@ class LikelihoodRater:
         texts: tuple[Message, ...] = tuple({"role": "assistant", "content": text} for text in shown.texts)
         return ChatRequest((*TELLING.messages(shown, shown.context.text), *texts), max_tokens=1)
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self._model.close()
-
     async def _gain(self, shown: Shown, index: int, verdict: Verdict) -> float:
         scores = verdict.letter_scores = verdict.letter_scores or {}
         known = (shown.item.id, index)
@@ -97,9 +88,7 @@ class LikelihoodRater:
             weighed=shown.texts[index],
             key=replay_key(shown.item.id, context.name, str(index), 0),
         )
-        reply = await self._model.chat(request)
-        verdict.calls += 1
-        verdict.tokens_in += reply.tokens_in
+        reply = await self._chat(request, verdict)
         score = (reply.letter_scores or {}).get(LIKELIHOOD)
         if score is None:
             raise Unanswerable(f"{self._model.name} gives no likelihood for {request.key}.")

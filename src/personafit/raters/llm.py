@@ -6,14 +6,15 @@ a margin. Otherwise the reply is parsed strictly, asked for once more if it name
 
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models import ChatReply, ChatRequest, Model
-from personafit.raters.rater import Verdict, choice_of, rater_record
+from personafit.raters.prompting import Prompting
+from personafit.raters.rater import Verdict, choice_of
 from personafit.store import Status
 
 SHORT_REPLY = 16
 REASONED_REPLY = 4096
 
 
-class LLMRater:
+class LLMRater(Prompting):
     """Asks a model which answer fits."""
 
     order_matters = True
@@ -21,14 +22,9 @@ class LLMRater:
     def __init__(
         self, model: Model, question_fingerprint: str, question: ChoiceQuestion | None = None
     ) -> None:
-        self._model = model
+        settings = {"question": question_fingerprint, "reading": "letters-then-parser-1"}
+        super().__init__(model, model.name, settings)
         self._question = question  # asked in place of the usual one, such as the same behind another guard
-        self.endpoint = model.endpoint
-        self.max_concurrency = model.max_concurrency
-        self.price = model.price
-        self._reasons = bool(model.settings.get("effort"))
-        settings = {**model.settings, "question": question_fingerprint, "reading": "letters-then-parser-1"}
-        self.record = rater_record(model.name, "replay" if settings["kind"] == "replay" else "llm", settings)
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Ask, and ask once more if the reply names no letter."""
@@ -55,10 +51,6 @@ class LLMRater:
         question = self._question or question
         return self._request(question.messages(shown), shown, question)
 
-    async def close(self) -> None:
-        """Close the model."""
-        await self._model.close()
-
     def _request(
         self, messages: tuple[dict[str, str], ...], shown: Shown, question: ChoiceQuestion
     ) -> ChatRequest:
@@ -69,10 +61,6 @@ class LLMRater:
             seed=None if shown.sample == 0 else shown.sample,
             key=replay_key(shown.item.id, shown.context.name, shown.order_name, shown.sample),
         )
-
-    def _starts_reasoning(self, reply: ChatReply) -> bool:
-        thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
-        return not self._reasons and reply.cut and thought and not reply.text.strip()
 
     def _read(self, reply: ChatReply, shown: Shown, question: ChoiceQuestion) -> Verdict:
         verdict = Verdict(

@@ -45,8 +45,8 @@ class Verdict:
     """False where the parts are all there is, as in a list of which each entry is an item of its own."""
 
 
-class Rater(Protocol):
-    """Who answers."""
+class AnyRater(Protocol):
+    """Who answers, whatever is asked."""
 
     @property
     def record(self) -> RaterRecord:
@@ -64,6 +64,13 @@ class Rater(Protocol):
     def price(self) -> tuple[float, float] | None:
         """USD per million tokens in and out; None when unknown."""
 
+    async def close(self) -> None:
+        """Release what it holds."""
+
+
+class Rater(AnyRater, Protocol):
+    """Who chooses between answers."""
+
     @property
     def order_matters(self) -> bool:
         """False for raters that score each answer by itself; True asks both orders."""
@@ -73,9 +80,6 @@ class Rater(Protocol):
 
     def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest | None:
         """The model call that would be made, for estimates; None when none is."""
-
-    async def close(self) -> None:
-        """Release what it holds."""
 
 
 def rater_record(name: str, kind: str, settings: dict[str, Any]) -> RaterRecord:

@@ -79,15 +79,15 @@ class Source:
         return [rater.name for key, rater in self.raters.items() if key not in heard]
 
 
-def run_source(store: Store, run: RunRecord) -> Source:
-    """All raters of a run, and gold where the benchmark has any."""
+def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None) -> Source:
+    """All raters of a run, and gold where the benchmark has any; answers are read unless they are here already."""
     info = store.dataset_info(run.dataset)
     items = item_rows(store, run.dataset)
     if run.config["selected"] is not None:
         items = items.filter(pl.col("item").is_in(run.config["selected"]))
     people = dict(zip(items["item"], items["person"], strict=True))
     source = Source(run.name, people, frozenset(people))
-    add_run(source, store, run, info, source.people)
+    add_run(source, store, run, info, source.people, answers)
     # In a run of answers "gold" only marks which answer was tested: nobody said that it is right.
     if info["metric"] != "win_rate":
         gold = gold_answers(store, run.dataset).select(
@@ -143,14 +143,20 @@ def folder_source(folder: Path, store: Store | None) -> Source:
 
 
 def add_run(
-    source: Source, store: Store, run: RunRecord, info: Mapping[str, Any], items: Collection[str]
+    source: Source,
+    store: Store,
+    run: RunRecord,
+    info: Mapping[str, Any],
+    items: Collection[str],
+    answers: pl.DataFrame | None = None,
 ) -> None:
     """The answers of a run's raters about these items; a rater whom nobody asked about any stays out."""
     if not items:
         return
     view = headline_view(run.config["views"], info)
     shown = "" if view == info["view"] else f" ({view})"
-    answers, votes = run_answers(store, run.id), pl.DataFrame(schema=VOTE)
+    answers = run_answers(store, run.id) if answers is None else answers
+    votes = pl.DataFrame(schema=VOTE)
     if not answers.is_empty():
         wanted = (pl.col("view") == view) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
         # Asks that made what is told about people (a filter's, a profiler's) are nobody's answers.

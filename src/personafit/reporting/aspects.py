@@ -263,7 +263,7 @@ def heat_map(found: Correlations) -> "Figure":
         axis.set_facecolor("none")
         for spine in axis.spines.values():
             spine.set_visible(False)
-        title = f"{plots._clean(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
+        title = f"{plots.short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
         axis.set_title(title, loc="left", fontsize=9.5, color=plots.INK, fontweight="bold", parse_math=False)
         return figure
 

@@ -94,7 +94,9 @@ def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
     side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
     gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
     voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
-    items = items.with_columns(pl.coalesce(voted, gold).alias("people"))
+    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    numbers = pl.col("person", "prompt").rank("dense")
+    items = items.with_columns(pl.coalesce(voted, gold).alias("people"), numbers)
     if shares:
         people_are = "people's effect is that on their votes"
     elif has_truth(scores):
@@ -118,7 +120,8 @@ def _of_rater(
     shared = rows.filter(pl.col("people").is_not_null())
     human_rows = shared.unique("item", maintain_order=True)
     human_names = [name for name in names if name != "position"]
-    judge, paired = _fit(rows, names, "choice"), _fit(shared, names, "choice")
+    judge = _fit(rows, names, "choice")
+    paired = judge if len(shared) == len(rows) else _fit(shared, names, "choice")
     human = _fit(human_rows, human_names, "people")
     found = []
     for name in EFFECTS:

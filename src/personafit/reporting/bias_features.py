@@ -87,6 +87,8 @@ def own_family(rater: dict[str, Any], rows: pl.DataFrame) -> tuple[list[float], 
     family = family_of(rater["name"]) if rater["kind"] in MODELS else None
     if family is None:
         return [0.0] * len(rows), f"{rater['name']} is no model with a family name"
+    if not rows["makers"].explode().drop_nulls().str.len_bytes().sum():
+        return [0.0] * len(rows), "the data do not say who made the answers"
     makers = rows["makers"].to_list()
     own = []
     for pair in makers:
@@ -94,8 +96,6 @@ def own_family(rater: dict[str, Any], rows: pl.DataFrame) -> tuple[list[float], 
         own.append(0.0 if first is None or second is None else float(first) - float(second))
     if any(own):
         return own, None
-    if not any(maker for pair in makers for maker in pair):
-        return own, "the data do not say who made the answers"
     return own, f"no pair has an answer of {family} beside one of another family"
 
 

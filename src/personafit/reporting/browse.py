@@ -16,7 +16,7 @@ from personafit.people import Person, render_person
 from personafit.reporting.blocks import frame_blocks, list_blocks
 from personafit.reporting.told import told_by_item
 from personafit.reporting.totals import RunTotals
-from personafit.store import Store
+from personafit.store import Status, Store
 from personafit.store import tables as t
 
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
@@ -24,6 +24,7 @@ MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers stru
 MAX_FACET = 20  # a slice with more values than this is no filter
 TEXTS, PEOPLE, ITEMS = 200, 100, 100  # in one block
 
+LETTERS = 64  # "@", above the five bits of statuses
 SAID = ("detail", "reply", "reasoning")
 LEFT_OUT = "left out: the page would grow too large"
 NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
@@ -38,6 +39,7 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
     people = {person: place for place, person in enumerate(sorted(set(rows["person"])))}
     texts = store.texts(places)
     told = told_by_item(store, totals)
+    statuses = _statuses(totals)
     index = {
         "id": rows["item"].to_list(),
         "question": rows["prompt"].to_list(),
@@ -46,6 +48,7 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
         "gold": rows["gold"].to_list(),
         "facets": [_coded(rows[name], values) for name, values in facets],
         "verdicts": _verdicts(totals, rows["position"]),
+        "statuses": _endings(totals, rows["position"], statuses),
     }
     return {
         "raters": [rater["name"] for rater in totals.raters],
@@ -53,6 +56,7 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
         "views": totals.views,
         "view": totals.views.index(totals.headline_view),
         "facets": [{"name": name, "values": values} for name, values in facets],
+        "statuses": statuses,
         "people": list(people),
         "items": len(rows),
         "total": totals.items,
@@ -105,6 +109,30 @@ def _verdicts(totals: RunTotals, positions: pl.Series) -> list[str]:
         scores = totals.sample.scores.filter(pl.col("rater") == rater["fingerprint"])
         ours = shown.join(scores, on="position", how="left", maintain_order="left")
         found.append("".join(ours.select(letters).to_series()))
+    return found
+
+
+def _statuses(totals: RunTotals) -> list[str]:
+    """How asks about the items shown ended, in the usual order."""
+    answers = totals.sample.answers
+    met = set() if answers.is_empty() else set(answers["status"].unique())
+    return [status.value for status in Status if status.value in met]
+
+
+def _endings(totals: RunTotals, positions: pl.Series, statuses: list[str]) -> list[str]:
+    """Per rater one letter an item, whose lowest bits say which of the statuses its asks had, in any view."""
+    if len(statuses) < 2:
+        return []
+    bits = pl.col("status").replace_strict({status: 1 << place for place, status in enumerate(statuses)})
+    ended = totals.sample.answers.group_by("position", "rater").agg(
+        bits.cast(pl.Int64).bitwise_or().alias("bits")
+    )
+    shown = positions.to_frame()
+    found = []
+    for rater in totals.raters:
+        own = ended.filter(pl.col("rater") == rater["fingerprint"])
+        ours = shown.join(own, on="position", how="left", maintain_order="left")["bits"].fill_null(0)
+        found.append("".join(chr(LETTERS + number) for number in ours))
     return found
 
 

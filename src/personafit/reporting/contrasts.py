@@ -12,17 +12,16 @@ import numpy as np
 import orjson
 import polars as pl
 from scipy import stats
-from sqlalchemy import select
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.contexts import is_remembered
+from personafit.reporting.asked import stored_settings
 from personafit.reporting.compare import shown_interval
 from personafit.reporting.results import RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import Estimate, paired_difference
 from personafit.store import Store
-from personafit.store import tables as t
 
 NO_INTERVAL = "published figures, no interval"
 PAPER = "PersonaFeedback, arXiv 2506.12915"
@@ -119,8 +118,7 @@ def _gap(
 
 
 def _same_but_effort(store: Store, scores: RunScores) -> list[list[tuple[dict[str, Any], str | None]]]:
-    rows = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
-    settings = {fingerprint: orjson.loads(text) for fingerprint, text in rows.iter_rows()}
+    settings = stored_settings(store)
     groups: dict[str, list[tuple[dict[str, Any], str | None]]] = {}
     for rater in scores.raters:
         known = settings.get(rater["fingerprint"], {})

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 
@@ -89,6 +90,7 @@ Failures = dict[str, str]
 """Failure mode to what the rule saw."""
 
 
+@lru_cache(64)  # the rules look at an item's texts again and again
 def terms(text: str) -> frozenset[str]:
     """What texts are compared by: words of three letters or more, and pairs of neighbouring Chinese characters."""
     found: set[str] = set()
@@ -176,7 +178,7 @@ def _generic(portrait: Portrait, question: str, answer: str) -> str:
 
 
 def _chinese(said: frozenset[str]) -> float:
-    return sum(term >= "\u4e00" for term in said) / max(1, len(said))
+    return sum(map("\u4e00".__le__, said)) / max(1, len(said))
 
 
 def _uncomfortable(portrait: Portrait, question: str, answer: str) -> str:
@@ -200,11 +202,12 @@ def _uncomfortable(portrait: Portrait, question: str, answer: str) -> str:
 
 
 def _unhelpful(answer: str) -> str:
-    if sum(2 if character > "⺀" else 1 for character in answer.strip()) < SHORT:
+    plain = answer.strip()
+    if len(plain) < SHORT and sum(2 if character > "⺀" else 1 for character in plain) < SHORT:
         return "very short"
     if match := _REFUSAL.search(answer):
         return f"refuses: {match[0].strip()}"
-    sentences = [sentence.strip() for sentence in _SENTENCE.findall(answer) if sentence.strip()]
+    sentences = (sentence for match in _SENTENCE.finditer(answer) if (sentence := match[0].strip()))
     return "only questions" if all(sentence.endswith(("?", "？")) for sentence in sentences) else ""
 
 

@@ -15,6 +15,9 @@ from personafit.reporting.tables import explain
 from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
 
+ITEM_BROWSER = (PACKAGE, "search.js", "report.js")
+"""The scripts of the item browser; its markup is `items.html.j2`."""
+
 
 def write_report(store: Store, totals: RunTotals, results: list[Result], path: Path) -> None:
     """Write the report of a run; an old one is replaced only once the new one is complete."""
@@ -29,7 +32,7 @@ def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) ->
     return fill_page(
         PACKAGE,
         "report.html.j2",
-        asset(PACKAGE, "report.js"),
+        asset(*ITEM_BROWSER),
         asset("personafit.reporting.whole", "pieces.css"),
         analyses=run_analyses(store, totals),
         info=totals.info,
@@ -53,8 +56,13 @@ def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) ->
         failures=sections.failures(totals),
         notes=sections.notes(totals),
         instrument=sections.instrument(store, totals),
-        browser=embed(browser_data(store, totals) | {"words": hit_words(totals.info)}),
+        browser=embed(item_browser(store, totals)),
     )
+
+
+def item_browser(store: Store, totals: RunTotals) -> dict[str, Any]:
+    """What the item browser shows of a run of choices, under whatever kind of report."""
+    return browser_data(store, totals) | {"words": hit_words(totals.info)}
 
 
 def hit_words(info: dict[str, Any]) -> dict[str, str]:

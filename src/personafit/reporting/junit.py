@@ -1,10 +1,12 @@
-"""A run as a JUnit file, which every CI server can show: one test case per rater's total, one per bar and total.
+"""Runs as a JUnit file, which every CI server can show: one test case per rater's total, one per bar and total.
 
-A total passes if it is defined; a bar passes if the total reaches it. Failures carry the sentence the terminal prints.
+A total passes if it is defined; a bar passes if the total reaches it. Failures carry the sentence the terminal prints. A suite of runs
+is one file, each run a test suite of its own; one that could not be made is an error.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree  # nosec B405 # written, never read
 
@@ -16,9 +18,44 @@ from personafit.reporting.results import Result
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(path: Path, results: Sequence[Result], bars: Sequence[tuple[str, float]]) -> None:
-    """Write the file; `bars` are pairs of metric and least value, as `--fail-under` gives them."""
-    suite = ElementTree.Element("testsuite", name="personafit")
+@dataclass(frozen=True)
+class Checked:
+    """One run as a CI server should see it."""
+
+    name: str
+    results: Sequence[Result] = ()
+    bars: Sequence[tuple[str, float]] = ()
+    """Metric and least value, as `--fail-under` gives them."""
+    error: str | None = None
+    """Why there are no results, where the run could not be made."""
+    missed: str | None = None
+    """The sentence that says too little was answered, where that is so."""
+
+
+def write_junit(
+    path: Path, results: Sequence[Result], bars: Sequence[tuple[str, float]], missed: str | None = None
+) -> None:
+    """Write the file of one run."""
+    write_suites(path, [Checked("personafit", results, bars, missed=missed)])
+
+
+def write_suites(path: Path, runs: Sequence[Checked]) -> None:
+    """Write the file of several runs."""
+    root = ElementTree.Element("testsuites")
+    root.extend(_suite(run) for run in runs)
+    ElementTree.indent(root)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be written ({error.strerror}); choose another with --junit."
+        ) from error
+
+
+def _suite(run: Checked) -> ElementTree.Element:
+    suite = ElementTree.Element("testsuite", name=_clean(run.name))
+    results = run.results
     for headline in [results[0].metric] if results else []:
         for result in totals(results, headline):
             why = result.note or "there is no answer to score"
@@ -28,26 +65,22 @@ def write_junit(path: Path, results: Sequence[Result], bars: Sequence[tuple[str,
                 else f"{headline} of {described(result)} is undefined ({why})."
             )
             _add_case(suite, headline, described(result), failure, _shown(result))
-    for metric, least in bars:
+    for metric, least in run.bars:
         found = totals(results, metric)
         if not found:
             _add_case(suite, metric, f"at least {least:g}", f"There is no {metric} in this run.", "")
         for result in found:
             name = f"{described(result)} at least {least:g}"
             _add_case(suite, metric, name, below(result, least), _shown(result))
+    if run.missed is not None:
+        _add_case(suite, "coverage", "enough was answered", run.missed, "")
+    if run.error is not None:
+        case = ElementTree.SubElement(suite, "testcase", classname="personafit", name="the run", time="0")
+        ElementTree.SubElement(case, "error", message=_clean(run.error)).text = _clean(run.error)
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(suite.findall("testcase/failure"))))
-    suite.set("errors", "0")
-    root = ElementTree.Element("testsuites")
-    root.append(suite)
-    ElementTree.indent(root)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be written ({error.strerror}); choose another with --junit."
-        ) from error
+    suite.set("errors", str(len(suite.findall("testcase/error"))))
+    return suite
 
 
 def _add_case(suite: ElementTree.Element, metric: str, name: str, failure: str | None, shown: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from personafit import __version__
@@ -24,8 +24,9 @@ PACKAGE = "personafit.reporting"
 # Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
 INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
-# Characters that turn the direction of all that follows; in item texts they stay, there each text has a box of its own.
-DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Characters that turn the direction of all that follows, and halves of a pair, which no file takes (a folder's name may have them).
+# In item texts directions stay: there each text has a box of its own.
+NOT_SHOWN = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def put_page(path: Path, page: str) -> None:
@@ -59,7 +60,7 @@ def fill_block(package: str, template: str, block: str, **values: Any) -> Markup
 
 def _environment(package: str) -> Environment:
     return Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
@@ -68,9 +69,9 @@ def _environment(package: str) -> Environment:
     )
 
 
-def asset(package: str, name: str) -> str:
-    """A script or style that lies beside a package's templates."""
-    return (files(package) / "templates" / name).read_text(encoding="utf-8")
+def asset(package: str, *names: str) -> str:
+    """Scripts or styles that lie beside a package's templates, one after the other."""
+    return "".join((files(package) / "templates" / name).read_text(encoding="utf-8") for name in names)
 
 
 def embed(value: Any) -> Markup:
@@ -83,7 +84,7 @@ def embed(value: Any) -> Markup:
 
 def _visible(value: Any) -> Any:
     """Names stand in sentences and commands, which must not be turned around by them."""
-    return DIRECTIONS.sub("\ufffd", value) if type(value) is str else value
+    return NOT_SHOWN.sub("\ufffd", value) if type(value) is str else value
 
 
 def _policy(script: str) -> str:

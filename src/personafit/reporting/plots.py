@@ -26,7 +26,10 @@ LONGEST_NAME = 36
 LEGEND_WIDTH = 90  # characters
 
 # Shape and fill of the first, second, ... series; a hollow or crossed mark is a control.
-MARKS = (("o", True), ("o", False), ("X", True), ("s", True), ("D", False), ("^", True), ("v", False))
+MARKS = (
+    *(("o", True), ("o", False), ("X", True), ("s", True), ("D", False), ("^", True), ("v", False)),
+    *(("P", True), ("s", False), ("*", True), ("h", False), (">", True), ("<", False)),
+)
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,23 @@ def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | No
     with _style():
         step = 0.62 / max(1, len(series) - 1)
         above = 0.2 * (len(series) / _legend_columns(series) - 1)  # inches of further lines in the legend
-        figure, (axis,) = _subplots(len(rows) * ROW * max(1.6, 0.55 * len(series)) + 1.2 + above, 1)
-        _frame(axis, rows, len(rows), _limits([dot for row in rows for dot in row.dots], chance), chance)
+        full = _room(len(series))
+        rooms = [_room(sum(dot.value is not None for dot in row.dots)) / full for row in rows]
+        centres = [sum(rooms[:line]) + (room - 1) / 2 for line, room in enumerate(rooms)]
+        figure, (axis,) = _subplots(sum(rooms) * ROW * full + 1.2 + above, 1)
+        limits = _limits([dot for row in rows for dot in row.dots], chance)
+        _frame(axis, rows, sum(rooms), limits, chance, centres)
         for line, row in enumerate(rows):
-            for place, dot in enumerate(row.dots):
-                _draw(axis, line - 0.31 + place * step, dot, _mark(place), ACCENT if place == 0 else MUTED)
-            at = axis.get_yaxis_transform()
-            axis.text(1.015, line, row.remark, transform=at, va="center", fontsize=9, parse_math=False)
+            there = [place for place, dot in enumerate(row.dots) if dot.value is not None]
+            for turn, place in enumerate(there):
+                at = centres[line] + (turn - (len(there) - 1) / 2) * step
+                _draw(axis, at, row.dots[place], _mark(place), ACCENT if place == 0 else MUTED)
+            across = axis.get_yaxis_transform()
+            axis.text(
+                1.015, centres[line], row.remark, transform=across, va="center", fontsize=9, parse_math=False
+            )
             if line:
-                axis.axhline(line - 0.5, color=GRID, linewidth=0.7)
+                axis.axhline(centres[line] - rooms[line] / 2, color=GRID, linewidth=0.7)
         _legend(axis, series)
         axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
         return figure
@@ -158,13 +169,23 @@ def _subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
+def _room(marks: int) -> float:
+    """How many lines a row with so many marks is high."""
+    return max(1.6, 0.55 * marks)
+
+
 def _frame(
-    axis: "Axes", named: Sequence[Row], lines: int, limits: tuple[float, float], chance: float | None
+    axis: "Axes",
+    named: Sequence[Row],
+    lines: float,
+    limits: tuple[float, float],
+    chance: float | None,
+    centres: Sequence[float] | None = None,
 ) -> None:
     axis.set_facecolor("none")
     axis.set_ylim(lines - 0.4, -0.6)
     axis.set_xlim(*limits)
-    axis.set_yticks(range(len(named)), [_name(row) for row in named], parse_math=False)
+    axis.set_yticks(centres or range(len(named)), [_name(row) for row in named], parse_math=False)
     axis.tick_params(length=0)
     axis.grid(axis="x", color=GRID, linewidth=0.7)
     axis.set_axisbelow(True)
@@ -209,7 +230,13 @@ def _legend(axis: "Axes", series: Sequence[str]) -> None:
         fill = colour if filled else PAPER
         handles.append(
             Line2D(
-                [], [], marker=shape, color=colour, markerfacecolor=fill, linewidth=1.6, label=_clean(name)
+                [],
+                [],
+                marker=shape,
+                color=colour,
+                markerfacecolor=fill,
+                linewidth=1.6,
+                label=short_name(name),
             )
         )
     axis.legend(
@@ -224,7 +251,7 @@ def _legend(axis: "Axes", series: Sequence[str]) -> None:
 
 def _legend_columns(series: Sequence[str]) -> int:
     """As many names side by side as the figure is wide for; all of them where they are short."""
-    return max(1, min(len(series), LEGEND_WIDTH // (max(len(_clean(name)) for name in series) + 6)))
+    return max(1, min(len(series), LEGEND_WIDTH // (max(len(short_name(name)) for name in series) + 6)))
 
 
 def _mark(place: int) -> tuple[str, bool]:
@@ -242,10 +269,10 @@ def _limits(dots: Sequence[Dot], chance: float | None) -> tuple[float, float]:
 
 
 def _name(row: Row) -> str:
-    return f"{_clean(row.name)} (control)" if row.control else _clean(row.name)
+    return f"{short_name(row.name)} (control)" if row.control else short_name(row.name)
 
 
-def _clean(text: str) -> str:
+def short_name(text: str) -> str:
     """Names come from outside: no line breaks or direction marks in a figure, and the middle of long ones left out."""
     plain = "".join(character if character.isprintable() else "\ufffd" for character in text)
     if len(plain) <= LONGEST_NAME:

@@ -1,161 +1,21 @@
 """From stored judgments to flat records: one number each, with interval, coverage and what it may be compared with."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from personafit.reporting.cluster_sums import SYSTEM, System, Where
-from personafit.reporting.judged_run import JudgedRun, headline_view
+from personafit.reporting.judged_run import headline_view
+from personafit.reporting.result import Result
+from personafit.reporting.scores import RunScores, load_scores
 from personafit.reporting.totals import RunTotals, load_totals
-from personafit.statistics import Estimate, choice_scores, length_controlled_rate
+from personafit.statistics import Estimate, length_controlled_rate
 from personafit.statistics.moments import ClusteredSums
-from personafit.store import (
-    RunRecord,
-    Store,
-    gold_answers,
-    item_rows,
-    option_counts,
-    pair_lengths,
-    run_answers,
-)
 
 SYSTEM_COLUMNS = SYSTEM
 CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One number, as `--json` prints it."""
-
-    rater: str | None
-    system: str | None
-    given: str | None
-    view: str | None
-    metric: str
-    slice: dict[str, str]
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    people: int
-    coverage: float | None
-    control: str | None
-    fingerprint: str | None
-    note: str | None
-
-    @classmethod
-    def of(
-        cls,
-        estimate: Estimate,
-        *,
-        metric: str,
-        rater: str | None = None,
-        system: str | None = None,
-        given: str | None = None,
-        view: str | None = None,
-        slice: dict[str, str] | None = None,
-        coverage: float | None = None,
-        control: str | None = None,
-        fingerprint: str | None = None,
-        note: str | None = None,
-    ) -> "Result":
-        """The record of an estimate; its own note stands unless another is given."""
-        return cls(
-            rater=rater,
-            system=system,
-            given=given,
-            view=view,
-            metric=metric,
-            slice=slice or {},
-            value=estimate.value,
-            low=estimate.low,
-            high=estimate.high,
-            n=estimate.n,
-            people=estimate.people,
-            coverage=coverage,
-            control=control,
-            fingerprint=fingerprint,
-            note=note if note is not None else estimate.note,
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The record as a plain object."""
-        return asdict(self)
-
-
-@dataclass
-class RunScores(JudgedRun):
-    """A run opened up for analyses that go by the item: one row per item for every rater and view."""
-
-    items: pl.DataFrame
-    """Every item of the run: item, person, prompt, slices, tier, gold."""
-    scores: dict[tuple[str, str], pl.DataFrame]
-    """(rater fingerprint, view) to per-item scores; items nobody answered are there with nulls."""
-    answers: pl.DataFrame
-    """Every answer, one row per job."""
-    parts: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
-
-    def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
-        """The values that occur together under these names, in the order of the source."""
-        if not all(name in self.items.columns for name in layout):
-            return []
-        return self.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts()
-
-
-def load_scores(store: Store, run: RunRecord) -> RunScores:
-    """Read a run back and score every item."""
-    info = store.dataset_info(run.dataset)
-    gold = gold_answers(store, run.dataset, info["gold"]).select("item", "gold", "tier")
-    items = item_rows(store, run.dataset).join(gold, on="item", how="left", maintain_order="left")
-    if info["metric"] == "win_rate":
-        tested_longer = pl.when(pl.col("gold") == "0").then(pl.col("longer")).otherwise(-pl.col("longer"))
-        items = items.join(pair_lengths(store, run.dataset), on="item", how="left", maintain_order="left")
-        items = items.with_columns(tested_longer.alias("length_difference")).drop("longer")
-    if items["tier"].null_count() == len(items):
-        items = items.drop("tier")
-    if run.config["selected"] is not None:
-        items = items.filter(pl.col("item").is_in(run.config["selected"]))
-    everything = run_answers(store, run.id)
-    whole = pl.col("target") == ""
-    answers, parts = (
-        (everything, everything)
-        if everything.is_empty()
-        else (everything.filter(whole), everything.filter(~whole))
-    )
-    options = option_counts(store, run.dataset)
-    scores: dict[tuple[str, str], pl.DataFrame] = {}
-    for rater in run.config["raters"]:
-        for view in run.config["views"]:
-            rows = _of(answers, rater["fingerprint"], view, run.config["question"])
-            rows = rows.join(options, on="item", how="left", maintain_order="left")
-            scores[rater["fingerprint"], view] = _per_item(
-                items, rows, rater["orders"] * run.config["samples"]
-            )
-    return RunScores(run, info, items, scores, answers, parts)
-
-
-def _of(answers: pl.DataFrame, rater: str, view: str, question: str) -> pl.DataFrame:
-    columns = ["item", "order", "sample", "status", "label", "value"]
-    if answers.is_empty():
-        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-    wanted = (pl.col("rater") == rater) & (pl.col("view") == view) & (pl.col("question") == question)
-    return answers.filter(wanted).select(columns)
-
-
-def _per_item(items: pl.DataFrame, answers: pl.DataFrame, asks: int) -> pl.DataFrame:
-    joined = items.join(answers, on="item", how="inner", maintain_order="left")
-    columns = ["item", "accuracy", "debiased", "consistent", "answered"]
-    if joined.is_empty():
-        empty = [pl.lit(None, pl.Float64).alias(name) for name in columns[1:4]]
-        scored = items.with_columns(*empty, pl.lit(0).alias("answered"))
-    else:
-        scored = items.join(
-            choice_scores(joined).select(columns), on="item", how="left", maintain_order="left"
-        )
-    return scored.with_columns(pl.col("answered").fill_null(0), pl.lit(asks).alias("asked"))
 
 
 def run_results(totals: RunTotals) -> list[Result]:

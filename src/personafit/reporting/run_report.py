@@ -66,6 +66,7 @@ REPORTS = {
     "preference": "personafit.reporting.preference.run_report:PreferenceReport",
     "dialogue": "personafit.reporting.dialogues.run_report:DialogueReport",
     "injection": "personafit.reporting.injection.run_report:InjectionReport",
+    "writing": "personafit.reporting.writing.run_report:WritingReport",
 }
 
 

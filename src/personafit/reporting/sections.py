@@ -9,16 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
-from sqlalchemy import select
-
+from personafit.reporting.asked import ERRORS_SHOWN, rater_facts
 from personafit.reporting.results import Result
 from personafit.reporting.tables import columns_of, missing_halves, published_rows
 from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
-from personafit.store import tables as t
-
-ERRORS_SHOWN = 3
 
 Line = tuple[str | None, str | None, str | None]
 """Whose numbers they are: rater fingerprint, system, given."""
@@ -177,8 +172,6 @@ def failures(totals: RunTotals) -> list[dict[str, Any]]:
 def instrument(store: Store, totals: RunTotals) -> dict[str, Any]:
     """Everything that shaped the numbers, and the command that makes them again."""
     config, info, run = totals.run.config, totals.info, totals.run
-    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
-    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
     orders = {1: "one (each answer is scored by itself)", 2: "both"}
     return {
         "facts": {
@@ -197,17 +190,8 @@ def instrument(store: Store, totals: RunTotals) -> dict[str, Any]:
             "finished": "not finished" if run.finished is None else when(run.finished),
         },
         "raters": [
-            {
-                "name": rater["name"],
-                "kind": rater["kind"],
-                "role": "control" if rater["control"] else "asked for",
-                "orders": orders.get(rater["orders"], str(rater["orders"])),
-                "fingerprint": rater["fingerprint"],
-                "settings": {
-                    key: _setting(value) for key, value in settings.get(rater["fingerprint"], {}).items()
-                },
-            }
-            for rater in totals.raters
+            facts | {"orders": orders.get(rater["orders"], str(rater["orders"]))}
+            for rater, facts in zip(totals.raters, rater_facts(store, totals.raters), strict=True)
         ],
         "command": config.get("command") or "(started from Python)",
         "sampled": config["selected"] is not None,
@@ -223,10 +207,6 @@ def notes(totals: RunTotals) -> list[str]:
 def when(seconds: float) -> str:
     """A moment for people."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _setting(value: object) -> str:
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _cell(result: Result | None, signed: bool = False, notes: Sequence[int] = ()) -> Cell:

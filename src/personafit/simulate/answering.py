@@ -3,22 +3,20 @@
 Answers are made by keyed jobs like judgments are, so making them resumes, retries and costs nothing twice.
 """
 
-import time
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import Context, ContextBuilder, Unmade
-from personafit.engine import Job, Lane
+from personafit.engine import Job, Lane, together
 from personafit.items import inert
-from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.models import ChatRequest, Message, Model
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
-from personafit.store import Ask, Item, Outcome, Product, Status, Store
+from personafit.simulate.answer_job import QUESTION, answer_job
+from personafit.store import Item, Store
 
-QUESTION = "answer"
 MAX_TOKENS = 1024
 USUAL_TOKENS = 300
 PLAIN = "You are a helpful assistant. Answer the question; be concrete and brief."
@@ -66,6 +64,7 @@ class Answering:
             max_concurrency=self.system.max_concurrency,
             ask_cost=self._ask_cost(),
             free=self.system.price == (0.0, 0.0),
+            together=together(self.system),
         )
 
     def _ask_cost(self) -> float:
@@ -98,63 +97,10 @@ class Answering:
                 yield self._job(item, context)
 
     def _job(self, item: Item, context: Context) -> Job:
-        key, fingerprint = self.key(item, context), self.fingerprint
-
-        def ask(
-            status: Status, ask_id: str, generation: int, reply: ChatReply, detail: str | None, took: float
-        ) -> Ask:
-            return Ask(
-                id=ask_id,
-                job=key,
-                generation=generation,
-                item=item.id,
-                question=QUESTION,
-                rater=fingerprint,
-                view=context.name,
-                context=context.id,
-                status=status,
-                reply=reply.text,
-                reasoning=reply.reasoning,
-                detail=detail,
-                tokens_in=reply.tokens_in,
-                tokens_out=reply.tokens_out,
-                tokens_reasoning=reply.tokens_reasoning,
-                cost=reply.cost,
-                seconds=took,
-                at=time.time(),
-            )
-
-        async def work(generation: int) -> Outcome:
-            started = time.monotonic()
-            request = ChatRequest(
-                answer_messages(item.prompt, context), MAX_TOKENS, key=f"{item.id}|{context.name}"
-            )
-            reply = await self.system.chat(request)
-            text = reply.text.strip()
-            status = Status.REFUSED if reply.refused else Status.OK if text else Status.UNPARSED
-            detail = None if text else "the system answered nothing"
-            finished = ask(
-                status, hash_text(key, str(generation)), generation, reply, detail, time.monotonic() - started
-            )
-            if status != Status.OK:
-                return Outcome(ask=finished)
-            answer = Product(
-                id=finished.id,
-                kind="answer",
-                text=text,
-                maker=fingerprint,
-                given=context.id,
-                about=item.person,
-                parents=[item.id],
-                cost=reply.cost,
-            )
-            return Outcome(ask=finished, products=[answer])
-
-        def failure(message: str, attempts: int) -> Outcome:
-            failed = ask(Status.FAILED, uuid.uuid4().hex, 0, ChatReply(text=""), message, 0.0)
-            return Outcome(ask=failed.model_copy(update={"attempts": attempts}))
-
-        return Job(key, work, failure)
+        request = ChatRequest(
+            answer_messages(item.prompt, context), MAX_TOKENS, key=f"{item.id}|{context.name}"
+        )
+        return answer_job(self.system, self.fingerprint, self.key(item, context), item, context, request)
 
     def answers(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
         """Every question with the answers made to it so far, by context name."""

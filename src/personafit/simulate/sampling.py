@@ -4,19 +4,18 @@ Like all answers they are made by keyed jobs, so making them resumes and is paid
 rest.
 """
 
-import time
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import Context, ContextBuilder
 from personafit.engine import Job, Lane
-from personafit.models import ChatReply, ChatRequest, Model
+from personafit.models import ChatRequest, Model
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
-from personafit.simulate.answering import KNOWING, MAX_TOKENS, PLAIN, QUESTION, USUAL_TOKENS, answer_messages
-from personafit.store import Ask, Item, Outcome, Product, Status, Store
+from personafit.simulate.answer_job import QUESTION, answer_job
+from personafit.simulate.answering import KNOWING, MAX_TOKENS, PLAIN, USUAL_TOKENS, answer_messages
+from personafit.store import Item, Store
 
 
 @dataclass(frozen=True)
@@ -82,63 +81,12 @@ class Sampling:
         return estimated_cost(ChatRequest(messages), self.system.price, USUAL_TOKENS)
 
     def _job(self, item: Item, context: Context, sample: int) -> Job:
-        key, fingerprint = self.key(item, context, sample), self.fingerprint
-
-        def ask(status: Status, ask_id: str, reply: ChatReply, **more: object) -> Ask:
-            spent = {
-                name: getattr(reply, name) for name in ("tokens_in", "tokens_out", "tokens_reasoning", "cost")
-            }
-            return Ask.model_validate(
-                {
-                    "id": ask_id,
-                    "job": key,
-                    "item": item.id,
-                    "question": QUESTION,
-                    "rater": fingerprint,
-                    "view": context.name,
-                    "context": context.id,
-                    "sample": sample,
-                    "status": status,
-                    "reply": reply.text,
-                    "reasoning": reply.reasoning,
-                    "at": time.time(),
-                    **spent,
-                    **more,
-                }
-            )
-
-        async def work(generation: int) -> Outcome:
-            started = time.monotonic()
-            request = ChatRequest(
-                answer_messages(item.prompt, context),
-                MAX_TOKENS,
-                temperature=self.temperature,
-                seed=sample + 1,
-                key=f"{item.id}|{context.name}|{sample}",
-            )
-            reply = await self.system.chat(request)
-            text = reply.text.strip()
-            status = Status.REFUSED if reply.refused else Status.OK if text else Status.UNPARSED
-            product = hash_text(key, str(generation))
-            seconds = time.monotonic() - started
-            finished = ask(status, product, reply, generation=generation, seconds=seconds)
-            if status != Status.OK:
-                return Outcome(ask=finished)
-            answer = Product(
-                id=product,
-                kind="answer",
-                text=text,
-                maker=fingerprint,
-                given=context.id,
-                about=item.person,
-                parents=[item.id],
-                cost=reply.cost,
-                sample=sample,
-            )
-            return Outcome(ask=finished, products=[answer])
-
-        def failure(message: str, attempts: int) -> Outcome:
-            empty = ChatReply(text="")
-            return Outcome(ask=ask(Status.FAILED, uuid.uuid4().hex, empty, detail=message, attempts=attempts))
-
-        return Job(key, work, failure)
+        request = ChatRequest(
+            answer_messages(item.prompt, context),
+            MAX_TOKENS,
+            temperature=self.temperature,
+            seed=sample + 1,
+            key=f"{item.id}|{context.name}|{sample}",
+        )
+        key = self.key(item, context, sample)
+        return answer_job(self.system, self.fingerprint, key, item, context, request, sample)

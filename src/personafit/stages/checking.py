@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from personafit.engine import check_budget
 from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
 from personafit.stages.asking import Asker, Prompt
@@ -18,7 +19,7 @@ from personafit.stages.marks import NOT_TRUE, Marks
 from personafit.stages.records import Extracted, Verdict, read_lines
 from personafit.stages.refining import REFINEMENT, refine_prompt, refined
 from personafit.stages.rules import RuleVerifier
-from personafit.stages.session import Session, refuse_unpriced
+from personafit.stages.session import Session
 from personafit.stages.summary import Tally
 from personafit.stages.verifying import VERIFICATION, Verifier, decide, model_verdict, verify_prompt
 
@@ -59,8 +60,7 @@ class Checking:
                 self._at_once.append(self._marks[-1])
             else:
                 self._models.append((one, model if one == spec else make_model(one)))
-        for name, other in self._models:
-            refuse_unpriced(name, other.price, budget)
+        check_budget(budget, self._models)
 
     async def close(self) -> None:
         """Close the models that only verify."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import AttributesContext, People, make_context
+from personafit.engine import check_budget
 from personafit.models import Model
 from personafit.people import Person
 from personafit.people.redaction import redacted
@@ -15,7 +16,7 @@ from personafit.simulate import Answering
 from personafit.stages.matching import Matching
 from personafit.stages.reading.rows import read_rows
 from personafit.stages.records import Answered, Matched
-from personafit.stages.session import Session, refuse_unpriced
+from personafit.stages.session import Session
 from personafit.store import Item, Status, Store
 
 GIVEN = "attributes:matched"
@@ -96,7 +97,7 @@ async def match(
 ) -> list[Matched]:
     """Let a relevance rater say which attributes matter."""
     rater = make_relevance_rater(spec, people)
-    refuse_unpriced(spec, rater.price, session.budget)
+    check_budget(session.budget, [(spec, rater)])
     try:
         session.store.add_raters([rater.record])
         matching = Matching(session.store, rater, wanted)

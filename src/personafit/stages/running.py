@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from personafit._hashing import content_hash
-from personafit.engine import ProgressView
+from personafit.engine import ProgressView, check_budget
 from personafit.models import Model, make_model
 from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
 from personafit.people import Person
@@ -40,7 +40,7 @@ from personafit.stages.profiles import language_of, person_of
 from personafit.stages.prompting import answer, keep, match, prompts_mark, read_prompts, wishes
 from personafit.stages.reading import read_log
 from personafit.stages.records import Extracted, StageFile, read_lines, write_lines
-from personafit.stages.session import Ended, Session, refuse_unpriced
+from personafit.stages.session import Ended, Session
 from personafit.stages.summary import Tally
 from personafit.store import Status, Store
 
@@ -73,7 +73,7 @@ class _Stages:
         self._prompts = read_prompts(config.prompts, config.redacting) if config.prompts else []
         self._model: Model = make_model(config.model)
         self._embedder: Embedder = make_embedder(DEFAULT)
-        refuse_unpriced(config.model, self._model.price, config.budget)
+        check_budget(config.budget, [(config.model, self._model)])
         verifiers = config.verifiers or [RULE, config.model]
         self._checking = Checking(
             verifiers,

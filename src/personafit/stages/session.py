@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from personafit._errors import UserError
 from personafit.engine import Lane, LaneReport, ProgressView, Runner, Summary
 from personafit.store import RunRecord, Status, Store
 
@@ -29,20 +28,9 @@ class Session:
         done = await Runner(self.store, self.run.id, self.progress, self.retry, left).run(lanes)
         total = self.summary
         total.lanes += done.lanes
-        total.tokens_in += done.tokens_in
-        total.tokens_out += done.tokens_out
-        total.cost += done.cost
+        total.charge(done)
         total.interrupted = total.interrupted or done.interrupted
         total.last_failure = done.last_failure or total.last_failure
-        if done.interrupted or any(lane.stopped for lane in done.lanes):
+        if done.ended_early:
             raise Ended
         return done.lanes
-
-
-def refuse_unpriced(name: str, price: tuple[float, float] | None, budget: float | None) -> None:
-    """A budget can only be kept where every price is known."""
-    if budget is not None and price is None:
-        raise UserError(
-            f"--budget needs to know what {name} costs: add its price in USD per million tokens, as in "
-            f"{name},price=0.40/1.60."
-        )

@@ -219,6 +219,16 @@ def weighted_spearman(first: Ints, second: Ints, weight: Floats) -> Floats:
     return ratio(together, np.sqrt((rows * left**2).sum() * (columns * right**2).sum()))
 
 
+def weighted_spearman_matrix(codes: Ints, weight: Floats) -> Floats:
+    """The same of all columns of a table without gaps: each is ranked once, not once for every pair."""
+    ranks, spreads = np.empty(codes.shape), np.empty(codes.shape[1])
+    for column, given in enumerate(codes.T):
+        counts = np.bincount(given, weight)
+        centred = _centred_ranks(counts)
+        ranks[:, column], spreads[column] = centred[given], (counts * centred**2).sum()
+    return ratio((ranks * weight[:, None]).T @ ranks, np.sqrt(np.outer(spreads, spreads)))
+
+
 def ratio(top: ArrayLike, bottom: ArrayLike) -> Floats:
     """Divide, with nan (undefined) where the divisor is not above 0, and without a warning."""
     over = np.asarray(bottom, dtype=np.float64)

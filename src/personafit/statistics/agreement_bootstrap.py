@@ -244,6 +244,15 @@ def _spearman_draws(
     seed: int,
 ) -> Floats:
     """Resamples of Spearman's correlation where ratings are too many for confusion tables."""
+    if all(shared.all() for shared in both):
+        first, second = np.array(pairs).T
+        whole = np.column_stack([np.unique(column, return_inverse=True)[1] for column in codes.T])
+        draws = [
+            agreement.weighted_spearman_matrix(whole, weight[person])[first, second]
+            for times in _times_drawn(count, resamples, seed)
+            for weight in times
+        ]
+        return np.array(draws).reshape(resamples, len(pairs))
     lists = [
         (*(np.unique(codes[shared, rater], return_inverse=True)[1] for rater in pair), person[shared])
         for pair, shared in zip(pairs, both, strict=True)

@@ -20,7 +20,8 @@ from personafit.store.records import (
     RaterRecord,
     Status,
 )
-from personafit.store.store import FORGOTTEN_NOTE, JobState, RunRecord, Store
+from personafit.store.runs import FORGOTTEN_NOTE, JobState, RunRecord
+from personafit.store.store import Store
 from personafit.store.stored_people import StoredPeople
 
 __all__ = [

@@ -12,7 +12,8 @@ from sqlalchemy import Select, and_, func, select
 
 from personafit.store import tables as t
 from personafit.store.records import Status
-from personafit.store.store import RunRecord, Store
+from personafit.store.runs import RunRecord
+from personafit.store.store import Store
 
 ITEMS = 4_000
 ANSWERS = 10_000

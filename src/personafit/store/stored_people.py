@@ -4,13 +4,10 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from personafit._hashing import hash_text
 from personafit.people import Person
-
-if TYPE_CHECKING:
-    from personafit.store.store import Store
+from personafit.store.datasets import Datasets
 
 PEOPLE_HELD = 1_024
 PEOPLE_AHEAD = 64
@@ -24,7 +21,7 @@ def person_folder(folder: Path, person: str) -> Path:
 class StoredPeople(Mapping[str, Person]):
     """The people of a data set; only ids and languages are held, and those who were looked at last."""
 
-    def __init__(self, store: "Store", dataset: str) -> None:
+    def __init__(self, store: Datasets, dataset: str) -> None:
         self.languages = store.languages(dataset)
         self.index_folder = store.index_folder
         self._store, self._dataset = store, dataset

@@ -256,7 +256,7 @@ def _listing(person: str, prompt: str, attribute: str) -> Listing:
 def _progress(say: Callable[[str], None]) -> Any:
     from transformers import TrainerCallback
 
-    class Progress(TrainerCallback):  # type: ignore[misc]
+    class Progress(TrainerCallback):  # type: ignore[misc]  # untyped
         """Says the mean reward now and then: 0 is a constant answer, 1 the majority itself."""
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:

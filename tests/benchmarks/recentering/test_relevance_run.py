@@ -8,7 +8,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.recentering import RelevanceLabels
-from personafit.benchmarks.recentering.running import estimate
+from personafit.benchmarks.recentering.relevance import estimate
 from personafit.benchmarks.running import Finished, RunConfig
 from personafit.reporting.relevance.results import line_coverage, relevance_results
 from personafit.reporting.relevance.scores import Line, RelevanceScores, load_relevance
@@ -259,7 +259,7 @@ def test_published_votes_reproduce_and_always_yes_has_its_f1(store: Store) -> No
 
 
 async def _executed(store: Store) -> Finished:
-    from personafit.benchmarks.recentering.running import execute
+    from personafit.benchmarks.recentering.relevance import execute
     from personafit.engine import Silence
 
     return await execute(store, config(DATA, views=["none"]), Silence())

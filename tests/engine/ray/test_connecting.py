@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -16,6 +15,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.engine.ray import working_on
+from tests.engine.ray.commands import at_work
 from tests.engine.ray.conftest import processes
 from tests.faults.world import answers, write_benchmark
 from tests.helpers import run_cli
@@ -78,27 +78,14 @@ def test_ctrl_c_leaves_nothing_running_and_nothing_to_do_twice(
     write_benchmark(tmp_path / "world", ITEMS, 10)
     save_chat(tmp_path / "chat")
     command = ("run", "world", "--rater", "hf:chat", "--view", "profile")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "personafit", *command, "--on", "ray"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        while not (before := len(answers_of_models(tmp_path))):
-            assert process.poll() is None, process.communicate()[1]
-            time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert process.returncode == 130, said
-    assert "personafit: interrupted; what was judged is kept and the same command goes on from there." in said
-    assert "Traceback" not in said
+    with at_work(*command, "--on", "ray", cwd=tmp_path) as run:
+        run.wait_until(lambda: bool(answers_of_models(tmp_path)))
+        before = len(answers_of_models(tmp_path))
+        run.signalled(signal.SIGINT)
+        said = run.end(130)
+    assert said == ["interrupted; what was judged is kept and the same command goes on from there."]
     deadline = time.monotonic() + 60
-    while left := [title for pid, _, title in processes() if session_of(pid) == process.pid and title]:
+    while left := [title for pid, _, title in processes() if session_of(pid) == run.pid and title]:
         assert time.monotonic() < deadline, f"still running: {left}"
         time.sleep(0.1)
     after = answers_of_models(tmp_path)

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from personafit.models.placing import Held, current_place
 from tests.raters.reward.tiny import save_chat
 
 SETTINGS = {"kind": "echo"}
+UNAVAILABLE = 2.0  # seconds after which Ray says that a worker cannot be asked
 
 
 def open_echo(spec: Spec) -> Held:
@@ -28,6 +30,8 @@ def open_echo(spec: Spec) -> Held:
     def work(batch: Sequence[str]) -> list[Any]:
         if "unusable" in batch:
             raise Unusable("it cannot be used")
+        if "how many" in batch:
+            return [len(batch)] * len(batch)
         return [say(word) for word in batch]
 
     return Held({"kind": "echo"}, work)
@@ -41,37 +45,78 @@ async def ask(pool: Any, words: Sequence[str]) -> list[Any]:
         await pool.close()
 
 
-@pytest.mark.slow
-def test_one_request_that_kills_its_workers_is_given_up_and_no_other(cluster: Any) -> None:
+@pytest.fixture
+def place(cluster: Any) -> Iterator[Any]:
+    """The cluster as a place for models; its workers know nothing of tests and are sent what they need."""
     import ray.cloudpickle
 
     import tests.engine.ray.test_pool as here
 
-    ray.cloudpickle.register_pickle_by_value(here)  # workers know nothing of tests
-    words = [f"word {number}" for number in range(40)]
+    ray.cloudpickle.register_pickle_by_value(here)
     try:
         with working_on(f"ray://{cluster.address}"):
-            place: Any = current_place()
-            said = asyncio.run(
-                ask(
-                    place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 8),
-                    [*words[:20], "kill", "refuse", *words[20:]],
-                )
-            )
-            other = asyncio.run(
-                ask(place.batches(parse_spec("echo:two"), open_echo, {"kind": "other"}, 8), ["a"])
-            )
-            stopped = asyncio.run(
-                ask(place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 8), ["unusable"])
-            )
+            yield current_place()
     finally:
         ray.cloudpickle.unregister_pickle_by_value(here)
+
+
+@pytest.mark.slow
+def test_one_request_that_kills_its_workers_is_given_up_and_no_other(place: Any) -> None:
+    words = [f"word {number}" for number in range(40)]
+    said = asyncio.run(
+        ask(
+            place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 8),
+            [*words[:20], "kill", "refuse", *words[20:]],
+        )
+    )
+    other = asyncio.run(ask(place.batches(parse_spec("echo:two"), open_echo, {"kind": "other"}, 8), ["a"]))
+    stopped = asyncio.run(ask(place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 8), ["unusable"]))
     assert [*said[:20], *said[22:]] == [word.upper() for word in words]
     assert "3 workers died over this request" in str(said[20])
     assert isinstance(said[21], Unanswerable)
     assert isinstance(other[0], Unusable)
     assert "has another echo:two (kind is echo and not other)" in str(other[0])
     assert str(stopped[0]) == "it cannot be used"
+
+
+@pytest.mark.slow
+def test_batches_are_shares_of_what_waits_but_not_tiny_and_workers_rest(second_node: Any, place: Any) -> None:
+    async def sizes() -> tuple[list[Any], ...]:
+        pool = place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 8)
+        while pool.live < 2:
+            await pool.submit("here")
+        few = await asyncio.gather(*[pool.submit("how many") for _ in range(4)])
+        many = await asyncio.gather(*[pool.submit("how many") for _ in range(10)])
+        await pool.rest()
+        assert pool.live == 0
+        later = await ask(pool, ["here"])
+        return few, many, later
+
+    few, many, later = asyncio.run(sizes())
+    assert few == [4] * 4, "those of one person stay together"
+    assert many[:5] == [5] * 5, "and of more each gets a share"
+    assert later == ["HERE"]
+
+
+@pytest.mark.slow
+def test_a_worker_for_which_there_is_no_room_any_more_is_waited_for_while_others_work(
+    cluster: Any, second_node: Any, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("personafit.engine.ray.pool.FAILURES", 1)
+
+    async def outlive() -> list[Any]:
+        pool = place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 1)
+        while pool.live < 2:
+            await pool.submit("here")
+        cluster.remove_node(second_node, allow_graceful=False)
+        while pool.live == 2:  # until one of the two is asked and does not answer
+            await asyncio.gather(pool.submit("here"), pool.submit("there"))
+        until = time.monotonic() + 3 * UNAVAILABLE
+        while time.monotonic() < until:
+            await pool.submit("here")
+        return await ask(pool, ["here"])
+
+    assert asyncio.run(outlive()) == ["HERE"]
 
 
 def test_a_worker_says_what_it_has_not(tmp_path: Path) -> None:

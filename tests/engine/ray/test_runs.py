@@ -1,5 +1,6 @@
 """Whole runs with models in workers: the same rows as locally, whatever becomes of a worker or of its node."""
 
+import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -13,13 +14,16 @@ from personafit.benchmarks.config import RunConfig
 from personafit.engine.ray import working_on
 from personafit.store import Store
 from personafit.store import tables as t
+from tests.engine.ray.commands import at_work
 from tests.engine.ray.disturbed import DisturbedStore
 from tests.faults.world import write_benchmark
+from tests.helpers import run_cli
 from tests.raters.reward.tiny import save_chat, save_reward
 from tests.scripted import run
 from tests.store.databases import NoPostgres, create_database, postgres_server
 
 ITEMS = 150
+LARGE = 1000  # scored in seconds, enough for a hand to come in between
 CLOSE = 1e-5  # sums in full precision, in batches of another make
 
 
@@ -73,6 +77,7 @@ def run_on(cluster: Any, url: str | Path, config: RunConfig, disturb: Callable[[
     store = DisturbedStore(url, "llm", disturb)
     with store, working_on(f"ray://{cluster.address}"):
         finished = run(store, config)
+    assert [lane.stopped for lane in finished.summary.lanes if lane.stopped] == []
     assert not finished.summary.failed
     assert not finished.summary.interrupted
     assert store.stored_before is not None
@@ -80,25 +85,58 @@ def run_on(cluster: Any, url: str | Path, config: RunConfig, disturb: Callable[[
 
 
 @pytest.fixture(scope="module")
-def database() -> Iterator[str]:
-    """A fresh PostgreSQL database."""
+def server() -> Iterator[str]:
+    """The address of a PostgreSQL server."""
     try:
-        with postgres_server() as server:
-            yield create_database(server, "ray")
+        with postgres_server() as address:
+            yield address
     except NoPostgres as reason:
         pytest.skip(f"SKIPPED: {reason}")
 
 
 @pytest.mark.slow
 def test_the_same_rows_as_locally_in_postgresql_though_a_worker_is_killed(
-    world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]], database: str
+    world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]], server: str
 ) -> None:
     def kill() -> None:
         for worker in workers_of(second_node):
             os.kill(worker, signal.SIGKILL)
 
+    database = create_database(server, "both")
     run_on(cluster, database, config(world), kill)
     same(answers(database), answers(world / "local.db"))
+
+
+@pytest.mark.slow
+def test_a_reward_rater_as_a_command_into_postgresql_though_its_workers_are_killed(
+    world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]], server: str
+) -> None:
+    import psycopg
+
+    write_benchmark(world / "large", LARGE, 100)
+    database = create_database(server, "reward")
+    command = ("run", "large", "--rater", "reward:reward", "--view", "profile", "--store")
+    scored = "SELECT count(*) FROM asks JOIN raters ON fingerprint = rater WHERE raters.kind = 'reward'"
+
+    def stored() -> int:
+        with psycopg.connect(database) as connection:
+            try:
+                return int((connection.execute(scored).fetchone() or [0])[0])
+            except psycopg.errors.UndefinedTable:  # they are being made
+                return 0
+
+    with at_work(*command, database, "--json", "--on", f"ray://{cluster.address}", cwd=world) as run:
+        run.wait_until(lambda: stored() > 0)
+        killed = workers_of(second_node)
+        for worker in killed:
+            os.kill(worker, signal.SIGKILL)
+        assert killed
+        assert stored() < LARGE, "they were killed too late"
+        assert run.end() == []
+        assert json.loads(run.printed)["results"]
+    assert stored() == LARGE
+    run_cli(*command, "large.db", cwd=world)
+    same(answers(database), answers(world / "large.db"))
 
 
 @pytest.mark.slow

@@ -91,10 +91,11 @@ def _answered(asked: str, number: int) -> str:
 def _listed(asked: str) -> str:
     """Memories, or features with the memories they rest on."""
     count, feature = int(re.search(r"(?:Give |给出|Write |记下的)(\d+)", asked)[1]), "[2, 5]" in asked  # type: ignore[index]
+    own = "".join(chr(97 + int(digit)) for digit in str(mark(asked))[-6:])
     said = (
-        "Bought an old bicycle pump, number {}"
+        "Bought an old bicycle pump, number {} of " + own
         if "Write" in asked or "Give" in asked
-        else "买了一个旧的打气筒，第{}个"
+        else "买了一个旧的打气筒，第{}个，" + own
     )
     return "\n".join(
         f"{n}. {said.format(n)}{f' and liked it [{n}]' if feature else ''}" for n in range(1, count + 1)

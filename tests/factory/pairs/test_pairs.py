@@ -9,6 +9,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.helpfulness import rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
+from personafit.store import Store
 from personafit.training.reward.pairs import read_pairs
 from tests.factory.tasks.building import built, rows
 from tests.scripted import write_lines
@@ -75,6 +76,14 @@ def test_pairs_have_every_kind_of_negative_one_model_each_and_their_lineage(tmp_
         assert lineage.get("wrong_person", "") != row["person_id"]
         assert (row["tier"] == "wrong-person") == ("wrong_person" in lineage)
     makers = {row["fingerprint"]: row for row in rows(tmp_path / "out" / "makers.jsonl")}
+    with Store(tmp_path / "out" / "build.db") as store:
+        told = store.texts(row["lineage"]["given"] for row in personal)
+    for row in personal:
+        assert str(row["person"]["Name"]) in told[row["lineage"]["given"]], "who was told of"
+        nothing = row["tier"] in ("no-persona", "degraded")
+        assert nothing == ("rejected_given" not in row["lineage"])
+        other = row["lineage"].get("rejected_given") != row["lineage"]["given"]
+        assert other == (nothing or row["tier"] == "wrong-person")
     chosen, rejected = personal[0]["lineage"]["makers"]
     assert makers[chosen]["prompt"] == "pair-personal-1"
     assert makers[chosen]["model"] == makers[rejected]["model"]
@@ -114,25 +123,41 @@ def test_people_and_questions_of_benchmarks_are_kept_out(tmp_path: Path) -> None
 
 
 def test_a_question_of_a_benchmark_is_not_trained_on(tmp_path: Path) -> None:
-    asked = rows(STARTER / "items.jsonl")[0]["prompt"]
-    write_lines(
-        tmp_path / "questions.jsonl", [{"prompt": asked.upper()}, {"prompt": "How do I sleep better?"}]
-    )
-    path = config(
-        tmp_path,
-        'questions = "questions.jsonl"',
-        f"exclude = [{json.dumps(str(STARTER))}]",
-        "similarity = 1.0",
-        "hard = 0",
-        "validation = 0",
-    )
+    asked = rows(STARTER / "items.jsonl")[0]["prompt"].upper()
+    prompts = [asked, *(f"How do I sleep better in month {number}?" for number in range(2, 14))]
+    write_lines(tmp_path / "questions.jsonl", [{"prompt": prompt} for prompt in prompts])
+    path = config(tmp_path, 'questions = "questions.jsonl"', "similarity = 1.0", "hard = 0", "validation = 0")
     built(path)
-    kept = {row["prompt"][-1]["content"] for row in all_pairs(tmp_path)["train"]}
-    assert kept == {"How do I sleep better?"}
-    refused = [
-        row for row in rows(tmp_path / "out/rejected.jsonl") if row["reason"] == "a benchmark asks this"
-    ]
-    assert len(refused) == 6
+    kept = all_pairs(tmp_path)["train"]
+    assert {row["prompt"][-1]["content"] for row in kept} == set(prompts) - {asked}
+    assert len(kept) == 12, "the one that was refused was replaced by the next of the file"
+    assert {row["lineage"]["question"] for row in kept} == {f"questions.jsonl#{n}" for n in range(2, 14)}
+    (refused,) = rows(tmp_path / "out/rejected.jsonl", "a benchmark asks this")
+    assert refused["text"] == asked
+
+
+def test_what_this_builds_own_benchmark_asks_is_not_trained_on(tmp_path: Path) -> None:
+    path = config(tmp_path, "similarity = 1.0", "per_person = 1", "hard = 0", "validation = 0", training=3)
+    asked = "[questions]\nspecific = 0\ngeneral = 1\nreuse = 9\npool = ['pool.txt']\n"
+    (tmp_path / "pool.txt").write_text("Which sport would you suggest to me?\n", encoding="utf-8")
+    write_lines(
+        tmp_path / "mine.jsonl", [{"prompt": "Which sport would you suggest to me"}, {"prompt": "Why?"}]
+    )
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"questions = 'mine.jsonl'\n{asked}")
+    built(path)
+    assert {row["prompt"][-1]["content"] for row in all_pairs(tmp_path)["train"]} == {"Why?"}
+    assert len(rows(tmp_path / "out/rejected.jsonl", "a benchmark asks this")) >= 2
+
+
+def test_benchmarks_of_other_layouts_are_kept_out_by_name(tmp_path: Path) -> None:
+    lens = tmp_path / "lens"
+    lens.mkdir()
+    path = config(tmp_path, 'exclude = ["personalens=lens"]')
+    with pytest.raises(UserError, match="lens"):  # opened as PersonaLens, which it is not
+        built(path)
+    with pytest.raises(UserError, match=r"exclude: there is no benchmark .*nowhere"):
+        built(config(tmp_path, 'exclude = ["personalens=nowhere"]'))
 
 
 def test_questions_of_a_file_go_round_and_the_same_answer_twice_is_one_pair(tmp_path: Path) -> None:

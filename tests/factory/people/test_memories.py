@@ -1,15 +1,19 @@
 """Memories chosen or written, features inferred from a sample of them; and both on the embedded default."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory.asking import Unfit
+from personafit.factory.memories.corpus import Corpus
 from personafit.factory.memories.prompts import features_reader, numbers_reader
 from personafit.factory.memories.step import NEAREST
+from personafit.models.embeddings import Vectors, unit_rows
 from tests.factory.builds import lines, run_build, write_build
 from tests.helpers import run_cli
 
@@ -74,6 +78,37 @@ def test_a_corpus_of_nothing_is_a_sentence(tmp_path: Path, corpus: Path, content
     with pytest.raises(UserError, match=sentence):
         run_build(write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out")
     assert not (tmp_path / "out").exists(), "said before anything is asked"
+
+
+def test_a_corpus_with_fewer_entries_than_are_asked_for_is_a_sentence(tmp_path: Path, corpus: Path) -> None:
+    config = write_build(tmp_path, PEOPLE + '[memories]\nper_person = 6\ncorpora = ["posts.jsonl"]\n')
+    with pytest.raises(
+        UserError, match=r"per_person = 6 is more than the 5 different entries .* in posts.jsonl"
+    ):
+        run_build(config, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_of_a_large_corpus_the_same_sample_is_taken_whatever_the_order(tmp_path: Path) -> None:
+    texts = [f"Entry number {number} of many" for number in range(500)]
+    for name, order in (("a.jsonl", texts), ("b.jsonl", [*texts[::-1], *texts])):
+        (tmp_path / name).write_text("".join(json.dumps({"text": one}) + "\n" for one in order))
+    one, other = (
+        [entry.text for entry in Corpus([tmp_path / name], 20, 3, ByLength()).entries]
+        for name in ("a.jsonl", "b.jsonl")
+    )
+    assert one == other
+    assert len(set(one)) == 20
+    assert max(int(text.split()[2]) for text in one) > 250, "from all over the file"
+
+
+class ByLength:
+    """Texts are alike as far as they are equally long."""
+
+    fingerprint = "length"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return unit_rows(np.array([[len(text), 1] for text in texts], dtype=np.float32))
 
 
 def test_lists_are_read_strictly() -> None:

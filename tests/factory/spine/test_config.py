@@ -15,6 +15,9 @@ FAULTS = {
     "[peeple]\nquota = 3": "there is no section [peeple]; did you mean 'people'",
     "[people]\nquota = 0": "[people] quota: input should be greater than or equal to 1",
     "[people]\nmax_share = 0.05": "max_share = 0.05 cannot be kept: there are 10 fields of work",
+    "[people]\nquota = 100\nmax_share = 0.1": "max_share = 0.1 cannot be kept: there are 9 regions, and 9 times",
+    "[people]\nquota = 200\nmax_interest_share = 0.02": "max_interest_share = 0.02 cannot be kept: there are",
+    '[people]\nseeds = "none.jsonl"': "[people]: seeds: there is no file",
     '[people]\nfields = ["Socail"]': "there is no field 'Socail'; did you mean 'Social'",
     "[memories]\nper_person = 2": "sampled = 6 is more than the 2 memories a person has",
     '[memories]\nper_person = 9\nshortlist = 5\ncorpora = ["a.jsonl"]': "shortlist = 5 is fewer than per_person = 9",
@@ -22,6 +25,9 @@ FAULTS = {
     '[models]\nanswerers = ["a:1", "a:1"]': "answerers names 'a:1' twice",
     '[models]\nanswerers = ["a:1", "a:2", "a:3", "a:4", "a:5"]': "[models] answerers: list should have at most 4",
     '[build]\nlanguages = ["fr"]': "[build] languages.0",
+    '[build]\nlanguages = ["en", "en"]': "[build] languages names 'en' twice",
+    '[models]\nwritter = "embedded"': "[models] has no key 'writter'; did you mean 'writer'",
+    "[build]\nbudget = -1": "[build] budget: input should be greater than or equal to 0",
     "people = 3": "'people' is a section",
     "[people": "is not TOML",
 }
@@ -47,8 +53,21 @@ def test_the_example_is_written_once_and_can_be_read(
     invoke(monkeypatch, tmp_path, "build", "build.toml", "--dry-run")
     assert "people: words by embedded: about 3 calls" in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["build.toml"]
+    invoke(monkeypatch, tmp_path, "build", "build.toml", "--dry-run", "--step", "answrs", code=2)
+    assert "did you mean 'answers'" in capsys.readouterr().err
     invoke(monkeypatch, tmp_path, "build", "build.toml", code=2)
     assert "needs --out DIR" in capsys.readouterr().err
+
+
+def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
+    """Its last sections are comments; without the marks, and with files that are there, they are a config too."""
+    kept, mark, rest = EXAMPLE.partition("# [tasks]")
+    said = (mark + rest).replace("\n# ", "\n").removeprefix("# ").replace('mix = "', '# mix = "')
+    (tmp_path / "other-benchmark").mkdir()
+    path = tmp_path / "build.toml"
+    path.write_text(kept.replace("training = 0", "training = 2") + said, encoding="utf-8")
+    config = read_config(path, section_kinds())
+    assert {"tasks", "pairs"} <= set(config.sections)
 
 
 def test_a_step_that_needs_an_absent_section_says_so(

@@ -12,6 +12,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import Stopped
+from personafit.factory.memories.profiler import FeaturesStep
 from personafit.factory.rows import RowWriter
 from tests.factory.builds import calls, lines, run_build, write_build
 from tests.stub_endpoint import StubEndpoint
@@ -78,6 +79,28 @@ def test_a_step_done_anew_takes_what_depends_on_it_along(tmp_path: Path) -> None
         run_build(config, out, redo="memoris")
 
 
+def test_a_step_done_anew_and_cut_short_later_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
+    run_build(config, out)
+
+    async def cut(_self: FeaturesStep, _bench: Any) -> None:
+        raise Stopped("interrupted", 130)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FeaturesStep, "make", cut)
+        with pytest.raises(Stopped):
+            run_build(config, out, redo="memories")
+    memories, asked = (out / "steps/memories/people.jsonl").read_bytes(), calls(tmp_path)
+    again = run_build(config, out, redo="memories")
+    assert (again.kept, again.done) == (["people", "memories"], ["features"])
+    assert (out / "steps/memories/people.jsonl").read_bytes() == memories
+    assert calls(tmp_path) == asked + 6, "only features are asked for"
+    assert run_build(config, out, redo="memories").done == ["memories", "features"], "now it is another time"
+    assert (out / "steps/memories/people.jsonl").read_bytes() != memories
+
+
 def test_another_config_does_only_what_it_changes(tmp_path: Path) -> None:
     config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
     run_build(config, out)
@@ -131,6 +154,54 @@ def test_a_model_that_always_says_the_same_ends_early(
     assert calls(tmp_path) < 150
     rejected = lines(out / "steps" / "people.part" / "rejected.jsonl")
     assert all(row["reason"] for row in rejected)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            "Gladly.",
+            r"people: none of the first 12 profiles by .* could be used \(such as: .*asks = \"fields\"",
+        ),
+        (
+            "1. Bought a lamp for the hall\n2. Sold the old bicycle at last",
+            r"memories: .* says one and the same of everybody; .*asks = \"one\"",
+        ),
+    ],
+)
+def test_a_writer_that_always_says_the_same_is_found_out_before_it_is_paid_for(
+    tmp_path: Path, said: str, sentence: str
+) -> None:
+    fields = 'fields = ["Social"]' if "Gladly" in said else "fields = []"
+    sections = f"{SMALL}{fields}\n[memories]\nper_person = 2\nsampled = 1\nfeatures = 1\n".replace(
+        "= 6", "= 40"
+    )
+    config, out = write_build(tmp_path, sections, 'languages = ["en"]'), tmp_path / "out"
+    writer = tmp_path / "strong_writer.py"
+    with writer.open("a", encoding="utf-8") as file:
+        file.write(
+            f"able = answer\nasync def answer(messages):\n    verdict = await able(messages)\n    return verdict if verdict == 'A' else {said!r}\n"
+        )
+    with pytest.raises(UserError, match=sentence) as caught:
+        run_build(config, out)
+    assert caught.value.code == 1
+    assert calls(tmp_path) <= 24 if "Gladly" in said else calls(tmp_path) < 40 + 20 + 24
+
+
+def test_a_profiler_that_always_says_the_same_is_found_out_too(tmp_path: Path) -> None:
+    sections = SMALL.replace("= 6", "= 30") + "fields = []\n" + MEMORIES
+    config, out = write_build(tmp_path, sections, 'languages = ["en"]'), tmp_path / "out"
+    text = config.read_text(encoding="utf-8").replace(
+        "[models]", '[models]\nprofiler = "python:strong_writer:dull"'
+    )
+    config.write_text(text, encoding="utf-8")
+    with (tmp_path / "strong_writer.py").open("a", encoding="utf-8") as file:
+        file.write(
+            "def dull(messages):\n    return '1. Likes to be on time everywhere [1]\\n2. Likes to save money for later [2]'\n"
+        )
+    with pytest.raises(UserError, match="features: python:strong_writer:dull says one and the same"):
+        run_build(config, out)
+    assert (out / "steps" / "memories" / "done.json").is_file(), "what was made is kept"
 
 
 def test_a_full_disk_is_a_sentence_and_the_build_goes_on_later(

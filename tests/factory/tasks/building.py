@@ -35,6 +35,7 @@ def built(path: Path, redo: str | None = None) -> Built:
     return asyncio.run(build(config, path.parent / "out", Silence(), redo))
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def rows(path: Path, reason: str = "") -> list[dict[str, Any]]:
+    """The objects of a JSONL file; of rejections those with a reason, if one is given."""
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [row for row in found if not reason or row["reason"] == reason]

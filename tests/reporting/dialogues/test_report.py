@@ -234,6 +234,10 @@ def test_the_viewer_shows_who_knew_what_the_marks_and_the_end(
     page.select_option("#mark", "")
     page.fill("#search", "snails")
     assert page.locator("#list button").count() == 1
+    page.fill("#search", '"each", "scores"')  # in a judge's reply only
+    assert page.locator("#list button").count() == 2
+    page.fill("#search", "each snails")
+    assert page.locator("#list button").count() == 1
     page.fill("#search", "")
     page.locator("#list button").first.focus()
     page.keyboard.press("ArrowDown")

@@ -62,6 +62,13 @@ def test_the_page_of_a_run_on_hostile_text_is_inert(
     assert opened.locator("main section").count() >= 7
     assert page.requests == [report.as_uri()]
     assert page.odd == []
+    run_cli("report", "last", "--whole", "all.html", cwd=tmp_path)
+    opened.goto((tmp_path / "all.html").as_uri())
+    opened.locator("#items").evaluate("items => items.scrollIntoView()")
+    opened.locator("#b0-list button").first.wait_for()
+    opened.locator("#items [data-facet=attack]").first.select_option("markup")
+    assert opened.locator("#b0-list button").count() == 4
+    assert page.odd == []
     json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
     run_cli("data", "convert", "last", "--out", "judgments.csv", cwd=tmp_path)
     with (tmp_path / "judgments.csv").open(encoding="utf-8", newline="") as file:

@@ -153,6 +153,9 @@ def test_a_model_may_say_what_is_named_beside_the_rule(tmp_path: Path) -> None:
             execute(store, RunConfig("responses", data=data, raters=[detector]), Silence())
         )
         report = open_report(store, finished.run)
+        report.write_html(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '<strong>Reply:</strong> <bdi class="pre">No idea.</bdi>' in page
     rates = {
         r.slice["detector"]: r for r in report.results if r.metric == "mention_rate" and r.system is None
     }

@@ -1,5 +1,6 @@
 """The page in a real browser: pairs are found, texts from outside stay texts, and nothing is loaded."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, Store(folder / "store.db") as store:
         patch.syspath_prepend(str(folder))
         finished = run(store, RunConfig(benchmark="recentering", data=data, raters=raters, views=["none"]))
+        with sqlite3.connect(folder / "store.db") as database:
+            database.execute(
+                "update asks set reply = 'She spoke of QUINCES.' where id = (select min(id) from asks)"
+            )
         open_report(store, finished.run).write_html(folder / "report.html")
     return folder / "report.html"
 
@@ -42,6 +47,9 @@ def test_pairs_can_be_found_and_nothing_breaks_out(report: Path, browser: Any) -
     assert page.locator("#count").inner_text() == "16 pairs in 16 lists."  # every dog, and no tea
     assert "dog" in page.locator("#detail tbody").inner_text()
     page.select_option("#verdict", label="all pairs")
+    page.fill("#search", "quinces")  # in a raw reply only
+    assert page.locator("#count").inner_text().endswith("in 1 lists.")
+    assert not page.locator("#count").inner_text().startswith("0 ")
     page.fill("#search", "onerror")
     assert page.locator("#count").inner_text() == "1 pairs in 1 lists."
     assert HOSTILE in page.locator("#detail tbody").inner_text()

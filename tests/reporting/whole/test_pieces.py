@@ -14,7 +14,7 @@ from personafit.reporting.agree_ratings import VOTE, Rater, Source
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.sections import Cell
 from personafit.reporting.stages.results import flow_of, flow_results
-from personafit.reporting.whole.ceiling import panel_rows
+from personafit.reporting.whole.ceiling import beside_people
 from personafit.reporting.whole.content import Chapter, Grid, Group, Words, text_cell
 from personafit.reporting.whole.curves import is_training, read_training, training_figure
 from personafit.reporting.whole.export import latex, write_tables
@@ -160,7 +160,8 @@ def test_the_ceiling_is_one_person_against_the_others_tier_by_tier() -> None:
     raters = {f"r{n}": Rater(f"human:r{n}", "human") for n in range(5)}
     source.add(votes, {**raters, "machine": Rater("machine", "llm")})
     parts = {"easy": {f"i{n}" for n in range(8)}, "hard": {f"i{n}" for n in range(8, 16)}}
-    ceiling, machine = panel_rows(source, parts)
-    assert [cell.text for cell in ceiling.cells] == ["100.0", "80.0"]
-    assert [cell.text for cell in machine.cells] == ["100.0", "100.0"]
-    assert list(machine.names) == ["machine", "the majority of the others"]
+    ceiling, machine = beside_people(source, parts)
+    assert ceiling.who == "one person (study)"
+    assert [one and one.value for one in ceiling.by_part.values()] == [1.0, pytest.approx(0.8)]
+    assert [one and one.value for one in machine.by_part.values()] == [1.0, 1.0]
+    assert (machine.who, machine.against) == ("machine", "the majority of the others")

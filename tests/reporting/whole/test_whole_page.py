@@ -22,6 +22,7 @@ pytest.importorskip("axe_playwright_python", reason="axe is not installed: acces
 __all__ = ["browser"]  # the fixture of the report's own tests
 
 NARROW, WIDE = 400, 1280
+PAGE = 500  # CSS pixels that a figure may be high on paper; an A4 page on its side has room for 703
 TEXTS = HOSTILE[:-2] + HOSTILE[-1:]  # one long text more would only take longer
 CHAPTERS = [
     *("headline", "comparison", "views", "tiers", "controls", "agreement", "bias", "shortfalls", "dialogues"),
@@ -70,7 +71,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--tables", "tables", "--figures", "figures"),
         cwd=folder,
     )
-    assert "Nothing was given for Aspects, Which attributes matter" in done.stdout
+    assert (
+        "Nothing was given for What the labels reward, Who rated, Aspects, Which attributes matter"
+        in done.stdout
+    )
     return folder
 
 
@@ -171,6 +175,15 @@ def test_print_opens_what_is_folded_and_leaves_the_browsers_out(opened: Opened) 
     assert opened.page.locator("#training details.fold table").is_visible()
     assert not opened.page.locator("#items").is_visible()
     assert not opened.page.locator(".toc").is_visible()
+    # Chromium repeats the headings of a table on its next page only if there is no button in them.
+    shown = opened.page.locator("thead button").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).display)"
+    )
+    assert set(shown) == {"contents"}
+    tallest = opened.page.locator(".plot svg").evaluate_all(
+        "all => Math.max(...all.map(one => one.clientHeight))"
+    )
+    assert 0 < tallest <= PAGE
 
 
 def test_every_table_and_figure_is_a_file_as_well(folder: Path) -> None:

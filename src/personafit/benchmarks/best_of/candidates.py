@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.answers import inline_person
-from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.benchmarks.answers import meet_person
+from personafit.benchmarks.benchmark import BenchmarkInfo, Ungraded
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.people import Person
-from personafit.store import Item, Judgment, Product
+from personafit.store import Item, Product
 
 
 class CandidateRow(BaseModel):
@@ -68,27 +68,14 @@ def read_candidates(path: Path, people: Mapping[str, Person]) -> tuple[list[Prom
         for place, answer in enumerate(row.answers):
             if not answer.strip():
                 raise UserError(f"{located(path, number, f'answers.{place}')} is empty.")
-        if isinstance(row.person, dict):
-            person = inline_person(row.person, path, number)
-            if person.id in known and known[person.id].version != person.version:
-                raise UserError(
-                    f"{located(path, number, 'person')}: '{person.id}' was described differently before; "
-                    "give a person the same profile on every line."
-                )
-            known[person.id] = person
-        elif row.person not in known:
-            raise UserError(
-                f"{located(path, number, 'person')}: nobody is called '{row.person}'; describe the person inline or "
-                "give a folder with people.jsonl by --data."
-            )
-        who = row.person if isinstance(row.person, str) else str(row.person["id"])
+        who = meet_person(row.person, known, path, number)
         prompts.append(Prompt(name, who, row.question, tuple(row.answers)))
     if not prompts:
         raise UserError(f"{path} holds no questions.")
     return prompts, known
 
 
-class Comparisons:
+class Comparisons(Ungraded):
     """The candidates as a benchmark of pairs: each with its prompt's base. There is no gold."""
 
     def __init__(self, prompts: list[Prompt], people: Mapping[str, Person]) -> None:
@@ -124,18 +111,6 @@ class Comparisons:
                         prompt=prompt.question,
                         products=[base, _product(prompt, index).id],
                     )
-
-    def gold(self) -> Iterator[Judgment]:
-        """None."""
-        yield from ()
-
-    def published(self) -> list[Published]:
-        """None."""
-        return []
-
-    def notes(self) -> list[str]:
-        """None."""
-        return []
 
 
 class Questions(Comparisons):

@@ -13,9 +13,8 @@ from personafit._hashing import content_hash
 from personafit.benchmarks import ingest, open_benchmark
 from personafit.benchmarks.best_of.candidates import Comparisons, Prompt, Questions, read_candidates
 from personafit.benchmarks.best_of.choosing import Choice, Scores, choose
-from personafit.benchmarks.config import check_budget
 from personafit.contexts import People, default_model, make_context, make_contexts
-from personafit.engine import ProgressView, Runner, Summary
+from personafit.engine import ProgressView, Runner, Summary, check_budget
 from personafit.items import FIT
 from personafit.models import make_model
 from personafit.people import Person
@@ -63,7 +62,7 @@ async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carr
         if asked.system is not None:
             prompts, made = await _sampled(store, asked, prompts, people, progress)
             summaries.append(made)
-            if made.interrupted or any(lane.stopped for lane in made.lanes):
+            if made.ended_early:
                 return Carried(None, summaries, rater.record.fingerprint)
             if not any(prompt.answers for prompt in prompts):
                 raise UserError(
@@ -109,7 +108,7 @@ async def _sampled(
         run = store.begin_run(name, dataset, record, store.count_items(dataset) * asked.count)
         runner = Runner(store, run.id, progress, asked.retry, asked.budget)
         told = await make_contexts([given], store, everyone, lambda: store.items(dataset), runner)
-        if told is not None and (told.interrupted or any(lane.stopped for lane in told.lanes)):
+        if told is not None and told.ended_early:
             return prompts, told
         summary = await runner.run([sampling.lane()])
     finally:
@@ -145,7 +144,7 @@ async def _compared(
     store.add_raters([rater.record])
     runner = Runner(store, run.id, progress, asked.retry, asked.budget)
     told = await make_contexts([view], store, everyone, judging.items, runner)
-    if told is not None and (told.interrupted or any(lane.stopped for lane in told.lanes)):
+    if told is not None and told.ended_early:
         return {}, told
     summary = await runner.run(judging_lanes(judging, [rater]))
     return dict(_scores(store, run.id, prompts, rater)), summary

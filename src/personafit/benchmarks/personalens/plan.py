@@ -9,7 +9,7 @@ import polars as pl
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import ingest
-from personafit.benchmarks.config import RunConfig, check_budget, chosen_people
+from personafit.benchmarks.config import RunConfig, chosen_people
 from personafit.benchmarks.personalens.folder import open_tasks
 from personafit.contexts import (
     ContextBuilder,
@@ -20,6 +20,7 @@ from personafit.contexts import (
     make_context,
     makers,
 )
+from personafit.engine import check_budget
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.spec import parse_spec
 from personafit.raters import select_items

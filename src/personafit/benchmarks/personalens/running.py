@@ -5,7 +5,7 @@ from typing import cast
 from personafit._errors import UserError
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.personalens.plan import DEFAULT, Plan, make_plan
-from personafit.benchmarks.running import close_run
+from personafit.benchmarks.plans import close_run
 from personafit.contexts import make_contexts
 from personafit.engine import ProgressView, Runner, Summary
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, VIEWS, View
@@ -31,7 +31,7 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
         store.add_raters([*(judge.record for judge in judges), *_speakers(plan)])
         runner = Runner(store, run.id, progress, config.retry, config.budget)
         made = await make_contexts(plan.givens, store, plan.people, plan.tasks, runner)
-        if made is not None and (made.interrupted or any(lane.stopped for lane in made.lanes)):
+        if made is not None and made.ended_early:
             return close_run(store, run.name, made)
         summary = await runner.run([simulation.lane() for simulation in plan.simulations()])
         if not _ended_early(summary):

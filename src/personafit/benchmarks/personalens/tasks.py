@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
-from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import BenchmarkInfo, Ungraded
 from personafit.benchmarks.personalens.repairs import Repairs
 from personafit.contexts import TaskItem, task_item
 from personafit.people import Person, Task
-from personafit.store import Judgment, Product
+from personafit.store import Product
 
 
-class TaskBenchmark(ABC):
+class TaskBenchmark(Ungraded, ABC):
     """Base of readers that give people with tasks."""
 
     info: BenchmarkInfo
@@ -52,15 +52,3 @@ class TaskBenchmark(ABC):
     def items(self) -> Iterator[TaskItem]:
         """The tasks as items."""
         return (task_item(task) for task in self.tasks())
-
-    def gold(self) -> Iterator[Judgment]:
-        """None: nobody knows the right dialogue."""
-        yield from ()
-
-    def published(self) -> list[Published]:
-        """Scores others have published on it."""
-        return []
-
-    def notes(self) -> list[str]:
-        """What was repaired or found odd while reading."""
-        return []

@@ -15,7 +15,7 @@ import orjson
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Ungraded
 from personafit.benchmarks.folder import FolderBenchmark, write_folder
 from personafit.benchmarks.lines import read_lines, read_object, validated
 from personafit.benchmarks.recentering import open_relevance
@@ -33,7 +33,7 @@ PANEL_KINDS = ("human", "simulated")
 MARKS = {1: "clearly A", 2: "rather A", 3: "no difference", 4: "rather B", 5: "clearly B"}
 
 
-class Forms:
+class Forms(Ungraded):
     """The items of a study, grouped into pages, without anybody's answers."""
 
     def __init__(self, source: Benchmark, question: str, seed: int) -> None:
@@ -72,18 +72,6 @@ class Forms:
     def items(self) -> Iterator[Item]:
         """The items, page by page."""
         return iter(self._items)
-
-    def gold(self) -> Iterator[Judgment]:
-        """None yet."""
-        yield from ()
-
-    def published(self) -> list[Published]:
-        """None."""
-        return []
-
-    def notes(self) -> list[str]:
-        """None."""
-        return []
 
 
 def _on_page(item: Item, question: str) -> Item:

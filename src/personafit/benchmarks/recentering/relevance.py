@@ -1,20 +1,16 @@
-"""A relevance run from configuration to stored judgments; what it covers is decided here and written with it."""
+"""`personafit run recentering`: a relevance run from configuration to stored judgments; what it covers is decided here and written with it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.benchmarks.benchmark import BenchmarkInfo, ingest
-from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people, run_name
+from personafit.benchmarks.benchmark import ingest
+from personafit.benchmarks.config import Finished, RunConfig, chosen_people
+from personafit.benchmarks.plans import RunPlan, estimate_asks, note_fitted_prompts, run_lanes
 from personafit.benchmarks.recentering import open_relevance
 from personafit.benchmarks.recentering.labels import CONTROLS
-from personafit.benchmarks.running import close_run
-from personafit.engine import ProgressView, Runner
+from personafit.engine import ProgressView
 from personafit.items.relevance import RELEVANCE, VIEWS
-from personafit.models.tokens import prompt_tokens
 from personafit.people import Person
 from personafit.raters.relevance import (
     RelevanceJudging,
@@ -25,65 +21,24 @@ from personafit.raters.relevance import (
 )
 from personafit.store import Item, Store
 
-SAMPLE = 200  # requests looked at per rater for an estimate
 
-
-@dataclass
-class RelevancePlan:
+class RelevancePlan(RunPlan[RelevanceJudging, RelevanceRater]):
     """A relevance run that is ready to be carried out."""
-
-    judging: RelevanceJudging
-    raters: list[RelevanceRater]
-    info: BenchmarkInfo
-    record: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The run's name."""
-        return run_name(self.info.name, self.record)
-
-    async def close(self) -> None:
-        """Release all raters."""
-        for rater in self.raters:
-            await rater.close()
 
 
 async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
     """Let every rater say which attributes matter."""
-    plan = make_plan(store, config)
-    try:
-        check_budget(config.budget, [(rater.record.name, rater) for rater in plan.raters])
-        lanes = relevance_lanes(plan.judging, plan.raters)
-        asks = sum(lane.total for lane in lanes)
-        run = store.begin_run(plan.name, plan.judging.dataset, plan.record, asks)
-        store.add_raters(rater.record for rater in plan.raters)
-        runner = Runner(store, run.id, progress, config.retry, config.budget)
-        summary = await runner.run(lanes)
-    finally:
-        await plan.close()
-    return close_run(store, run.name, summary)
+    return await run_lanes(store, config, progress, make_plan(store, config), relevance_lanes)
 
 
 def estimate(store: Store, config: RunConfig) -> str:
     """The plan in words: asks, tokens and, where prices are known, money."""
     plan = make_plan(store, config)
-    counts = [plan.judging.count(rater) for rater in plan.raters]
-    lines = [
-        f"{plan.info.name}: {sum(counts):,} asks would be made; those already stored are not asked again."
-    ]
-    for rater, count in zip(plan.raters, counts, strict=True):
-        requests = [rater.request(one) for one in islice(plan.judging.listings(rater), SAMPLE)]
-        sizes = [prompt_tokens(request.messages) for request in requests if request is not None]
-        line = f"  {rater.record.name}: {count:,} {'lists' if rater.by_list else 'asks'}"
-        if not sizes:
-            lines.append(f"{line}, no model call.")
-            continue
-        tokens = count * sum(sizes) / len(sizes)
-        line += f", about {tokens:,.0f} tokens in and {count:,} or more out"
-        if rater.price is None:
-            lines.append(f"{line}; its price is unknown (add ,price=IN/OUT).")
-        else:
-            lines.append(f"{line}, about {(tokens * rater.price[0] + count * rater.price[1]) / 1e6:.2f} USD.")
+    lines = estimate_asks(
+        plan,
+        lambda rater: (rater.request(one) for one in plan.judging.listings(rater)),
+        lambda rater: "lists" if rater.by_list else "asks",
+    )
     return "\n".join(lines)
 
 
@@ -109,7 +64,12 @@ def make_plan(store: Store, config: RunConfig) -> RelevancePlan:
         samples=config.samples,
         selected=selected,
     )
-    notes = [*benchmark.notes(), *left_out, *_note_parts(judging, raters), *_note_fitted(raters, items)]
+    notes = [
+        *benchmark.notes(),
+        *left_out,
+        *_note_parts(judging, raters),
+        *note_fitted_prompts(raters, (item.prompt for item in items)),
+    ]
     record = {
         "kind": RELEVANCE,
         "benchmark": benchmark.info.name,
@@ -162,18 +122,6 @@ def _note_parts(judging: RelevanceJudging, raters: Sequence[RelevanceRater]) -> 
             yield (
                 f"{rater.record.name} got {len(cut)} lists in parts, because they have more than {rater.most_listed} "
                 "attributes; it picked from each part by itself."
-            )
-
-
-def _note_fitted(raters: Sequence[RelevanceRater], items: Sequence[Item]) -> Iterator[str]:
-    """A rater on the prompts it was fitted on shows memory, not skill: say so beside its score."""
-    prompts = {item.prompt for item in items}
-    for rater in raters:
-        met = sum(hash_text(prompt) in getattr(rater, "fitted_on", ()) for prompt in prompts)
-        if met:
-            yield (
-                f"{rater.record.name} was fitted on {met:,} of the {len(prompts):,} prompts here: its score on them is "
-                "no evidence."
             )
 
 

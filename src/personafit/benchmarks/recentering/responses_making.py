@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.benchmark import ingest
-from personafit.benchmarks.config import RunConfig, check_budget, chosen_people
+from personafit.benchmarks.config import RunConfig, chosen_people
 from personafit.benchmarks.recentering.responses import INFO
 from personafit.benchmarks.recentering.responses_made import MadeResponses
 from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation, open_prompts
@@ -24,7 +24,7 @@ from personafit.contexts import (
     makers,
 )
 from personafit.contexts.attributes import HUMAN, MATCHED
-from personafit.engine import ProgressView, Runner, Summary
+from personafit.engine import ProgressView, Runner, Summary, check_budget
 from personafit.models import Model, make_model
 from personafit.raters.relevance import make_relevance_rater
 from personafit.simulate import Answering
@@ -75,7 +75,7 @@ async def make_responses(store: Store, config: RunConfig, progress: ProgressView
                         store, run.id, matcher, people, situations, progress, config, budget
                     )
                     summary = _added(summary, took)
-                    if _ended(took):
+                    if took.ended_early:
                         return Made(None, summary, run.name)
                     notes += _note_unmatched(given, model, situations, chosen)
                     unmatched |= {(model.name, given, one.id) for one in situations if one.id not in chosen}
@@ -90,14 +90,14 @@ async def make_responses(store: Store, config: RunConfig, progress: ProgressView
         took_making = await make_contexts(told, store, people, answerings[0].items, runner)
         if took_making is not None:
             summary = _added(summary, took_making)
-            if _ended(summary):
+            if summary.ended_early:
                 return Made(None, summary, run.name)
             runner = Runner(store, run.id, progress, config.retry, _left(config.budget, summary))
         summary = _added(summary, await runner.run([answering.lane() for answering in answerings]))
     finally:
         for model in models:
             await model.close()
-    if _ended(summary):
+    if summary.ended_early:
         return Made(None, summary, run.name)
     answers = []
     for answering in answerings:
@@ -186,14 +186,8 @@ def _left(budget: float | None, spent: Summary | None) -> float | None:
     return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
 
 
-def _ended(summary: Summary) -> bool:
-    return summary.interrupted or any(lane.stopped for lane in summary.lanes)
-
-
 def _added(first: Summary | None, second: Summary) -> Summary:
     """The later summary with what came before on the bill."""
     if first is not None:
-        second.cost += first.cost
-        second.tokens_in += first.tokens_in
-        second.tokens_out += first.tokens_out
+        second.charge(first)
     return second

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Ungraded
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels
 from personafit.benchmarks.recentering.responses import PAIRS, PreferenceFolder, ResponsePairs, data_folder
 from personafit.items.preference import PERSONAL
 from personafit.items.relevance import RELEVANCE, YES
 from personafit.people import Attribute, Person
-from personafit.store import Item, Judgment, Product
+from personafit.store import Item, Product
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Situation:
     """Those people called relevant to the prompt."""
 
 
-class ResponsePrompts:
+class ResponsePrompts(Ungraded):
     """The prompts as a benchmark without answers."""
 
     def __init__(
@@ -65,18 +65,6 @@ class ResponsePrompts:
             yield Item(
                 id=one.id, kind="prompt", person=one.person, prompt=one.prompt, products=[], group=one.id
             )
-
-    def gold(self) -> Iterator[Judgment]:
-        """None: nobody knows the right answer to a prompt."""
-        yield from ()
-
-    def published(self) -> list[Published]:
-        """None."""
-        return []
-
-    def notes(self) -> list[str]:
-        """None."""
-        return []
 
 
 def open_prompts(data: Path | None) -> ResponsePrompts:

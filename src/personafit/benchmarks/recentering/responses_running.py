@@ -1,24 +1,24 @@
 """`personafit run responses`: does using the attributes help? Pairs as published or in a folder, or made by --system first."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any
-
-import polars as pl
+from dataclasses import replace
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, ingest
-from personafit.benchmarks.config import Finished, RunConfig, check_budget, chosen_people, run_name
+from personafit.benchmarks.benchmark import Benchmark, ingest
+from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks.plans import (
+    RunPlan,
+    check_judges,
+    estimate_asks,
+    note_fitted_prompts,
+    rows_of_users,
+    run_lanes,
+)
 from personafit.benchmarks.recentering.responses import CONTROLS, GENERATOR, GIVEN, open_responses
 from personafit.benchmarks.recentering.responses_making import make_responses, wanted_givens
 from personafit.benchmarks.recentering.responses_prompts import open_prompts
-from personafit.benchmarks.running import close_run
-from personafit.engine import ProgressView, Runner
+from personafit.engine import ProgressView
 from personafit.items.preference import PREFER, PREFERENCE
 from personafit.models import make_model
-from personafit.models.tokens import prompt_tokens
 from personafit.raters import select_items
 from personafit.raters.preference import (
     VIEW,
@@ -30,27 +30,9 @@ from personafit.raters.preference import (
 from personafit.simulate.answering import USUAL_TOKENS
 from personafit.store import Store, item_rows
 
-SAMPLE = 200  # requests looked at per rater for an estimate
 
-
-@dataclass
-class PreferencePlan:
+class PreferencePlan(RunPlan[PreferenceJudging, PreferenceRater]):
     """A preference run that is ready to be carried out."""
-
-    judging: PreferenceJudging
-    raters: list[PreferenceRater]
-    info: BenchmarkInfo
-    record: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The run's name."""
-        return run_name(self.info.name, self.record)
-
-    async def close(self) -> None:
-        """Release all raters."""
-        for rater in self.raters:
-            await rater.close()
 
 
 async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
@@ -59,7 +41,7 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
         if config.givens:
             raise UserError("--given says what a system is told: name the system with --system SPEC.")
         return await _judge(store, config, progress, open_responses(config.data))
-    await _check_judges(config)
+    await check_judges(config, make_preference_rater)
     made = await make_responses(store, config, progress)
     if made.benchmark is None:
         return Finished(store.run(made.run), made.summary)
@@ -67,35 +49,13 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
     # The prompts are chosen; whatever was made of them is judged.
     judged = replace(config, limit=None, users=None, budget=rest)
     finished = await _judge(store, judged, progress, made.benchmark)
-    finished.summary.cost += made.summary.cost
-    finished.summary.tokens_in += made.summary.tokens_in
-    finished.summary.tokens_out += made.summary.tokens_out
+    finished.summary.charge(made.summary)
     return finished
-
-
-async def _check_judges(config: RunConfig) -> None:
-    """A misspelt or unpriced judge is found before anything is spent on answers."""
-    judges = [make_preference_rater(spec) for spec in config.raters]
-    try:
-        check_budget(config.budget, [(judge.record.name, judge) for judge in judges])
-    finally:
-        for judge in judges:
-            await judge.close()
 
 
 async def _judge(store: Store, config: RunConfig, progress: ProgressView, benchmark: Benchmark) -> Finished:
     plan = make_plan(store, config, benchmark)
-    try:
-        check_budget(config.budget, [(rater.record.name, rater) for rater in plan.raters])
-        lanes = preference_lanes(plan.judging, plan.raters)
-        asks = sum(lane.total for lane in lanes)
-        run = store.begin_run(plan.name, plan.judging.dataset, plan.record, asks)
-        store.add_raters(rater.record for rater in plan.raters)
-        runner = Runner(store, run.id, progress, config.retry, config.budget)
-        summary = await runner.run(lanes)
-    finally:
-        await plan.close()
-    return close_run(store, run.name, summary)
+    return await run_lanes(store, config, progress, plan, preference_lanes)
 
 
 def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> PreferencePlan:
@@ -131,34 +91,20 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Preferen
             }
             for spec, rater in zip(specs, raters, strict=True)
         ],
-        "notes": [*benchmark.notes(), *_note_fitted(raters, [item.prompt for item in benchmark.items()])],
+        "notes": [
+            *benchmark.notes(),
+            *note_fitted_prompts(raters, (item.prompt for item in benchmark.items())),
+        ],
         "command": config.command,
     }
     return PreferencePlan(judging, raters, benchmark.info, record)
-
-
-def _note_fitted(raters: Sequence[PreferenceRater], prompts: Sequence[str]) -> Iterator[str]:
-    """A rater on the prompts it was fitted on shows memory, not skill: say so beside its score."""
-    different = set(prompts)
-    for rater in raters:
-        met = sum(hash_text(prompt) in getattr(rater, "fitted_on", ()) for prompt in different)
-        if met:
-            yield (
-                f"{rater.record.name} was fitted on {met:,} of the {len(different):,} prompts here: its score on them is no "
-                "evidence."
-            )
 
 
 def _selection(store: Store, dataset: str, config: RunConfig) -> frozenset[str] | None:
     """The items that --users and --limit leave; None for all."""
     if config.limit is None and config.users is None:
         return None
-    rows = item_rows(store, dataset)
-    if config.users is not None:
-        present = sorted(set(rows["person"]))
-        rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.users, config.seed)))
-        if rows.is_empty():
-            raise UserError(f"--users {config.users} leaves nobody to judge for.")
+    rows = rows_of_users(item_rows(store, dataset), config)
     if config.limit is None:
         return frozenset(rows["item"])
     strata = [name for name in (GENERATOR, GIVEN) if name in rows.columns]
@@ -170,26 +116,10 @@ def estimate(store: Store, config: RunConfig) -> str:
     if config.systems:
         return _estimate_making(config)
     plan = make_plan(store, config, open_responses(config.data))
-    counts = [plan.judging.count(rater) for rater in plan.raters]
-    lines = [
-        f"{plan.info.name}: {sum(counts):,} asks would be made; those already stored are not asked again."
-    ]
-    for rater, count in zip(plan.raters, counts, strict=True):
-        requests = [rater.request(one) for one in islice(plan.judging.shown(rater), SAMPLE)]
-        lines.append(_line(rater, count, [r for r in requests if r is not None]))
+    lines = estimate_asks(
+        plan, lambda rater: (rater.request(one) for one in plan.judging.shown(rater)), long_replies=True
+    )
     return "\n".join(lines)
-
-
-def _line(rater: PreferenceRater, count: int, requests: Sequence[Any]) -> str:
-    line = f"  {rater.record.name}: {count:,} asks"
-    if not requests:
-        return f"{line}, no model call."
-    tokens = count * sum(prompt_tokens(request.messages) for request in requests) / len(requests)
-    out = count * sum(request.max_tokens for request in requests) / len(requests) / 2
-    line += f", about {tokens:,.0f} tokens in and {out:,.0f} out"
-    if rater.price is None:
-        return f"{line}; its price is unknown (add ,price=IN/OUT)."
-    return f"{line}, about {(tokens * rater.price[0] + out * rater.price[1]) / 1e6:.2f} USD."
 
 
 def _estimate_making(config: RunConfig) -> str:

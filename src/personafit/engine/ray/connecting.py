@@ -3,6 +3,7 @@
 import logging
 import os
 import socket
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +21,8 @@ SETTINGS = {
     "RAY_ENABLE_AUTO_CONNECT": "0",  # a call after the end would start another cluster
     "RAY_NUM_REDIS_GET_RETRIES": "3",  # tries at an address, of 40 s each where it is not Ray's
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or it warns that this will be so one day
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what it has to say of lost workers would go among the results
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # a lost worker is no error here, and what is one reaches us as an exception
 }
 # A head speaks HTTP/2: both sides begin with their settings. Ray itself would try anything else for minutes.
 SETTINGS_FRAME = b"\x04"
@@ -59,15 +62,33 @@ def _connect(ray: Any, where: str, address: str) -> None:
     if address:
         settings = {"address": _answering(where, address)}
     try:
-        ray.init(logging_level=logging.ERROR, log_to_driver=False, **settings)
+        with _silence():
+            ray.init(logging_level=logging.ERROR, log_to_driver=False, **settings)
     except Exception as error:  # whatever Ray raises of its own, or of the network's
         raise UserError(f"--on {where}: {_reason(address, error)}.") from error
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
     import ray.data as data
 
+    # After the import, which sets it too. Of every lost worker it would show a traceback.
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    # How often a block is tried has no parameter of its own yet, and by default that is without end.
+    warnings.filterwarnings("ignore", category=ray.util.annotations.RayDeprecationWarning)
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
+    context.max_errored_blocks = -1  # what does not come out of a pipeline is done without one
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Nothing on standard error: Ray's core says there how much it will say, whatever it was told."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 def _answering(where: str, address: str) -> str:

@@ -1,6 +1,7 @@
 """A chat model whose weights are in workers of the cluster: asked like any other."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from personafit._errors import UserError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from personafit.engine.ray.place import RayPlace
 
 AHEAD = 2  # requests for each worker: one is answered while the next is on its way
+FEW = 8  # jobs for each worker: not worth a pipeline, which starts processes and loads weights of its own
 
 _OPEN: dict[str, Model] = {}
 """The models of this process, where it is a worker: jobs come one after the other and mean the same one."""
@@ -39,9 +41,16 @@ class RayModel:
         await self._model.close()
         await self._pool.close()
 
-    def together(self, jobs: Sequence[tuple[Job, int]]) -> AsyncIterator[tuple[int, Outcome | ModelError]]:
-        """Do jobs that ask this model as a pipeline, each whole in one worker."""
-        return pipeline(jobs, self._place.workers, self._place.needs())
+    async def together(
+        self, jobs: Sequence[tuple[Job, int]]
+    ) -> AsyncIterator[tuple[int, Outcome | ModelError]]:
+        """Do jobs that ask this model as a pipeline, each whole in one worker; a few are left to the pool."""
+        if len(jobs) < FEW * self._place.workers:
+            return
+        await self._pool.rest()  # so that the weights are not held twice
+        async with aclosing(pipeline(jobs, self._place.workers, self._place.needs())) as outcomes:
+            async for number, outcome in outcomes:
+                yield number, outcome
 
     def __reduce__(self) -> tuple[Callable[[Spec, dict[str, Any]], Model], tuple[Spec, dict[str, Any]]]:
         return _within_a_worker, (self._spec, self.settings)

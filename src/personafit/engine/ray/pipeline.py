@@ -10,7 +10,7 @@ import logging
 import math
 import pickle  # nosec B403
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from personafit.engine.jobs import Job
@@ -46,7 +46,7 @@ class Work:
 
 async def pipeline(
     jobs: Sequence[tuple[Job, int]], workers: int, needs: dict[str, Any]
-) -> AsyncIterator[tuple[int, Outcome | ModelError]]:
+) -> AsyncGenerator[tuple[int, Outcome | ModelError], None]:
     """The outcomes of jobs by their number, as they come; some may be missing at the end."""
     loop = asyncio.get_running_loop()
     came: asyncio.Queue[list[tuple[int, Outcome | ModelError]] | BaseException | None] = asyncio.Queue()

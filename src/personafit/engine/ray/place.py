@@ -41,7 +41,13 @@ class RayPlace:
         key = repr((there.kind, there.name, sorted(there.options.items())))
         if key not in self._pools:
             self._pools[key] = ActorPool(
-                there, opener, settings, most, lambda: self._begin(key), lambda: self._gone(key)
+                there,
+                opener,
+                settings,
+                most,
+                lambda: self._begin(key),
+                lambda: self._rested(key),
+                lambda: self._gone(key),
             )
         self._pools[key].join()
         return self._pools[key]
@@ -61,6 +67,9 @@ class RayPlace:
         # Spread, so that no two workers of a model are on one node while another has none.
         return [{**self.needs(part), "scheduling_strategy": "SPREAD"}] * self.workers
 
-    def _gone(self, key: str) -> None:
-        self._pools.pop(key, None)
+    def _rested(self, key: str) -> None:
         self._taken.pop(key, None)
+
+    def _gone(self, key: str) -> None:
+        self._rested(key)
+        self._pools.pop(key, None)

@@ -21,8 +21,11 @@ from personafit.models.placing import Opener
 
 DEATHS = 3  # of workers over one request, before it is given up
 PATIENCE = 300.0  # seconds without any worker before those who wait are told
-FAILURES = 40  # of a worker to start, one after the other, before it is believed that none will
+FAILURES = (
+    40  # of a worker that cannot even be started, one after the other, before it is believed that none can
+)
 PAUSE = 0.5  # seconds between two looks whether a worker is back
+LEAST = 4  # in a batch, where so many wait: what those about one person share is computed in each batch anew
 
 
 @dataclass(slots=True)
@@ -42,13 +45,14 @@ class ActorPool:
         settings: dict[str, Any],
         most: int,
         options: Callable[[], list[dict[str, Any]]],
+        rested: Callable[[], None],
         closed: Callable[[], None],
     ) -> None:
         self._spec, self._opener, self._settings, self._most = spec, opener, settings, most
         self._options = options
         """Says with the first request how many workers there are to be, and what each may take of the cluster."""
-        self._closed = closed
-        self._users = 0
+        self._rested, self._closed = rested, closed
+        self._users = self._asked = 0
         self._waiting: deque[_Request] = deque()
         self._some = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -72,18 +76,31 @@ class ActorPool:
             self._seen_live = time.monotonic()
             self._tasks = [asyncio.create_task(self._serve(options)) for options in self._options()]
             self._tasks.append(asyncio.create_task(self._watch()))
-        return await request.answer
+        self._asked += 1
+        try:
+            return await request.answer
+        finally:
+            self._asked -= 1
+
+    async def rest(self) -> None:
+        """Let the workers go until somebody asks again, unless somebody does now."""
+        if not self._asked:
+            self._rested()
+            await self._end()
 
     async def close(self) -> None:
         """One less will ask; with the last the workers end."""
         self._users -= 1
         if self._users > 0:
             return
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        await self._end()
         self._closed()
+
+    async def _end(self) -> None:
+        tasks, self._tasks, self.live = self._tasks, [], 0
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, options: dict[str, Any]) -> None:
         """Keep one worker busy, whatever becomes of its process."""
@@ -120,6 +137,9 @@ class ActorPool:
         while True:
             try:
                 fault = await actor.greet.remote(__version__, self._settings)
+            except ray.exceptions.ActorUnavailableError:  # it is being started, or there is no room for it
+                await asyncio.sleep(PAUSE)
+                continue
             except ray.exceptions.RayError as error:
                 failures += 1
                 if failures < FAILURES:
@@ -134,11 +154,11 @@ class ActorPool:
             return
 
     async def _take(self) -> list[_Request]:
-        """The next batch: an even share of what waits."""
+        """The next batch: an even share of what waits, so that batches are small when the end is near, but never tiny."""
         while True:
             await self._some.wait()
             await asyncio.sleep(0)  # whoever is about to come in may come along
-            share = math.ceil(len(self._waiting) / max(1, self.live))
+            share = max(LEAST, math.ceil(len(self._waiting) / max(1, self.live)))
             batch: list[_Request] = []
             while self._waiting and len(batch) < min(self._most, share):
                 if self._waiting[0].deaths and batch:

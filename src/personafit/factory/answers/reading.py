@@ -20,7 +20,9 @@ def answer_reader(people: Sequence[Person], words: int) -> Callable[[str], str]:
         text = without_marks(reply)
         count = length_in_words(text)
         if not SHORTEST * words <= count <= LONGEST * words:
-            raise Unfit(f"it must have about {words} words, not {count}")
+            raise Unfit(
+                f"it must have about {words} words, not {count}", f"应有大约{words}个字，现在是{count}个"
+            )
         _nameless(text, people)
         return text
 
@@ -34,9 +36,12 @@ def rewrite_reader(people: Sequence[Person], before: str) -> Callable[[str], str
     def read(reply: str) -> str:
         text = without_marks(reply)
         if text == before:
-            raise Unfit("it is the same answer")
+            raise Unfit("it is the same answer", "和原来的回答一样")
         if not least <= len(text) <= most:
-            raise Unfit(f"it must have between {least} and {most} characters, not {len(text)}")
+            raise Unfit(
+                f"it must have between {least} and {most} characters, not {len(text)}",
+                f"应有{least}到{most}个字符，现在是{len(text)}个",
+            )
         _nameless(text, people)
         return text
 
@@ -75,4 +80,4 @@ def names(text: str, person: Person) -> str:
 def _nameless(text: str, people: Sequence[Person]) -> None:
     for person in people:
         if named := names(text, person):
-            raise Unfit(f"it must not say the name {named}")
+            raise Unfit(f"it must not say the name {named}", f"不能出现名字“{named}”")

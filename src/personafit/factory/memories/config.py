@@ -1,12 +1,15 @@
 """`[memories]`: how many memories, where they come from, and what is inferred from them."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal
 
 from pydantic import Field
 
 from personafit.factory.config import BuildConfig, Section
 from personafit.factory.memories.corpus import LONGEST, read_corpus
+
+LOOKED_AT = 1_000  # entries of each file, to see whether there are enough
 
 
 class MemoriesSection(Section):
@@ -42,6 +45,13 @@ class MemoriesSection(Section):
         for path in paths:
             if not path.is_file():
                 yield f"corpora: there is no file {path}"
-        if paths and not any(True for path in paths for _ in read_corpus(path)):
+        if paths:
+            texts = {entry.text for path in paths for entry in islice(read_corpus(path), LOOKED_AT)}
             named = ", ".join(self.corpora)
-            yield f"corpora: there is nothing to remember in {named}; give entries of 1 to {LONGEST} characters"
+            if not texts:
+                yield f"corpora: there is nothing to remember in {named}; give entries of 1 to {LONGEST} characters"
+            elif len(texts) < self.per_person:
+                yield (
+                    f"per_person = {self.per_person} is more than the {len(texts)} different entries of 1 to {LONGEST} characters in "
+                    f"{named}"
+                )

@@ -25,17 +25,7 @@ class Corpus:
     """The entries of some files, a seeded sample where there are very many, with their vectors."""
 
     def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
-        kept: dict[str, Entry] = {}
-        for path in paths:
-            for entry in read_corpus(path):
-                kept.setdefault(entry.text, entry)
-        if not kept:
-            named = ", ".join(map(str, paths))
-            raise UserError(
-                f"{named}: there is nothing to remember in it; give entries of 1 to {LONGEST} characters."
-            )
-        order = sorted(kept.values(), key=lambda entry: hash_text("corpus", str(seed), entry.source))
-        self.entries = order[:most]
+        self.entries = _sampled(paths, most, seed)
         self._embedder = embedder or make_embedder()
         self._vectors: Vectors = self._embedder.embed([entry.text for entry in self.entries])
 
@@ -54,6 +44,25 @@ class Corpus:
                 known.add(place)
                 others.append(place)
         return [*nearest, *others]
+
+
+def _sampled(paths: Sequence[Path], most: int, seed: int) -> list[Entry]:
+    """So many different entries, drawn by their words; however large the files are, no more are held than twice as many."""
+    kept: dict[str, tuple[str, Entry]] = {}
+    bar = "g"  # after every hash; what comes later than the last of those kept so far is not needed
+    for entry in (entry for path in paths for entry in read_corpus(path)):
+        rank = hash_text("corpus", str(seed), entry.text)
+        if rank < bar:
+            kept.setdefault(entry.text, (rank, entry))
+        if len(kept) >= 2 * most:
+            kept = dict(sorted(kept.items(), key=lambda one: one[1][0])[:most])
+            bar = max(rank for rank, _ in kept.values())
+    if not kept:
+        named = ", ".join(map(str, paths))
+        raise UserError(
+            f"{named}: there is nothing to remember in it; give entries of 1 to {LONGEST} characters."
+        )
+    return [entry for _, entry in sorted(kept.values())[:most]]
 
 
 def read_corpus(path: Path) -> Iterator[Entry]:

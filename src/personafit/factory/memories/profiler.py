@@ -12,9 +12,10 @@ from personafit.factory.asking import Answer, Wanted
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.memories.config import MemoriesSection
 from personafit.factory.memories.prompts import FEATURES, feature_lines, features_reader
-from personafit.factory.memories.step import STREAMS
+from personafit.factory.memories.step import ONE_BY_ONE, STREAMS
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.step import Expected, Step
+from personafit.factory.trial import ask_after_trial
 from personafit.people import Attribute, Memory, Person
 from personafit.store import Product
 
@@ -43,9 +44,11 @@ class FeaturesStep(Step):
         section, profiler = bench.config.section(MemoriesSection), bench.model("profiler")
         for stream in STREAMS:
             total = bench.count("memories", stream)
-            answers = await bench.ask(
-                Batch(profiler, partial(_wanted, bench, section, stream), total, "features")
-            )
+            batch = Batch(profiler, partial(_wanted, bench, section, stream), total, "features")
+            if section.asks == "whole":
+                answers = await ask_after_trial(bench, batch, ONE_BY_ONE, differ=True)
+            else:
+                answers = await bench.ask(batch)
             for person, answer in zip(bench.read("memories", Person, stream), answers, strict=True):
                 bench.write(_featured(bench, section, person, answer), stream)
 

@@ -14,10 +14,12 @@ from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.elements import INTERESTS, LEAVES
 from personafit.factory.people.step import TRAINING
 from personafit.factory.step import Expected, Step
+from personafit.factory.trial import ask_after_trial
 from personafit.people import Memory, Person, facet_values, render_person, select_facets
 from personafit.store import Product
 
 TEMPLATE, NEAREST = "template:memories-1", "rule:nearest-1"
+ONE_BY_ONE = 'name a stronger model in [models], or set asks = "one" in [memories]'
 SAID = {"en": "Said in passing: {}.", "zh": "聊天时提到：{}。"}
 STREAMS = ("people", TRAINING)
 
@@ -28,6 +30,7 @@ class MemoriesStep(Step):
     name = "memories"
     after = ("people",)
     section = MemoriesSection
+    version = 2
     roles = ("writer",)
     prompts = (SELECT, WRITE, NOTE)
 
@@ -58,9 +61,11 @@ class MemoriesStep(Step):
         asking = _Asking(bench, section, corpus)
         for stream in STREAMS:
             total = bench.count("people", stream) * asking.asks_each
-            answers = await bench.ask(
-                Batch(bench.model("writer"), partial(asking.wanted, stream), total, "memories")
-            )
+            batch = Batch(bench.model("writer"), partial(asking.wanted, stream), total, "memories")
+            if section.asks == "whole":
+                answers = await ask_after_trial(bench, batch, ONE_BY_ONE, differ=corpus is None)
+            else:
+                answers = await bench.ask(batch)
             for person in bench.read("people", Person, stream):
                 mine = [next(answers) for _ in range(asking.asks_each)]
                 bench.write(asking.remembering(person, mine), stream)
@@ -131,7 +136,9 @@ class _Asking:
         ]
         for maker, count in by.items():
             if count:
-                self._bench.write({"id": person.id, "by": maker, "memories": count}, "lineage")
+                said = [one.product for one in answers if one.product] if maker == writer else []
+                row = {"id": person.id, "by": maker, "memories": count, "products": said}
+                self._bench.write(row, "lineage")
         return person.model_copy(update={"memories": memories})
 
     def _filling(self, person: Person, texts: set[str]) -> tuple[str, list[tuple[str, str]]]:

@@ -1,9 +1,11 @@
 """`[pairs]`: how many training pairs, against what, mixed with what, and whom they must not be about."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from pydantic import Field
 
+from personafit.benchmarks import BENCHMARKS
 from personafit.factory.config import BuildConfig, Section
 from personafit.factory.people.config import PeopleSection
 
@@ -30,8 +32,18 @@ class PairsSection(Section):
         0.95, gt=0, le=1, description="Cosine from which two pairs are near-duplicates."
     )
     exclude: list[str] = Field(
-        default_factory=list, description="Benchmarks whose people and questions must not be trained on."
+        default_factory=list,
+        description="Benchmarks whose people and questions must not be trained on: a folder, a people.jsonl, or NAME=FOLDER.",
     )
+
+    def excluded(self, config: BuildConfig) -> list[tuple[str, Path]]:
+        """The name, empty where none is given, and the place of each benchmark that is kept out."""
+        found = []
+        for named in self.exclude:
+            name, given, place = named.rpartition("=")
+            known = bool(given) and name in BENCHMARKS
+            found.append((name, config.place(place)) if known else ("", config.place(named)))
+        return found
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
         """Nobody to make pairs for, or files that are not there."""
@@ -41,6 +53,6 @@ class PairsSection(Section):
         for key, named in (("questions", self.questions), ("mix", self.mix)):
             if named and not config.place(named).is_file():
                 yield f"{key}: there is no file {config.place(named)}"
-        for named in self.exclude:
-            if not config.place(named).exists():
-                yield f"exclude: there is no benchmark {config.place(named)}"
+        for _, place in self.excluded(config):
+            if not place.exists():
+                yield f"exclude: there is no benchmark {place}"

@@ -4,23 +4,30 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from personafit._hashing import content_hash, hash_text
-from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback
+from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_benchmark, starter
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.people import Person
 from personafit.raters.dialogues.counting.words import stems
 
 
 class HeldOut:
-    """Remembers hashes only, so that many benchmarks fit."""
+    """Remembers hashes only, so that many benchmarks fit. The starter set that comes with us is always held out."""
 
-    def __init__(self, paths: Iterable[Path], people: Iterable[Person]) -> None:
+    def __init__(
+        self, excluded: Iterable[tuple[str, Path]], people: Iterable[Person], questions: Iterable[str]
+    ) -> None:
+        """`excluded` are places of benchmarks, each with a name where the layout is not told by the files."""
         self._ids: set[str] = set()
         self._profiles: set[str] = set()
-        self._questions: set[str] = set()
+        self._questions = {_words(question) for question in questions}
         for person in people:
             self._add(person)
-        for path in paths:
-            self._read(path)
+        self._take(starter())
+        for name, path in excluded:
+            if name:
+                self._take(open_benchmark(name, path))
+            else:
+                self._read(path)
 
     def why(self, person: Person) -> str:
         """The reason why a person must not be trained on; empty if there is none."""
@@ -44,6 +51,9 @@ class HeldOut:
             return
         else:
             benchmark = PersonaFeedback(path)
+        self._take(benchmark)
+
+    def _take(self, benchmark: Benchmark) -> None:
         for person in benchmark.people():
             self._add(person)
         for item in benchmark.items():

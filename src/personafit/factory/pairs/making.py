@@ -5,7 +5,8 @@ people is in memory and nothing else.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from personafit._hashing import draw
 from personafit.factory.asking import Answer, Unfit, Wanted, plain
@@ -22,11 +23,13 @@ from personafit.factory.pairs.prompts import (
 )
 from personafit.factory.prompts import Prompt
 from personafit.people import Person, render_person
+from personafit.store import Product
 
 NO_PERSONA = "no-persona"
+WHOLE = "rule:whole-profile-1"
 LONGEST_QUESTION = 400
 SHORTEST_ANSWER = 15  # characters
-OFF_LENGTH = 0.25  # by how much of its length a spoilt answer may differ
+OFF_LENGTH = 0.1  # by how much of its length a spoilt answer may differ
 
 
 @dataclass
@@ -42,16 +45,23 @@ class Unit:
     negatives: tuple[str, ...]
     question: str = ""
     asked: str = ""
-    """Id of the question as a product; empty if it comes from a file."""
+    """Id of the question as a product, or the file and line it comes from."""
     answers: dict[str, Answer] = field(default_factory=dict)
     """By kind: chosen, and each negative."""
     direction: str = ""
     """How a degraded answer was spoilt: less-personal or less-helpful."""
 
+    attempt: int = 0
+    """How many questions were tried in its place before."""
+
     @property
     def key(self) -> str:
         """Names it within the step."""
-        return f"{self.person.id}/{self.number}"
+        return f"{self.person.id}/{self.number}" + (f"-{self.attempt}" if self.attempt else "")
+
+    def again(self) -> "Unit":
+        """The same with another question."""
+        return replace(self, question="", asked="", answers={}, attempt=self.attempt + 1)
 
 
 def units(people: Sequence[Person], section: PairsSection, seed: str, models: int) -> list[Unit]:
@@ -72,6 +82,13 @@ def units(people: Sequence[Person], section: PairsSection, seed: str, models: in
     return found
 
 
+def told(person: Person) -> Product:
+    """What a maker is told of a person, as a product."""
+    return Product(
+        kind="context", text=render_person(person), maker=WHOLE, about=person.id, parents=[person.id]
+    )
+
+
 async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
     """Have the writer ask; a unit without a usable question stays without."""
 
@@ -87,6 +104,8 @@ async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
                 kind="question",
                 read=read_question,
                 about=unit.person.id,
+                given=told(unit.person).id,
+                parents=(unit.person.id,),
                 max_tokens=120,
             )
 
@@ -110,24 +129,25 @@ async def _ask(bench: Bench, todo: Sequence[Unit], made: Callable[[Unit], list[t
     pool = bench.pool()
     for place, model in enumerate(pool):
         mine = [(unit, kind, wanted) for unit in todo if unit.model == place for kind, wanted in made(unit)]
-        batch = Batch(model, lambda mine=mine: (one for _, _, one in mine), len(mine), "answers")  # type: ignore[misc]
+        batch = Batch(model, partial(iter, [wanted for _, _, wanted in mine]), len(mine), "answers")
         for (unit, kind, _), answer in zip(mine, await bench.ask(batch), strict=True):
             unit.answers[kind] = answer
 
 
 def _first(unit: Unit, words: int) -> list[tuple[str, Wanted]]:
-    person, other = render_person(unit.person), render_person(unit.other) if unit.other else ""
-    texts = {
-        "chosen": (PERSONAL, person),
-        NO_PERSONA: (PLAIN, ""),
-        "wrong-person": (PERSONAL, other),
-        "over-personalized": (OVERDONE, person),
+    asked: dict[str, tuple[Prompt, Person | None]] = {
+        "chosen": (PERSONAL, unit.person),
+        NO_PERSONA: (PLAIN, None),
+        "wrong-person": (PERSONAL, unit.other),
+        "over-personalized": (OVERDONE, unit.person),
     }
-    return [
-        (kind, _answer(unit, kind, prompt, {"person": told, "question": unit.question, "words": words}))
-        for kind, (prompt, told) in texts.items()
-        if kind == "chosen" or kind in unit.negatives
-    ]
+    found = []
+    for kind, (prompt, whom) in asked.items():
+        if kind == "chosen" or kind in unit.negatives:
+            person = render_person(whom) if whom else ""
+            values = {"person": person, "question": unit.question, "words": words}
+            found.append((kind, _answer(unit, kind, prompt, values, whom)))
+    return found
 
 
 def _spoilt(unit: Unit) -> list[tuple[str, Wanted]]:
@@ -136,11 +156,19 @@ def _spoilt(unit: Unit) -> list[tuple[str, Wanted]]:
     chosen = unit.answers["chosen"]
     prompt = LESS_PERSONAL if unit.direction == "less-personal" else LESS_HELPFUL
     said = chosen.text or ""
-    wanted = _answer(unit, "degraded", prompt, {"question": unit.question, "answer": said}, said)
+    wanted = _answer(unit, "degraded", prompt, {"question": unit.question, "answer": said}, like=said)
     return [("degraded", wanted)]
 
 
-def _answer(unit: Unit, kind: str, prompt: Prompt, values: dict[str, object], like: str = "") -> Wanted:
+def _answer(
+    unit: Unit,
+    kind: str,
+    prompt: Prompt,
+    values: dict[str, object],
+    whom: Person | None = None,
+    like: str = "",
+) -> Wanted:
+    """An answer for somebody, of whom the maker is told, or one made from the chosen answer."""
     parents = [unit.asked] if unit.asked else []
     if like:
         parents.append(unit.answers["chosen"].product or "")
@@ -150,8 +178,9 @@ def _answer(unit: Unit, kind: str, prompt: Prompt, values: dict[str, object], li
         unit.person.language,
         values,
         kind="answer",
-        read=lambda reply: read_answer(reply, like),
-        about=unit.person.id,
+        read=partial(read_answer, like=like),
+        about=(whom or unit.person).id,
+        given=told(whom).id if whom else None,
         parents=tuple(parents),
         max_tokens=700,
     )
@@ -161,9 +190,9 @@ def read_question(reply: str) -> str:
     """A writer's question, if it is one."""
     text = plain(reply).strip('"“”').strip()
     if "\n" in text or len(text) > LONGEST_QUESTION:
-        raise Unfit("one question on one line is wanted")
+        raise Unfit("one question on one line is wanted", "只要一个问题，写成一行")
     if not text.endswith(("?", "？")):
-        raise Unfit("it must be a question and end with a question mark")
+        raise Unfit("it must be a question and end with a question mark", "必须是问题，以问号结尾")
     return text
 
 
@@ -171,9 +200,12 @@ def read_answer(reply: str, like: str = "") -> str:
     """An answer; one that was made from another is about as long and not the same."""
     text = plain(reply)
     if len(text) < SHORTEST_ANSWER:
-        raise Unfit("it is too short for an answer")
+        raise Unfit("it is too short for an answer", "作为回答太短了")
     if like and text == like:
-        raise Unfit("it is the same answer")
+        raise Unfit("it is the same answer", "和原来的回答一样")
     if like and abs(len(text) - len(like)) > OFF_LENGTH * len(like):
-        raise Unfit(f"it must be about as long as before, {len(like)} characters, not {len(text)}")
+        raise Unfit(
+            f"it must be about as long as before, {len(like)} characters, not {len(text)}",
+            f"长度应和原来差不多，{len(like)}个字符左右，现在是{len(text)}个",
+        )
     return text

@@ -10,7 +10,7 @@ from personafit._errors import located
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.helpfulness import RatedPair
 from personafit.factory.bench import Bench
-from personafit.factory.near_duplicates import NearDuplicates
+from personafit.factory.kept_texts import BlockDuplicates, NearDuplicates
 from personafit.factory.pairs.config import PairsSection
 from personafit.factory.pairs.layout import NOT_PERSONAL, trl_row
 from personafit.factory.pairs.making import Unit
@@ -25,7 +25,7 @@ class Sink:
     def __init__(self, bench: Bench, section: PairsSection) -> None:
         self._bench, self._section = bench, section
         self._near = NearDuplicates(section.similarity) if section.similarity < 1 else None
-        self._seen: set[str] = set()
+        self._seen = BlockDuplicates(1.0)
         self._reasons: Counter[str] = Counter()
         (bench.out / FOLDER).mkdir(parents=True, exist_ok=True)
         self._files = {name: self._path(name, ".part").open("wb") for name in SPLITS}
@@ -34,8 +34,9 @@ class Sink:
     def _path(self, split: str, end: str = ".jsonl") -> Path:
         return self._bench.out / FOLDER / f"{split}{end}"
 
-    def take(self, todo: list[Unit]) -> None:
-        """The pairs of some units."""
+    def take(self, todo: list[Unit]) -> set[str]:
+        """Take in the pairs of some units; the keys of those that made one."""
+        made: set[str] = set()
         whole = [unit for unit in todo if self._usable(unit)]
         texts = [(unit.key, f"{unit.question}\n{unit.answers['chosen'].text}") for unit in whole]
         twins = self._near.add(texts) if self._near else [None] * len(whole)
@@ -43,8 +44,12 @@ class Sink:
             if twin is not None:
                 self.reject(unit, "chosen", f"near-duplicate of {twin}")
                 continue
+            before = self.kept
             for kind in unit.negatives:
                 self._pair(unit, kind)
+            if self.kept > before:
+                made.add(unit.key)
+        return made
 
     def _usable(self, unit: Unit) -> bool:
         chosen = unit.answers["chosen"]
@@ -67,8 +72,10 @@ class Sink:
             "direction": unit.direction if kind == "degraded" else None,
             "wrong_person": unit.other.id if kind == "wrong-person" and unit.other else None,
             "question": unit.asked or None,
+            "given": chosen.wanted.given,
             "chosen": chosen.product,
             "rejected": rejected.product,
+            "rejected_given": rejected.wanted.given,
             "makers": [chosen.maker, rejected.maker],
         }
         self._write(row, {name: value for name, value in lineage.items() if value}, person.id, kind)
@@ -81,10 +88,10 @@ class Sink:
 
     def _write(self, row: dict[str, Any], lineage: dict[str, Any], owner: str, kind: str) -> None:
         key = hash_text(*(row[name][-1]["content"] for name in ("prompt", "chosen", "rejected")))
-        if key in self._seen:
+        self._seen.offer([("", key)])
+        if self._seen.twin(0, key) is not None:
             self._bench.reject(f"{owner}/{key[:8]}", "exact duplicate of a pair", by="rule:duplicates")
             return
-        self._seen.add(key)
         part = draw(self._bench.seed, "split", owner, among=10_000)
         split = SPLITS[part < self._section.validation * 10_000]
         self._files[split].write(orjson.dumps({**row, "lineage": lineage}, option=orjson.OPT_APPEND_NEWLINE))

@@ -13,15 +13,17 @@ from personafit.benchmarks.lines import read_lines
 from personafit.factory.bench import Bench
 from personafit.factory.pairs.config import PairsSection
 from personafit.factory.pairs.held_out import HeldOut
-from personafit.factory.pairs.making import ask_answers, ask_questions, units
+from personafit.factory.pairs.making import ask_answers, ask_questions, told, units
 from personafit.factory.pairs.prompts import LESS_HELPFUL, LESS_PERSONAL, OVERDONE, PERSONAL, PLAIN, QUESTION
 from personafit.factory.pairs.sink import Sink
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.step import TRAINING
+from personafit.factory.questions.blocks import BENCHMARK_SPLIT
 from personafit.factory.step import Expected, Step
 from personafit.people import Person
 
 SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
+ATTEMPTS = 3  # questions that are tried for each one wanted
 FIRST, CHUNK = 8, 200  # people at a time; few at first, so that a model of no use is found out
 
 
@@ -30,8 +32,9 @@ class PairsStep(Step):
 
     name = "pairs"
     after = ("people",)
-    uses = ("memories", "features")
+    uses = ("memories", "features", "questions")
     section = PairsSection
+    version = 2
     roles = ("writer", "answerers")
     prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, LESS_PERSONAL, LESS_HELPFUL)
 
@@ -39,8 +42,7 @@ class PairsStep(Step):
         """Questions, general pairs and the benchmarks that are kept out."""
         section, place = bench.config.section(PairsSection), bench.config.place
         paths = [place(named) for named in (section.questions, section.mix) if named]
-        for named in section.exclude:
-            folder = place(named)
+        for _, folder in section.excluded(bench.config):
             paths += [folder] if folder.is_file() else sorted(folder.glob("**/*.json*"))
         return bench.config.hashes(paths)
 
@@ -58,7 +60,9 @@ class PairsStep(Step):
     async def make(self, bench: Bench) -> None:
         """Chunk after chunk of people; then general pairs, as many as their share."""
         section = bench.config.section(PairsSection)
-        held_out = HeldOut([bench.config.place(one) for one in section.exclude], bench.read("people", Person))
+        held_out = HeldOut(
+            section.excluded(bench.config), bench.read("people", Person), _benchmark_questions(bench)
+        )
         sink = Sink(bench, section)
         try:
             people = (one for one in _people(bench) if _may(bench, held_out, one))
@@ -66,8 +70,6 @@ class PairsStep(Step):
             size = FIRST
             while chunk := list(islice(people, size)):
                 await self._chunk(bench, chunk, given, held_out, sink)
-                if not sink.kept:
-                    raise UserError(sink.nothing(), code=1)
                 size = CHUNK
             if section.mix:
                 _mix(bench, section, sink)
@@ -79,25 +81,33 @@ class PairsStep(Step):
         self,
         bench: Bench,
         people: list[Person],
-        given: Iterator[str] | None,
+        given: Iterator[tuple[str, str]] | None,
         held_out: HeldOut,
         sink: Sink,
     ) -> None:
         section, draws = bench.config.section(PairsSection), f"{bench.seed}/{bench.take}"
         todo = units(people, section, draws, len(bench.pool()))
-        if given is None:
-            await ask_questions(bench, todo, draws)
-        else:
+        for person in people:
+            bench.add(told(person))
+        for _ in range(ATTEMPTS):  # what brought no pair is tried again with another question
+            if given is None:
+                await ask_questions(bench, todo, draws)
+            else:
+                for unit in todo:
+                    unit.question, unit.asked = next(given, ("", ""))
+            asked = []
             for unit in todo:
-                unit.question = next(given, "")
-        asked = []
-        for unit in todo:
-            if unit.question and held_out.has_question(unit.question):
-                sink.reject(unit, "question", "a benchmark asks this")
-            elif unit.question:
-                asked.append(unit)
-        await ask_answers(bench, asked, section.words)
-        sink.take(asked)
+                if unit.question and held_out.has_question(unit.question):
+                    sink.reject(unit, "question", "a benchmark asks this")
+                elif unit.question:
+                    asked.append(unit)
+            await ask_answers(bench, asked, section.words)
+            made = sink.take(asked)
+            if not sink.kept:
+                raise UserError(sink.nothing(), code=1)
+            todo = [unit.again() for unit in todo if unit.key not in made]
+            if not todo:
+                return
 
     def card(self, bench: Bench) -> str:
         """How many pairs of which kind, and how far length alone would tell them apart."""
@@ -139,8 +149,16 @@ def _may(bench: Bench, held_out: HeldOut, person: Person) -> bool:
     return not why
 
 
-def _questions(bench: Bench, section: PairsSection) -> Iterator[str]:
-    """The questions of the user's file, from its beginning again when it ends."""
+def _benchmark_questions(bench: Bench) -> Iterator[str]:
+    """What this build's own benchmark asks."""
+    if "questions" in bench.config.sections:
+        for row in bench.read_rows("questions"):
+            if row["split"] == BENCHMARK_SPLIT:
+                yield row["text"]
+
+
+def _questions(bench: Bench, section: PairsSection) -> Iterator[tuple[str, str]]:
+    """The questions of the user's file, each with its file and line, from the beginning again when it ends."""
     path = bench.config.place(section.questions)
     while True:
         found = False
@@ -149,7 +167,7 @@ def _questions(bench: Bench, section: PairsSection) -> Iterator[str]:
             if not isinstance(prompt, str) or not prompt.strip():
                 raise UserError(f"{located(path, number, 'prompt')} must be a text that is not empty.")
             found = True
-            yield prompt.strip()
+            yield prompt.strip(), f"{path.name}#{number}"
         if not found:
             raise UserError(f"{path} holds no questions; each line is an object with `prompt`.")
 

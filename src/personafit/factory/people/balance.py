@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
-from personafit.factory.near_duplicates import BlockDuplicates
+from personafit.factory.kept_texts import BlockDuplicates
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.drawing import Drawn
 from personafit.factory.people.elements import INTERESTS, LEAVES, MBTI, VALUES

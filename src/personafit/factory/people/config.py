@@ -1,12 +1,20 @@
 """`[people]`: how many simulated people, how they are written, and how even they must be."""
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from personafit.factory.config import BuildConfig, Section, meant
-from personafit.factory.people.elements import LEAVES, fields_of_work
+from personafit.factory.people.elements import (
+    INTERESTS_DRAWN,
+    LEAVES,
+    decades,
+    elements,
+    fields_of_work,
+    regions,
+)
 
 
 class PeopleSection(Section):
@@ -45,11 +53,26 @@ class PeopleSection(Section):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Shares that cannot add up to everyone."""
-        for language in config.build.languages:
-            count = len(fields_of_work(language))
-            if self.max_share * count < 1:
+        """Shares that cannot add up to everyone, and seeds that are not there."""
+        if self.seeds and not config.place(self.seeds).is_file():
+            yield f"seeds: there is no file {config.place(self.seeds)}"
+        languages = config.build.languages
+        for key, what, each, counts in (
+            ("max_share", "fields of work", 1, [len(fields_of_work(one)) for one in languages]),
+            ("max_share", "regions", 1, [len(regions(one)) for one in languages]),
+            ("max_share", "decades of age", 1, [len({ten for one in languages for ten in decades(one)})]),
+            (
+                "max_interest_share",
+                "interests",
+                INTERESTS_DRAWN,
+                [len(elements(one)["interests"]) for one in languages],
+            ),
+        ):
+            # Languages take turns, so that each needs its part of the kinds.
+            most, count = ceil(getattr(self, key) * self.total), min(counts) * len(counts)
+            if most * count < each * self.total:
                 yield (
-                    f"max_share = {self.max_share:g} cannot be kept: there are {count} fields of work, and "
-                    f"{count} times {self.max_share:g} is less than everyone; set at least {1 / count:.2f}"
+                    f"{key} = {getattr(self, key):g} cannot be kept: there are {count} {what}, and {count} times "
+                    f"{getattr(self, key):g} is less than {'everyone' if each == 1 else f'{each} for everyone'}; set at least "
+                    f"{ceil(100 * each / count) / 100:.2f}"
                 )

@@ -8,6 +8,7 @@ from typing import TypeVar
 from personafit._hashing import hash_text
 from personafit.factory.people.elements import (
     INTERESTS,
+    INTERESTS_DRAWN,
     LEAVES,
     MBTI,
     VALUES,
@@ -21,7 +22,6 @@ T = TypeVar("T")
 
 AXES = ("EI", "SN", "TF", "JP")
 VALUES_DRAWN = 3
-INTERESTS_DRAWN = 3
 GENDERS = {"en": ("woman", "man"), "zh": ("女", "男")}
 
 

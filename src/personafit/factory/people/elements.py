@@ -28,6 +28,7 @@ LEAVES: dict[str, str] = {
     "Productivity.Fitness": "fitness",
 }
 INTERESTS = "Content_Interests"
+INTERESTS_DRAWN = 3
 MBTI, VALUES = "Personality.MBTI", "Personality.Values"
 
 
@@ -64,6 +65,19 @@ def elements(language: str) -> dict[str, tuple[Element, ...]]:
 def fields_of_work(language: str) -> tuple[str, ...]:
     """The fields jobs belong to, in the order of the file."""
     return tuple(dict.fromkeys(job.get("field") for job in elements(language)["jobs"]))
+
+
+@cache
+def regions(language: str) -> frozenset[str]:
+    """The regions homes are in."""
+    return frozenset(home.get("region") for home in elements(language)["homes"])
+
+
+@cache
+def decades(language: str) -> frozenset[int]:
+    """The decades of age that jobs leave open."""
+    ages = [job.ages for job in elements(language)["jobs"]]
+    return frozenset(age // 10 for low, high in ages for age in range(low, high + 1))
 
 
 @cache

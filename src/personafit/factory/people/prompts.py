@@ -95,7 +95,7 @@ def sentence_reader(language: str, hint: str, name: str = "") -> Callable[[str],
     def read(reply: str) -> str:
         lines = [line for line in reply.strip().splitlines() if line.strip()]
         if len(lines) != 1:
-            raise Unfit("it must be one line" if language == "en" else "必须只有一行")
+            raise Unfit("it must be one line", "必须只有一行")
         return check_sentence(lines[0], language, hint, name)
 
     return read
@@ -112,14 +112,17 @@ def lines_reader(language: str, hints: dict[str, str], name: str) -> Callable[[s
             key, mark, rest = line.strip().lstrip("-*• ").replace("：", ":", 1).partition(":")
             key = key.strip().strip("*")
             if not mark or key not in hints:
-                raise Unfit(f"'{line.strip()[:40]}' is not a line of the form FIELD: sentence")
+                raise Unfit(
+                    f"'{line.strip()[:40]}' is not a line of the form FIELD: sentence",
+                    f"“{line.strip()[:40]}”不是“字段: 句子”这种格式的一行",
+                )
             if key in found:
-                raise Unfit(f"{key} occurs twice")
+                raise Unfit(f"{key} occurs twice", f"{key} 出现了两次")
             found[key] = check_sentence(rest, language, hints[key], name)
         if missing := [key for key in hints if key not in found]:
-            raise Unfit(f"{missing[0]} is missing")
+            raise Unfit(f"{missing[0]} is missing", f"缺少 {missing[0]}")
         if len(set(found.values())) < len(found):
-            raise Unfit("two lines say the same")
+            raise Unfit("two lines say the same", "有两行内容相同")
         return "\n".join(f"{key}: {found[key]}" for key in hints)
 
     return read
@@ -135,17 +138,18 @@ def check_sentence(text: str, language: str, hint: str, name: str) -> str:
     text = " ".join(text.split()).strip("\"'“”*")
     if not SHORTEST[language] <= len(text) <= LONGEST[language]:
         raise Unfit(
-            f"a sentence has {SHORTEST[language]} to {LONGEST[language]} characters, this one {len(text)}"
+            f"a sentence has {SHORTEST[language]} to {LONGEST[language]} characters, this one {len(text)}",
+            f"一句话应有{SHORTEST[language]}到{LONGEST[language]}个字符，现在是{len(text)}个",
         )
     wide = len(_WIDE.findall(text))
     if (language == "zh") != (wide > 0.3 * len(text)):
-        raise Unfit("it is in the wrong language")
+        raise Unfit("it is in the wrong language", "语言不对，请用中文")
     if _PLACEHOLDER.search(text):
-        raise Unfit("it has gaps to fill in, or breaks off")
+        raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
     if name and name in text:
-        raise Unfit("it repeats the name")
+        raise Unfit("it repeats the name", "出现了姓名")
     if shared(hint, text) < LEAST_SHARED:
-        raise Unfit("it does not say what it was to say")
+        raise Unfit("it does not say what it was to say", "没有表达要求的内容")
     return text
 
 

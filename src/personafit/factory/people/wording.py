@@ -20,10 +20,12 @@ from personafit.factory.people.prompts import (
     sentence_reader,
 )
 from personafit.factory.rows import Scratch
+from personafit.factory.trial import ask_after_trial
 from personafit.people import Person, render_facets, render_person, select_facets
 from personafit.store import Product
 
 TEMPLATE = "template:people-1"
+FIELDS_INSTEAD = 'name a stronger writer, or set asks = "fields" in [people]'
 WHO = ("Name", "Demographics", "Personality")
 
 
@@ -32,6 +34,7 @@ class Wording:
 
     def __init__(self, bench: Bench, section: PeopleSection, drawing: Drawing) -> None:
         self._bench, self._section, self._drawing = bench, section, drawing
+        self._tried = False
 
     async def put(self, numbers: Scratch) -> Scratch:
         """The profiles of drawn candidates, each with its lineage, put aside on disk."""
@@ -39,9 +42,12 @@ class Wording:
         answers: Iterator[Answer] = iter(())
         if self._section.fields:
             asks = numbers.count * (1 if self._section.asks == "whole" else len(self._section.fields))
-            answers = await self._bench.ask(
-                Batch(self._bench.model("writer"), lambda: self._wanted(numbers), asks, "words")
-            )
+            batch = Batch(self._bench.model("writer"), lambda: self._wanted(numbers), asks, "profiles")
+            if self._section.asks == "whole" and not self._tried:
+                answers = await ask_after_trial(self._bench, batch, FIELDS_INSTEAD)
+            else:
+                answers = await self._bench.ask(batch)
+            self._tried = True
         for row in numbers:
             drawn = self._drawing.draw(row["number"])
             words, makers, parents = self._words(drawn, answers)

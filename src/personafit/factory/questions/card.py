@@ -33,6 +33,7 @@ class _Lengths:
 def questions_card(bench: Bench) -> str:
     """The statistics of all questions, read as a stream."""
     counts: Counter[tuple[str, str]] = Counter()
+    scenarios: Counter[tuple[str, str]] = Counter()
     splits: Counter[tuple[str, str]] = Counter()
     lengths: dict[str, _Lengths] = {}
     given_out: set[str] = set()
@@ -41,6 +42,7 @@ def questions_card(bench: Bench) -> str:
         half = row["half"]
         splits[half, row["split"]] += 1
         counts[half, row["category"]] += row["split"] == BENCHMARK_SPLIT
+        scenarios[row["category"], row["scenario"]] += row["split"] == BENCHMARK_SPLIT
         if half == GENERAL:
             given_out.add(row["text"])
         lengths.setdefault(f"{half}, {row['language']}", _Lengths()).add(len(row["text"]))
@@ -74,6 +76,11 @@ def questions_card(bench: Bench) -> str:
         lines.append(
             f"| {category.name} | {' | '.join(cells)} | {category.published} | {category.share:.2%} |"
         )
+    lines += ["", "| category | scenarios in the benchmark |", "|---|---|"]
+    for category in categories().values():
+        asked = [(one.name, scenarios[category.name, one.name]) for one in category.scenarios]
+        told = ", ".join(f"{name} {count:,}" for name, count in asked if count)
+        lines.append(f"| {category.name} | {told or 'none'} |")
     lines += ["", "| questions | mean characters | shortest | longest |", "|---|---|---|---|"]
     for name, found in sorted(lengths.items()):
         lines.append(f"| {name} | {found.total / found.count:.1f} | {found.shortest:,} | {found.longest:,} |")

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from personafit.factory.near_duplicates import BlockDuplicates, NearDuplicates
+from personafit.factory.kept_texts import BlockDuplicates, NearDuplicates
 from personafit.models.embeddings import Embedder
 
 

@@ -152,6 +152,7 @@ def _wanted(entries: Sequence[Entry]) -> Iterator[Wanted]:
             kind="verdict",
             read=chosen(KINDS),
             letters=KINDS,
+            parents=(entry.source,),
             max_tokens=8,
             temperature=0.0,
         )

@@ -182,6 +182,7 @@ def _wanted(match: Match) -> Wanted:
         read=chosen(KINDS),
         letters=KINDS,
         about=person.id,
+        parents=(person.id, match.entry.source),
         max_tokens=8,
         temperature=0.0,
     )

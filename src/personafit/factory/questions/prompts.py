@@ -162,20 +162,23 @@ def question_reader(language: str, shortest: int, longest: int, example: str = "
     def read(reply: str) -> str:
         lines = [line for line in reply.strip().splitlines() if line.strip()]
         if len(lines) != 1:
-            raise Unfit("it must be one line")
+            raise Unfit("it must be one line", "必须只有一行")
         text = " ".join(lines[0].split()).strip("\"'“”「」*- ")
         if not shortest <= len(text) <= longest:
-            raise Unfit(f"a question has {shortest} to {longest} characters, this one {len(text)}")
+            raise Unfit(
+                f"a question has {shortest} to {longest} characters, this one {len(text)}",
+                f"问题应有{shortest}到{longest}个字符，现在是{len(text)}个",
+            )
         if language_of(text) != language:
-            raise Unfit("it is in the wrong language")
+            raise Unfit("it is in the wrong language", "语言不对，请用中文")
         if _GAPS.search(text):
-            raise Unfit("it has gaps to fill in, or breaks off")
+            raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
         if _ABOUT_ASKING.search(text) or text.count('"') % 2:
-            raise Unfit("it talks about a question instead of asking it")
+            raise Unfit("it talks about a question instead of asking it", "这是在谈论问题，而不是提问")
         if not _ASKS.search(text.rstrip("。.!！")):
-            raise Unfit("it asks nothing")
+            raise Unfit("it asks nothing", "没有提出任何问题")
         if example and shared(example, text) >= COPIED:
-            raise Unfit("it repeats the example")
+            raise Unfit("it repeats the example", "只是重复了示例")
         return text
 
     return read

@@ -43,9 +43,9 @@ def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Wante
     def read(reply: str) -> str:
         said = plain(reply)
         if leak := next(leaks(said, person), None):
-            raise Unfit(f"it still says '{leak}'")
+            raise Unfit(f"it still says '{leak}'", f"仍然说出了“{leak}”")
         if said == text:
-            raise Unfit("nothing was changed")
+            raise Unfit("nothing was changed", "没有任何改动")
         return said
 
     return Wanted(

@@ -7,7 +7,7 @@ from typing import Any
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text
-from personafit.factory.bench import Bench, Stopped
+from personafit.factory.bench import Bench, Waiting
 from personafit.factory.rows import Scratch
 from personafit.factory.studies.ballots import Ballot, Ballots, write_study
 from personafit.factory.studies.config import StudiesSection
@@ -81,10 +81,10 @@ def _check_enough(
 ) -> None:
     """People's votes are waited for until half of the items have them all."""
     if not by:
-        raise Stopped(_waiting(study, folder, raters, languages), 1)
+        raise Waiting(_waiting(study, folder, raters, languages), 1)
     ready = sum(len(rows) >= raters for rows in by.values())
     if 2 * ready < count:
-        raise Stopped(
+        raise Waiting(
             f"{study}: {ready:,} of {count:,} items have {raters} votes, as raters in [studies] asks; wait for the others, or set "
             "raters lower.",
             1,

@@ -22,7 +22,7 @@ def profiles_card(bench: Bench) -> str:
         "## Preferences",
         "",
         f"Evenness of the values given out (normalised entropy; 1 is as even as can be): mean {mean:.3f} over "
-        f"{len(rows)} attributes, lowest {rows[0]['evenness']:.3f}.",
+        f"{len(rows)} attributes, lowest {rows[0]['evenness']:.3f}; each one's is in `steps/profiles/balances.jsonl`.",
         "",
         "| least even | evenness | given out | most frequent |",
         "|---|---|---|---|",

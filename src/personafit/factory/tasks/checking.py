@@ -32,19 +32,20 @@ def domain_preferences(profile: Profile, domain: str, ontology: Ontology) -> tup
     return preferences_of(facets, list(facets), closed)
 
 
-def history_faults(text: str, preferences: tuple[Preference, ...]) -> list[str]:
-    """What of the preferences a history does not show, and what it says against them."""
+def history_faults(text: str, preferences: tuple[Preference, ...]) -> list[tuple[str, str]]:
+    """What of the preferences a history does not show, and what it says against them, in English and Chinese."""
     marks = mark_turns([Said("assistant", text)], preferences, "")
     shown = {(mark.path, mark.value) for mark in marks if mark.kind == "covers"}
     faults = [
-        f"it does not show {one.name}: {value}"
+        (f"it does not show {one.name}: {value}", f"没有体现{value}")
         for one in preferences
         for value in one.values
         if (one.path, value) not in shown
     ]
     for mark in marks:
         if mark.kind == "contradicts":
-            faults.append(f"it names '{mark.value}', which goes against {mark.path.partition('.')[2]}")
+            against = f"it names '{mark.value}', which goes against {mark.path.partition('.')[2]}"
+            faults.append((against, f"提到了“{mark.value}”，与这个人的偏好相反"))
     return faults
 
 
@@ -52,8 +53,8 @@ def read_history(reply: str, profile: Profile, preferences: tuple[Preference, ..
     """A model's summary, if it does."""
     text = re.sub(r"\s*\n\s*", " ", reply.strip())
     _check_form(text, reply, profile.language, WORDS)
-    if faults := history_faults(text, preferences):
-        raise Unfit("; ".join(faults[:3]))
+    if faults := history_faults(text, preferences)[:3]:
+        raise Unfit("; ".join(en for en, _ in faults), "；".join(zh for _, zh in faults))
     return text
 
 
@@ -63,11 +64,11 @@ def read_wish(reply: str, profile: Profile, definition: Definition, ontology: On
     _check_form(text, text, profile.language, WISH_WORDS)
     told = set(find_leaks(text, profile, definition, ontology))
     if told:
-        raise Unfit(f"it gives a preference away: {min(told)}")
+        raise Unfit(f"it gives a preference away: {min(told)}", f"说出了偏好：{min(told)}")
     words = definition.wording(profile.language)
     about = {stem for stem in stems(f"{words.wish} {words.about}") if len(stem) > 3 or _CHINESE.match(stem)}
     if len(about & set(stems(text))) < SHARED[profile.language]:
-        raise Unfit(f"it is not about this any more: {words.wish}")
+        raise Unfit(f"it is not about this any more: {words.wish}", f"说的已经不是这件事：{words.wish}")
     return text
 
 
@@ -85,12 +86,18 @@ def _check_form(text: str, raw: str, language: str, bounds: tuple[int, int]) -> 
     chinese = len(_CHINESE.findall(text))
     words = chinese // 2 if language == "zh" else len(text.split())
     if (chinese > len(text) // 3) != (language == "zh"):
-        raise Unfit("it is not in the language that was asked for")
+        raise Unfit("it is not in the language that was asked for", "语言不对，请用中文")
     if _MARKUP.search(raw):
-        raise Unfit("it holds a list, a heading or brackets; plain sentences are wanted")
+        raise Unfit(
+            "it holds a list, a heading or brackets; plain sentences are wanted",
+            "含有列表、标题或括号，只要普通的句子",
+        )
     if _ABOUT_ITSELF.search(text):
-        raise Unfit("it speaks about itself instead of about the person")
+        raise Unfit("it speaks about itself instead of about the person", "在谈论这段文字本身，而不是这个人")
     if not bounds[0] <= words <= bounds[1]:
-        raise Unfit(f"it has {words} words, and {bounds[0]} to {bounds[1]} are wanted")
+        raise Unfit(
+            f"it has {words} words, and {bounds[0]} to {bounds[1]} are wanted",
+            f"现在约{2 * words}个字，应为{2 * bounds[0]}到{2 * bounds[1]}个字",
+        )
     if not _CUT.search(text):
-        raise Unfit("it ends in the middle of a sentence")
+        raise Unfit("it ends in the middle of a sentence", "最后一句没有写完")

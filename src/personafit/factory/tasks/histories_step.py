@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from personafit.factory.asking import Wanted
-from personafit.factory.bench import Bench
+from personafit.factory.bench import Batch, Bench
 from personafit.factory.step import Expected
 from personafit.factory.tasks.card import histories_card
 from personafit.factory.tasks.checking import WORDS, domain_preferences, history_faults, read_history
@@ -16,9 +16,14 @@ from personafit.factory.tasks.config import TasksSection, open_ontology
 from personafit.factory.tasks.interactions import TEMPLATE, from_template, interactions
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.profiles_step import StepOfTasks, draws_of
+from personafit.factory.tasks.profiles_step import (
+    TEMPLATES_INSTEAD,
+    StepOfTasks,
+    draws_of,
+    expected_people,
+)
 from personafit.factory.tasks.prompts import HISTORY
-from personafit.factory.tasks.trial import ask_after_trial
+from personafit.factory.trial import ask_after_trial
 from personafit.people import render_facets
 from personafit.store import Product
 
@@ -39,7 +44,7 @@ class HistoriesStep(StepOfTasks):
         """One ask for each person and domain."""
         section = bench.config.section(TasksSection)
         if not section.templates_only:
-            calls = round(section.people * sum(section.domains) / 2)
+            calls = round(expected_people(bench) * sum(section.domains) / 2)
             yield Expected("histories", bench.model(), calls, 350, 170)
 
     async def make(self, bench: Bench) -> None:
@@ -50,12 +55,12 @@ class HistoriesStep(StepOfTasks):
                 self._write_template(bench, profile, domain, parent, ontology)
             return
         total = sum(1 for _ in _all(bench))
-        answers = await ask_after_trial(
-            bench,
-            lambda: (_wanted(bench, ontology, *one) for one in _all(bench)),
-            total,
-            "histories",
-        )
+
+        def wanted() -> Iterator[Wanted]:
+            return (_wanted(bench, ontology, *one) for one in _all(bench))
+
+        batch = Batch(bench.model("writer"), wanted, total, "histories")
+        answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         for (profile, domain, parent), answer in zip(_all(bench), answers, strict=True):
             if answer.text is None:
                 bench.reject(answer.wanted.key, answer.reason, about=profile.id, by=bench.model().name)
@@ -75,7 +80,7 @@ class HistoriesStep(StepOfTasks):
         self, bench: Bench, profile: Profile, domain: str, parent: str, ontology: Ontology
     ) -> None:
         text = from_template(profile, domain, ontology, draws_of(bench))
-        for fault in history_faults(text, domain_preferences(profile, domain, ontology)):
+        for fault, _ in history_faults(text, domain_preferences(profile, domain, ontology)):
             # Only with a user's own ontology: its phrases say something the rules read otherwise.
             bench.reject(f"{profile.id}/{domain}/template", fault, text, about=profile.id, by="rule:counting")
         product = Product(kind="summary", text=text, maker=TEMPLATE, about=profile.id, parents=[parent])

@@ -5,7 +5,9 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.factory.bench import Bench
+from personafit.factory.asking import Wanted
+from personafit.factory.bench import Batch, Bench
+from personafit.factory.people.config import PeopleSection
 from personafit.factory.step import Expected, Step
 from personafit.factory.tasks.balance import Balance
 from personafit.factory.tasks.card import profiles_card
@@ -15,7 +17,7 @@ from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
 from personafit.factory.tasks.prompts import REFINE
 from personafit.factory.tasks.refining import apply_changes, refinements
-from personafit.factory.tasks.trial import ask_after_trial
+from personafit.factory.trial import ask_after_trial
 from personafit.people import Person, render_facets
 from personafit.store import Product
 
@@ -23,6 +25,7 @@ MAKER = "template:task-profile-1"
 # Steps that may have made the people, the last one first, with the sections they belong to.
 SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
 BALANCES = "balances"
+TEMPLATES_INSTEAD = "name a stronger writer, or set templates_only = true in [tasks]"
 ENOUGH = 3  # given out per value, from which an attribute's evenness says something
 
 
@@ -48,8 +51,7 @@ class ProfilesStep(StepOfTasks):
         """An ask for each person and domain, if preferences are looked over."""
         section = bench.config.section(TasksSection)
         if section.refine and not section.templates_only:
-            domains = sum(section.domains) / 2
-            calls = round(section.people * domains)
+            calls = round(expected_people(bench) * sum(section.domains) / 2)
             yield Expected("preferences looked over", bench.model(), calls, 450, 60)
 
     async def make(self, bench: Bench) -> None:
@@ -63,7 +65,7 @@ class ProfilesStep(StepOfTasks):
             await self._refine(bench, drawing, total)
         else:
             for profile in self._drawn(bench, self._drawing(bench, ontology)):
-                _write(bench, profile, [])
+                _write(bench, profile, _origin(bench, profile))
         for balance in drawing.balances.values():
             bench.write(
                 {"path": balance.name, "evenness": balance.evenness, "counts": balance.counts}, BALANCES
@@ -71,18 +73,15 @@ class ProfilesStep(StepOfTasks):
 
     async def _refine(self, bench: Bench, drawing: Drawing, total: int) -> None:
         section, ontology = bench.config.section(TasksSection), drawing.ontology
-        answers = await ask_after_trial(
-            bench,
-            lambda: (
-                wanted
-                for profile in self._drawn(bench, self._drawing(bench, ontology))
-                for wanted in refinements(profile, ontology, _product(profile, ()).id)
-            ),
-            total,
-            "preferences looked over",
-        )
+
+        def wanted() -> Iterator[Wanted]:
+            for profile in self._drawn(bench, self._drawing(bench, ontology)):
+                yield from refinements(profile, ontology, _product(profile, ()).id)
+
+        batch = Batch(bench.model("writer"), wanted, total, "preferences looked over")
+        answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         for profile in self._drawn(bench, self._drawing(bench, ontology)):
-            drawn = _product(profile, ())
+            drawn = _product(profile, _origin(bench, profile))
             bench.add(drawn)
             parents = [drawn.id]
             for name in profile.domains:
@@ -118,6 +117,12 @@ def draws_of(bench: Bench) -> int:
     return bench.seed if not bench.take else draw(bench.seed, "take", bench.take, among=2**31)
 
 
+def expected_people(bench: Bench) -> int:
+    """How many people there will be, from the config alone."""
+    made = bench.config.sections.get("people")
+    return made.quota if isinstance(made, PeopleSection) else bench.config.section(TasksSection).people
+
+
 def source_people(bench: Bench) -> Iterator[Person] | None:
     """The people an earlier step made; None where these steps draw their own."""
     for step, section in SOURCES.items():
@@ -149,6 +154,11 @@ def _check_share(balance: Balance, section: TasksSection) -> None:
             f"{balance.total:,} and can be given out {balance.counts[value]:,} times, for the ontology's rules leave no "
             "more; change `shares` in [tasks] or the rules."
         )
+
+
+def _origin(bench: Bench, profile: Profile) -> list[str]:
+    """Whom a profile was drawn for, where somebody was made before."""
+    return [profile.id] if "people" in bench.config.sections else []
 
 
 def _product(profile: Profile, parents: Sequence[str]) -> Product:

@@ -91,22 +91,36 @@ def _read(reply: str, profile: Profile, name: str, domain: Domain) -> str:
         changes = json.loads(bare)["changes"]
         assert isinstance(changes, list)
     except (ValueError, KeyError, TypeError, AssertionError, RecursionError) as error:
-        raise Unfit('it must be one JSON object with a list "changes"') from error
+        raise Unfit(
+            'it must be one JSON object with a list "changes"', "必须是一个带有 changes 列表的 JSON 对象"
+        ) from error
     if len(changes) > MOST:
-        raise Unfit(f"it has {len(changes)} changes, and at most {MOST} are wanted")
+        raise Unfit(
+            f"it has {len(changes)} changes, and at most {MOST} are wanted",
+            f"改了{len(changes)}处，最多只能改{MOST}处",
+        )
     found: list[dict[str, str]] = []
     for change in changes:
         fields = change if isinstance(change, dict) else {}
-        attribute, said, reason = (fields.get(field) for field in ("attribute", "value", "reason"))
+        attribute, said = (str(fields.get(field)) for field in ("attribute", "value"))
+        reason = fields.get("reason")
         if attribute not in domain.attributes or attribute in [one["attribute"] for one in found]:
-            raise Unfit(f"attribute must be one of {', '.join(domain.attributes)}, each at most once")
+            raise Unfit(
+                f"attribute must be one of {', '.join(domain.attributes)}, each at most once",
+                f"attribute 必须是 {'、'.join(domain.attributes)} 之一，各最多一次",
+            )
         known = {
             domain.attributes[attribute].said(value, profile.language): value
             for value in exchangeable(profile, name, domain, attribute)
         }
         if said not in known:
-            raise Unfit(f"value of {attribute} must be one of {', '.join(known)}")
+            raise Unfit(
+                f"value of {attribute} must be one of {', '.join(known)}",
+                f"{attribute} 的 value 必须是 {'、'.join(known)} 之一",
+            )
         if not isinstance(reason, str) or not 3 <= len(reason.strip()) <= LONGEST_REASON:
-            raise Unfit("every change needs a reason of one short sentence")
+            raise Unfit(
+                "every change needs a reason of one short sentence", "每处修改都要有一句简短的 reason"
+            )
         found.append({"attribute": attribute, "value": known[said], "reason": reason.strip()})
     return json.dumps(found, ensure_ascii=False)

@@ -9,7 +9,7 @@ import orjson
 
 from personafit._hashing import draw
 from personafit.factory.asking import Wanted
-from personafit.factory.bench import Bench
+from personafit.factory.bench import Batch, Bench
 from personafit.factory.step import Expected
 from personafit.factory.tasks.card import tasks_card
 from personafit.factory.tasks.checking import read_wish
@@ -17,10 +17,16 @@ from personafit.factory.tasks.config import TasksSection, open_definitions, open
 from personafit.factory.tasks.definitions import Definition
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.profiles_step import StepOfTasks, draws_of, source_people
+from personafit.factory.tasks.profiles_step import (
+    TEMPLATES_INSTEAD,
+    StepOfTasks,
+    draws_of,
+    expected_people,
+    source_people,
+)
 from personafit.factory.tasks.prompts import WISH
 from personafit.factory.tasks.situations import Situations
-from personafit.factory.tasks.trial import ask_after_trial
+from personafit.factory.trial import ask_after_trial
 from personafit.people import Task, render_facets
 from personafit.store import Product
 
@@ -52,7 +58,7 @@ class TasksStep(StepOfTasks):
         """One ask for each task."""
         section = bench.config.section(TasksSection)
         if not section.templates_only:
-            calls = section.people * (section.single + section.multi)
+            calls = expected_people(bench) * (section.single + section.multi)
             yield Expected("wishes", bench.model(), calls, 300, 40)
 
     async def make(self, bench: Bench) -> None:
@@ -70,9 +76,12 @@ class TasksStep(StepOfTasks):
 
     async def _worded(self, bench: Bench, ontology: Ontology) -> None:
         total = sum(1 for _ in self._planned(bench, ontology))
-        answers = await ask_after_trial(
-            bench, lambda: (_wanted(one, ontology) for one in self._planned(bench, ontology)), total, "wishes"
-        )
+
+        def wanted() -> Iterator[Wanted]:
+            return (_wanted(one, ontology) for one in self._planned(bench, ontology))
+
+        batch = Batch(bench.model("writer"), wanted, total, "wishes")
+        answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         said: dict[str, str] = {}
         for planned, answer in zip(self._planned(bench, ontology), answers, strict=True):
             reason = answer.reason

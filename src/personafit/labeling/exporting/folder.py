@@ -18,7 +18,7 @@ FIGURES = {
 COLUMNS = """| column | meaning |
 |---|---|
 | item, question, target | what the vote is about |
-| rater | pseudonym, made at random for this study |
+| rater | pseudonym, of this study alone |
 | kind | human, or simulated |
 | label, value | the answer; for choices the index of the answer as stored, whatever order it was shown in |
 | status, why | ok, or skipped with the reason (the rater could not tell) |

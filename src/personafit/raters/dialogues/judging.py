@@ -18,10 +18,10 @@ from personafit.items.dialogue_questions import (
     ShownDialogue,
     View,
 )
-from personafit.models.tokens import estimated_cost
 from personafit.people import Person, render_person, select_facets
 from personafit.raters.asking import Asked, rating_job
 from personafit.raters.dialogues.judge import DialogueJudge
+from personafit.raters.lanes import rater_lane
 from personafit.raters.rater import Verdict
 from personafit.store import Product, Status, Store
 
@@ -93,14 +93,12 @@ def dialogue_lanes(
     """One lane per judge, over all dialogues and questions."""
     judging = DialogueJudging(store, dialogues, people, views)
     return [
-        Lane(
-            name=judge.record.name,
-            endpoint=judge.endpoint,
-            jobs=_jobs(judging, judge),
-            total=judging.count(judge),
-            max_concurrency=judge.max_concurrency,
-            ask_cost=_ask_cost(judging, judge),
-            free=judge.price == (0.0, 0.0),
+        rater_lane(
+            judge,
+            _jobs(judging, judge),
+            judging.count(judge),
+            (judge.request(shown, question) for shown, question, _ in judging.asks(judge)),
+            lambda _: USUAL_TOKENS,
         )
         for judge in judges
     ]
@@ -151,14 +149,6 @@ def everything(person: Person, dialogue: Dialogue) -> str:
     if dialogue.task.situation:
         parts.append("\n".join(["Situation:", *(f"  {k}: {v}" for k, v in dialogue.task.situation.items())]))
     return "\n\n".join(part for part in parts if part)
-
-
-def _ask_cost(judging: DialogueJudging, judge: DialogueJudge) -> float:
-    """About what one ask costs: the first one's prompt, and a short reply."""
-    if judge.price in (None, (0.0, 0.0)):
-        return 0.0
-    first = next(judging.asks(judge), None)
-    return estimated_cost(judge.request(first[0], first[1]), judge.price, USUAL_TOKENS) if first else 0.0
 
 
 __all__ = ["DialogueJudging", "Dialogues", "dialogue_job", "dialogue_lanes", "everything"]

@@ -7,9 +7,8 @@ from itertools import islice
 from personafit._hashing import draw
 from personafit.engine import Job, Lane
 from personafit.items.preference import GENERIC, MENTION, MIDDLE, PERSONAL, PREFER, PREFERENCE, Compared
-from personafit.models.tokens import estimated_cost
 from personafit.raters.asking import Asked, rating_job
-from personafit.raters.judging import SHORT_REPLY
+from personafit.raters.lanes import SHORT_REPLY, rater_lane
 from personafit.raters.preference.rater import PreferenceRater
 from personafit.raters.rater import Part, Verdict
 from personafit.store import Item, Store
@@ -78,14 +77,12 @@ def compared(item: Item, texts: dict[str, str]) -> Compared:
 def preference_lanes(judging: PreferenceJudging, raters: Sequence[PreferenceRater]) -> list[Lane]:
     """One lane per rater."""
     return [
-        Lane(
-            name=rater.record.name,
-            endpoint=rater.endpoint,
-            jobs=_jobs(judging, rater),
-            total=judging.count(rater),
-            max_concurrency=rater.max_concurrency,
-            ask_cost=_ask_cost(judging, rater),
-            free=rater.price == (0.0, 0.0),
+        rater_lane(
+            rater,
+            _jobs(judging, rater),
+            judging.count(rater),
+            (rater.request(one) for one in judging.shown(rater)),
+            lambda request: max(SHORT_REPLY, request.max_tokens // 2),
         )
         for rater in raters
     ]
@@ -118,11 +115,3 @@ def preference_job(rater: PreferenceRater, pair: Compared) -> Job:
         return await rater.judge(pair)
 
     return rating_job(asked, rate)
-
-
-def _ask_cost(judging: PreferenceJudging, rater: PreferenceRater) -> float:
-    """About what one ask of the rater costs: the first one's prompt, and a short reply."""
-    if rater.price in (None, (0.0, 0.0)):
-        return 0.0
-    request = next((rater.request(one) for one in judging.shown(rater)), None)
-    return estimated_cost(request, rater.price, max(SHORT_REPLY, request.max_tokens // 2)) if request else 0.0

@@ -7,9 +7,8 @@ from itertools import groupby
 from personafit._hashing import hash_text
 from personafit.engine import Job, Lane
 from personafit.items.relevance import ALONE, RELEVANCE, Candidate, Listing, list_name
-from personafit.models.tokens import estimated_cost
 from personafit.raters.asking import Asked, rating_job
-from personafit.raters.judging import SHORT_REPLY
+from personafit.raters.lanes import rater_lane
 from personafit.raters.rater import Part, Verdict
 from personafit.raters.relevance.rater import RelevanceRater
 from personafit.store import Item, Status, Store
@@ -104,14 +103,11 @@ def _by_attribute(lists: Sequence[Listing]) -> Iterator[Listing]:
 def relevance_lanes(judging: RelevanceJudging, raters: Sequence[RelevanceRater]) -> list[Lane]:
     """One lane per rater."""
     return [
-        Lane(
-            name=rater.record.name,
-            endpoint=rater.endpoint,
-            jobs=_jobs(judging, rater),
-            total=judging.count(rater),
-            max_concurrency=rater.max_concurrency,
-            ask_cost=_ask_cost(judging, rater),
-            free=rater.price == (0.0, 0.0),
+        rater_lane(
+            rater,
+            _jobs(judging, rater),
+            judging.count(rater),
+            (rater.request(listing) for listing in judging.listings(rater)),
         )
         for rater in raters
     ]
@@ -149,11 +145,3 @@ def relevance_job(rater: RelevanceRater, listing: Listing) -> Job:
         return verdict
 
     return rating_job(asked, rate)
-
-
-def _ask_cost(judging: RelevanceJudging, rater: RelevanceRater) -> float:
-    """About what one ask of the rater costs: the first one's prompt, and a short reply."""
-    if rater.price in (None, (0.0, 0.0)):
-        return 0.0
-    request = next((rater.request(listing) for listing in judging.listings(rater)), None)
-    return estimated_cost(request, rater.price, min(request.max_tokens, SHORT_REPLY)) if request else 0.0

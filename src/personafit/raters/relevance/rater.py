@@ -4,28 +4,11 @@ from typing import Protocol
 
 from personafit.items.relevance import Listing
 from personafit.models import ChatRequest
-from personafit.raters.rater import Verdict
-from personafit.store import RaterRecord
+from personafit.raters.rater import AnyRater, Verdict
 
 
-class RelevanceRater(Protocol):
-    """Who answers."""
-
-    @property
-    def record(self) -> RaterRecord:
-        """Who it is, with its fingerprint."""
-
-    @property
-    def endpoint(self) -> str:
-        """Raters of one endpoint share its limit on calls at once."""
-
-    @property
-    def max_concurrency(self) -> int:
-        """The most calls at once."""
-
-    @property
-    def price(self) -> tuple[float, float] | None:
-        """USD per million tokens in and out; None when unknown."""
+class RelevanceRater(AnyRater, Protocol):
+    """Who says which attributes matter."""
 
     @property
     def by_list(self) -> bool:
@@ -45,6 +28,3 @@ class RelevanceRater(Protocol):
 
     def request(self, listing: Listing) -> ChatRequest | None:
         """The model call that would be made, for estimates; None when none is."""
-
-    async def close(self) -> None:
-        """Release what it holds."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.items.relevance import ALONE, NO, YES, Listing
-from personafit.models import ChatRequest, Spec, Unanswerable, call, code_hash, load_object, one_line
+from personafit.models import ChatRequest, Spec, Unanswerable, code_hash
+from personafit.models.functions import call_named, load_function
 from personafit.people import Person
 from personafit.raters.rater import Part, Verdict, rater_record
 from personafit.raters.relevance.rules import RULES, Rule
@@ -49,7 +50,7 @@ class ScoredRelevance(ABC):
         """No model is called."""
         return None
 
-    async def close(self) -> None:  # noqa: B027
+    async def close(self) -> None:  # noqa: B027  # most have nothing to release
         """Nothing to release."""
 
     def _label(self, score: float) -> str | None:
@@ -119,16 +120,7 @@ class FunctionRelevance(ScoredRelevance):
 
     def __init__(self, spec: Spec, people: Mapping[str, Person]) -> None:
         spec.allow(("concurrency",))
-        self._function = load_object(spec)
-        if isinstance(self._function, type):
-            try:
-                self._function = self._function()
-            except Exception as error:
-                raise UserError(
-                    f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
-                ) from error
-        if not callable(self._function):
-            raise UserError(f"{spec.text}: {spec.name} is not callable; see docs/relevance.md.")
+        self._function = load_function(spec, "relevance.md")
         self._people = people
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))
@@ -139,17 +131,13 @@ class FunctionRelevance(ScoredRelevance):
     async def scores(self, listing: Listing) -> list[float]:
         """What the function returns, checked; truth values stay what they are."""
         prompt = "" if listing.view == ALONE else listing.prompt
-        try:
-            result = await call(
-                self._function,
-                prompt=prompt,
-                attributes=listing.attributes,
-                person=self._people[listing.person],
-            )
-        except Exception as error:
-            raise Unanswerable(
-                f"{self.record.name} raised {type(error).__name__}: {one_line(error)}."
-            ) from error
+        result = await call_named(
+            self.record.name,
+            self._function,
+            prompt=prompt,
+            attributes=listing.attributes,
+            person=self._people[listing.person],
+        )
         return self._checked(result, len(listing.candidates))
 
     def _label(self, score: float) -> str | None:

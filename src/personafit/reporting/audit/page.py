@@ -1,7 +1,7 @@
 """The audit as a page with plots, as a table in the terminal, and as flat records."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ from markupsafe import Markup
 from rich.table import Table
 
 from personafit import __version__
+from personafit.reporting.audit import records
 from personafit.reporting.audit.findings import Audit
+from personafit.reporting.figures import Drawn
 from personafit.reporting.plots import Dot, Panel, Row, panels_figure, save, series_figure, svg
 from personafit.reporting.results import Result
 from personafit.statistics import Estimate
@@ -30,7 +32,7 @@ def write_audit(audit: Audit, folder: Path) -> Path:
         lstrip_blocks=True,
     )
     figures = []
-    for name, title, caption, figure in _figures(audit):
+    for name, title, caption, figure in audit_figures(list(audit_results(audit))):
         save(figure, folder / f"{name}.png")
         figures.append({"title": title, "caption": caption, "svg": Markup(svg(figure, name))})
     page = environment.get_template("audit.html.j2").render(
@@ -85,16 +87,16 @@ def audit_results(audit: Audit) -> Iterator[Result]:
         for part, estimate in scores.by_part.items():
             yield _result(f"rule:{scores.rule}", "accuracy", _slice(part), estimate)
     for part, estimate in audit.surface.by_part.items():
-        yield _result("surface features, no person", "accuracy", _slice(part), estimate)
-    yield _result("surface features with overlap", "accuracy", {}, audit.surface.informed)
+        yield _result(records.BLIND, "accuracy", _slice(part), estimate)
+    yield _result(records.INFORMED, "accuracy", {}, audit.surface.informed)
     for subset in audit.subsets:
         for rule, estimate in subset.by_rule.items():
             yield _result(f"rule:{rule}", "accuracy", {"subset": subset.name}, estimate)
     for group in audit.fields:
         yield _result("rule:overlap", "accuracy", {"fields": group.group}, group.only)
-        yield _result("rule:overlap", "accuracy", {"fields": f"all but {group.group}"}, group.without)
+        yield _result("rule:overlap", "accuracy", {"fields": records.BUT + group.group}, group.without)
     for part, estimate in audit.occurrences.items():
-        yield _result("answer counts", "accuracy", _slice(part), estimate)
+        yield _result(records.COUNTS, "accuracy", _slice(part), estimate)
 
 
 def audit_object(audit: Audit) -> dict[str, Any]:
@@ -146,11 +148,13 @@ def _result(rater: str, metric: str, where: dict[str, str], estimate: Estimate) 
     )
 
 
-def _figures(audit: Audit) -> Iterator[tuple[str, str, str, Any]]:
-    parts = [part for part, _ in audit.pairs.parts]
-    rows = [Row(scores.rule, _dots(scores.by_part.values()), control=True) for scores in audit.rules]
-    rows.append(Row("surface features, no person", _dots(audit.surface.by_part.values())))
-    rows.append(Row("answer counts", _dots(audit.occurrences.values())))
+def audit_figures(results: Sequence[Result]) -> Iterator[Drawn]:
+    """The figures of an audit, each with its name, its title and how to read it."""
+    parts = records.parts(results)
+    rows = [
+        Row(name, _dots(line.values()), control=name not in (records.BLIND, records.COUNTS))
+        for name, line in records.shortcuts(results).items()
+    ]
     yield (
         "shortcuts",
         "Shortcuts by tier",
@@ -158,7 +162,7 @@ def _figures(audit: Audit) -> Iterator[tuple[str, str, str, Any]]:
         "A benchmark that asks for the person should have every shortcut there.",
         panels_figure(rows, [Panel(part, 50.0) for part in parts]),
     )
-    fields = [Row(group.group, _dots((group.only, group.without))) for group in audit.fields]
+    fields = [Row(group, _dots(both)) for group, both in records.field_groups(results).items()]
     if fields:
         yield (
             "fields",
@@ -170,8 +174,8 @@ def _figures(audit: Audit) -> Iterator[tuple[str, str, str, Any]]:
             ),
         )
     subsets = [
-        Row(f"{subset.name} ({subset.pairs:,})", _dots((subset.by_rule["length"], subset.by_rule["overlap"])))
-        for subset in audit.subsets
+        Row(f"{name} ({line['length'].n:,})", _dots((line["length"], line["overlap"])))
+        for name, line in records.subsets(results).items()
     ]
     yield (
         "subsets",
@@ -181,8 +185,8 @@ def _figures(audit: Audit) -> Iterator[tuple[str, str, str, Any]]:
     )
 
 
-def _dots(estimates: Any) -> Sequence[Dot]:
+def _dots(results: Iterable[Result]) -> Sequence[Dot]:
     return [
         Dot(*(None if number is None else 100 * number for number in (one.value, one.low, one.high)))
-        for one in estimates
+        for one in results
     ]

@@ -63,8 +63,11 @@ def audit_results(run: DialogueRun, audit: SimulatorAudit) -> list[Result]:
         people = group.frame["person"].n_unique()
         for kind in FAULTS:
             found.append(_share(group, f"user_{kind}", audit.count(kind, items), len(items), people))
-        for name in ("helped", "hurt"):
-            count = sum(getattr(audit.faults[item], name) for item in items)
+        faults = [audit.faults[item] for item in items]
+        for name, count in (
+            ("helped", sum(one.helped for one in faults)),
+            ("hurt", sum(one.hurt for one in faults)),
+        ):
             found.append(_share(group, f"user_{name}", count, len(items), people))
         found += _without(group, audit)
     return found

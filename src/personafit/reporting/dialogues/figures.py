@@ -189,6 +189,8 @@ def _histories(results: list[Result]) -> dict[str, list[Series]]:
 
 
 def _curves(series: Sequence[Series], label: str, limits: tuple[float, float]) -> "Figure":
+    from matplotlib.ticker import MaxNLocator
+
     figure, (axis,) = _subplots(2.6 + 0.19 * len(series), 1)
     _plain(axis)
     axis.grid(axis="y", color=GRID, linewidth=0.7)
@@ -220,6 +222,8 @@ def _curves(series: Sequence[Series], label: str, limits: tuple[float, float]) -
             label=_short(line.name, 70),
         )
     axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
+    if all(float(point[0]).is_integer() for line in series for point in line.points):
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend = axis.legend(
         loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=1, frameon=False, fontsize=8.5, labelcolor=INK
     )

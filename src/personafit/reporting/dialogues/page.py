@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 from markupsafe import Markup
-from sqlalchemy import select
 
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, INSTRUMENT
 from personafit.raters.dialogues.counting import RULES
+from personafit.reporting.asked import endings, shown_settings
 from personafit.reporting.dialogues.faults import SimulatorAudit
 from personafit.reporting.dialogues.figures import dialogue_figures
 from personafit.reporting.dialogues.loading import DialogueRun
@@ -24,9 +23,6 @@ from personafit.reporting.page import asset, embed, fill_page, put_page
 from personafit.reporting.results import Result
 from personafit.reporting.sections import when
 from personafit.store import Status, Store
-from personafit.store import tables as t
-
-ERRORS_SHOWN = 3
 
 
 def write_page(
@@ -113,25 +109,14 @@ def ask_endings(run: DialogueRun) -> list[dict[str, Any]]:
             part = asks.filter(
                 (pl.col("rater") == rater["fingerprint"]) & (pl.col("question") == question.name)
             )
-            counts = dict(part["status"].value_counts().iter_rows())
-            wrong = part.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
-            errors = wrong.group_by("status", pl.col("detail").str.slice(0, 300), maintain_order=True).len()
-            rows.append(
-                {
-                    "name": rater["name"],
-                    "question": question.name,
-                    "counts": [counts.get(status.value, 0) for status in Status],
-                    "errors": list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
-                }
-            )
+            rows.append({"name": rater["name"], "question": question.name, **endings(part)})
     return rows
 
 
 def instrument(store: Store, run: DialogueRun) -> dict[str, Any]:
     """Everything that shaped the numbers, and the command that makes them again."""
     config = run.run.config
-    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
-    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    settings = shown_settings(store)
     roles = [
         *(("assistant", one) for one in run.systems),
         ("simulated user", config["user"]),
@@ -158,10 +143,7 @@ def instrument(store: Store, run: DialogueRun) -> dict[str, Any]:
                 "role": role,
                 "name": one["name"],
                 "fingerprint": one["fingerprint"],
-                "settings": {
-                    key: value if isinstance(value, str) else orjson.dumps(value).decode()
-                    for key, value in settings.get(one["fingerprint"], {}).items()
-                },
+                "settings": settings.get(one["fingerprint"], {}),
             }
             for role, one in roles
         ],

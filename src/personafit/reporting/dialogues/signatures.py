@@ -58,9 +58,9 @@ def _of(group: Group, fingerprint: str, rater: str) -> Iterator[Signature]:
     marks = group.marked(fingerprint, view, "personalization").filter(pl.col("value").is_not_null())
     done = group.marked(fingerprint, view, "completion").filter(pl.col("value").is_not_null())
     who = {"system": group.system["name"], "given": group.given, "rater": rater}
-    mean = float(marks["value"].mean() or 0.0)  # type: ignore[arg-type]
-    completed = float(done["value"].mean() or 0.0)  # type: ignore[arg-type]
-    at_two = float((marks["value"].round() == 2).mean() or 0.0)  # type: ignore[arg-type]
+    mean = _mean(marks["value"])
+    completed = _mean(done["value"])
+    at_two = _mean(marks["value"].round() == 2)
     if len(marks) >= FEWEST and STUCK[0] <= mean <= STUCK[1] and at_two >= STUCK_SHARE:
         twos = marks.filter(pl.col("value").round() == 2)["item"].to_list()
         cause = (
@@ -84,7 +84,7 @@ def _of(group: Group, fingerprint: str, rater: str) -> Iterator[Signature]:
             **who,
         )
     several = done.filter(pl.col("tasks") == "MD")
-    share = float(several["value"].mean() or 0.0)  # type: ignore[arg-type]
+    share = _mean(several["value"])
     if len(several) >= FEWEST and share < MD_COMPLETE:
         undone = several.filter(pl.col("value") < 0.5)["item"].to_list()
         lost = sum(len(group.run.counted[item].lost()) for item in undone)
@@ -139,3 +139,7 @@ def _quoted(counted: Counted, mark: Mark) -> Evidence:
     return Evidence(
         counted.dialogue.id, mark.turn + 1, text[start : start + QUOTE], f"{WHY[mark.kind]}: {mark.path}"
     )
+
+
+def _mean(values: pl.Series) -> float:
+    return float(values.sum()) / len(values) if len(values) else 0.0

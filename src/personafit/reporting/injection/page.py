@@ -8,11 +8,12 @@ from markupsafe import Markup
 
 from personafit.benchmarks.injection import ATTACKS
 from personafit.reporting import plots, sections
-from personafit.reporting.browse import browser_data
+from personafit.reporting.html import ITEM_BROWSER, item_browser
 from personafit.reporting.injection.words import accuracy_table, attack_table, explain_injection, lines
-from personafit.reporting.page import PACKAGE, asset, embed, fill_page, put_page
-from personafit.reporting.results import Result, answered, load_totals, overall_coverage
-from personafit.store import RunRecord, Status, Store
+from personafit.reporting.page import asset, embed, fill_page, put_page
+from personafit.reporting.results import Result, answered, overall_coverage
+from personafit.reporting.totals import RunTotals
+from personafit.store import Status, Store
 
 MOST_PANELS = 4
 CAPTION = (
@@ -21,20 +22,19 @@ CAPTION = (
 )
 
 
-def write_page(store: Store, run: RunRecord, results: Sequence[Result], path: Path) -> None:
+def write_page(store: Store, totals: RunTotals, results: Sequence[Result], path: Path) -> None:
     """Write the page; an old one is replaced only once the new one is complete."""
-    put_page(path, render_page(store, run, results))
+    put_page(path, render_page(store, totals, results))
 
 
-def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
+def render_page(store: Store, totals: RunTotals, results: Sequence[Result]) -> str:
     """The whole page as text."""
-    totals = load_totals(store, run)
+    run = totals.run
     figure = moved_figure(results)
-    words = {"gold": f"gold ({totals.info['gold']})", "right": "right", "wrong": "wrong"}
     return fill_page(
         "personafit.reporting.injection",
         "injection.html.j2",
-        asset(PACKAGE, "report.js"),
+        asset(*ITEM_BROWSER),
         info=totals.info,
         run=run,
         date=sections.when(run.started),
@@ -61,7 +61,7 @@ def render_page(store: Store, run: RunRecord, results: Sequence[Result]) -> str:
         failures=sections.failures(totals),
         notes=sections.notes(totals),
         instrument=sections.instrument(store, totals),
-        browser=embed(browser_data(store, totals) | {"words": words}),
+        browser=embed(item_browser(store, totals)),
     )
 
 

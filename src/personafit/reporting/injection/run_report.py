@@ -1,5 +1,6 @@
 """A run on hostile text, read back: its numbers, its tables, its page, its coverage."""
 
+from functools import cached_property
 from pathlib import Path
 
 from rich.console import Console
@@ -7,6 +8,7 @@ from rich.console import Console
 from personafit.reporting.injection.results import injection_results, worst_coverage
 from personafit.reporting.injection.scores import load_effects
 from personafit.reporting.injection.words import explain_injection, print_injection
+from personafit.reporting.totals import RunTotals, load_totals
 from personafit.store import RunRecord, Store
 
 
@@ -30,7 +32,12 @@ class InjectionReport:
         """Write the report page."""
         from personafit.reporting.injection.page import write_page
 
-        write_page(self._store, self.effects.scores.run, self.results, path)
+        write_page(self._store, self.totals, self.results, path)
+
+    @cached_property
+    def totals(self) -> RunTotals:
+        """The run added up like one of choices, which it is: what its failures, items and instrument are shown from."""
+        return load_totals(self._store, self.effects.scores.run)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and view with the least coverage."""

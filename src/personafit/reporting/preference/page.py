@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 from markupsafe import Markup
-from sqlalchemy import select
 
 from personafit.items.preference import GENERIC, PERSONAL, PREFER
+from personafit.reporting.asked import endings, rater_facts
 from personafit.reporting.page import asset, fill_page, put_page
 from personafit.reporting.plots import svg
 from personafit.reporting.preference.figure import CAPTION, preference_figure
@@ -24,13 +23,12 @@ from personafit.reporting.preference.tables import (
     rater_rows,
 )
 from personafit.reporting.preference.words import explain_preferences
+from personafit.reporting.replies import raw_replies
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, when
 from personafit.store import Status, Store
-from personafit.store import tables as t
 
 MOST_ITEMS = 300  # pairs shown in full; their texts make up nearly all of the page
-ERRORS_SHOWN = 3
 
 
 def write_page(store: Store, scores: PreferenceScores, results: Sequence[Result], path: Path) -> None:
@@ -132,36 +130,16 @@ def ask_endings(scores: PreferenceScores) -> list[dict[str, Any]]:
     found = []
     for rater in scores.run.config["raters"]:
         rows = scores.answers.filter(pl.col("rater") == rater["fingerprint"])
-        counts = dict(rows["status"].value_counts().iter_rows())
-        wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
-        errors = wrong.group_by("status", pl.col("detail").str.slice(0, 400), maintain_order=True).len()
-        found.append(
-            {
-                "name": rater["name"],
-                "counts": [counts.get(status.value, 0) for status in Status],
-                "errors": list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
-            }
-        )
+        found.append({"name": rater["name"], **endings(rows)})
     return found
 
 
 def rater_settings(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
     """Everything that shaped each rater."""
-    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
-    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    raters = scores.run.config["raters"]
     return [
-        {
-            "name": rater["name"],
-            "kind": rater["kind"],
-            "role": "control" if rater["control"] else "asked for",
-            "orders": "both" if rater["orders"] == 2 else "one: it looks at each answer by itself",
-            "fingerprint": rater["fingerprint"],
-            "settings": {
-                key: value if isinstance(value, str) else orjson.dumps(value).decode()
-                for key, value in settings.get(rater["fingerprint"], {}).items()
-            },
-        }
-        for rater in scores.run.config["raters"]
+        facts | {"orders": "both" if rater["orders"] == 2 else "one: it looks at each answer by itself"}
+        for rater, facts in zip(raters, rater_facts(store, raters), strict=True)
     ]
 
 
@@ -178,6 +156,7 @@ def _items(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
         }
         for line in scores.lines
     ]
+    replies = _replies(store, scores)
     shown = []
     units = scores.units.filter(pl.col("item").is_in(wanted))
     for (name,), rows in units.group_by("item", maintain_order=True):
@@ -199,9 +178,24 @@ def _items(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
                     }
                     for row in rows.iter_rows(named=True)
                 ],
+                "replies": replies.get(item.id, []),
             }
         )
     return shown
+
+
+def _replies(store: Store, scores: PreferenceScores) -> dict[str, list[dict[str, Any]]]:
+    """Per item what each rater said word for word, in each order."""
+    names = {rater["fingerprint"]: rater["name"] for rater in scores.run.config["raters"]}
+    orders = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": "personalized first"}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in raw_replies(store, scores.run):
+        if one.rater in names:
+            title = " · ".join(filter(None, [names[one.rater], orders.get(one.order), one.status]))
+            said = {"Detail": one.detail, "Reply": one.reply, "Reasoning": one.reasoning}
+            texts = {kind: text for kind, text in said.items() if text}
+            found.setdefault(one.item, []).append({"title": title, "texts": texts})
+    return found
 
 
 def _mark(value: float | None) -> str:

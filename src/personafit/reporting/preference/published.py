@@ -40,12 +40,15 @@ def published_results() -> Iterator[Result]:
     yield _quoted("mention_rate_against_effect", against["value"], against["source"], n=against["n"])
 
 
-def _quoted(metric: str, value: float, source: str, n: int = 0, **whose: str) -> Result:
+def _quoted(
+    metric: str, value: float, source: str, n: int = 0, rater: str | None = None, system: str | None = None
+) -> Result:
     note = f"published, not measured here: {published_figures()['source']}, {source}"
     return Result.of(
         Estimate(value, None, None, n, 0),
         metric=metric,
         control=PUBLISHED,
         note=note,
-        **whose,  # type: ignore[arg-type]
+        rater=rater,
+        system=system,
     )

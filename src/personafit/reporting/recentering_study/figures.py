@@ -4,15 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH
-from personafit.reporting.preference.figure import (
-    Mark,
-    dot_panels,
-    frame,
-    preference_figure,
-    scatter_figure,
-    short,
-)
+from personafit.reporting.marks import Mark, dot_panels, frame, scatter_figure
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, short_name
+from personafit.reporting.preference.figure import preference_figure
 from personafit.reporting.preference.results import RULE, same_model
 from personafit.reporting.recentering_study.loading import Study
 from personafit.reporting.results import Result
@@ -60,8 +54,9 @@ def _kappas(study: Study) -> "Figure | None":
     for (row, column), value in np.ndenumerate(matrix):
         if np.isfinite(value):
             colour = PAPER if value > 0.55 else INK
-            axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=8.5, color=colour)
-    labels = [short(f"{rater.name} ({rater.kind})") for rater in study.relevance.raters]
+            shown = f"{round(value, 2) + 0:.2f}".replace("-", "−")  # and no minus before nothing
+            axis.text(column, row, shown, ha="center", va="center", fontsize=8.5, color=colour)
+    labels = [short_name(f"{rater.name} ({rater.kind})") for rater in study.relevance.raters]
     axis.set_xticks(range(len(names)), labels, rotation=40, ha="right", parse_math=False)
     axis.set_yticks(range(len(names)), labels, parse_math=False)
     frame(axis, "Kappa of every two raters")

@@ -6,17 +6,14 @@ Texts that occur often are kept once. What is too much for one page is left out 
 from typing import Any
 
 import polars as pl
-from sqlalchemy import or_, select
 
 from personafit.items.relevance import GRADES
 from personafit.raters.relevance import attribute_reasons
 from personafit.reporting.relevance.scores import Line, RelevanceScores
+from personafit.reporting.replies import raw_replies
 from personafit.store import Status, Store
-from personafit.store import tables as t
 
 MAX_PAIRS = 10_000
-MAX_REPLY = 4_000  # characters of one raw reply or reasoning
-MAX_REPLIES = 20_000_000  # characters of all of them: beyond this browsers struggle to open the page
 
 
 def browser_data(store: Store, scores: RelevanceScores) -> dict[str, Any]:
@@ -84,28 +81,11 @@ def _said(line: Line) -> dict[str, list[Any]]:
 def _replies(store: Store, scores: RelevanceScores) -> dict[str, list[list[Any]]]:
     """Raw replies by what was asked about, an item or a list: line, part, status, detail, reply, reasoning."""
     places = {(line.fingerprint, line.view): place for place, line in enumerate(scores.lines)}
-    ask = t.asks
-    texts = (ask.c.detail, ask.c.reply, ask.c.reasoning)
-    frame = store.frame(
-        select(ask.c.item, ask.c.rater, ask.c.view, ask.c.order, ask.c.status, *texts)
-        .select_from(t.run_jobs.join(ask, ask.c.job == t.run_jobs.c.job))
-        .where(t.run_jobs.c.run == scores.run.id, or_(*(column.is_not(None) for column in texts)))
-        .order_by(ask.c.item, ask.c.rater, ask.c.view, ask.c.order, ask.c.sample, ask.c.at)
-    )
     found: dict[str, list[list[Any]]] = {}
-    left = MAX_REPLIES
-    for item, rater, view, part, status, *said in frame.iter_rows():
-        if (rater, view) not in places:
-            continue
-        short = [_cut(text) for text in said]
-        left -= sum(len(text or "") for text in short)
-        if left < 0:
-            short = ["left out: the page would grow too large", None, None]
-        found.setdefault(item, []).append([places[rater, view], part, status, *short])
+    for one in raw_replies(store, scores.run):
+        if (one.rater, one.view) in places:
+            place = places[one.rater, one.view]
+            found.setdefault(one.item, []).append(
+                [place, one.order, one.status, one.detail, one.reply, one.reasoning]
+            )
     return found
-
-
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= MAX_REPLY:
-        return text
-    return f"{text[:MAX_REPLY]} … ({len(text) - MAX_REPLY:,} more characters in the store)"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from personafit.reporting.plots import ACCENT, GRID, INK, LONGEST_NAME, MUTED, PAPER, WIDTH
+from personafit.reporting.marks import frame
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, short_name
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
 
@@ -52,7 +53,7 @@ def relevance_figure(scores: RelevanceScores, results: Sequence[Result]) -> "Fig
         left.annotate(
             str(number), at, (6, 5), textcoords="offset points", fontsize=9, color=INK, fontweight="bold"
         )
-    _title(left, "Precision and recall, %", "recall")
+    frame(left, "Precision and recall, %", "recall")
     left.set_ylabel("precision", color=MUTED, fontsize=9)
     _over_selection(right, points)
     return figure
@@ -126,30 +127,10 @@ def _over_selection(axis: "Axes", points: Sequence[tuple[str, str | None, list[R
     axis.set_xlim(left=0)
     axis.set_yticks(
         range(len(points)),
-        [f"{number}  {_short(name)}" for number, (name, _, _) in enumerate(points, 1)],
+        [f"{number}  {short_name(name)}" for number, (name, _, _) in enumerate(points, 1)],
         parse_math=False,
         fontsize=8.5,
         color=INK,
     )
     axis.axvline(1, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
-    _title(axis, "Picks, times as many as people", "over-selection")
-
-
-def _title(axis: "Axes", title: str, label: str) -> None:
-    axis.set_facecolor("none")
-    axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold")
-    axis.set_xlabel(label, color=MUTED, fontsize=9)
-    axis.tick_params(length=0, labelsize=8.5, colors=MUTED)
-    axis.tick_params(axis="y", labelcolor=INK)
-    axis.grid(color=GRID, linewidth=0.5, alpha=0.6)
-    axis.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axis.spines[side].set_visible(False)
-    axis.spines["bottom"].set_color(GRID)
-
-
-def _short(name: str) -> str:
-    """Names come from outside: no line breaks or direction marks, and the middle of long ones left out."""
-    plain = "".join(character if character.isprintable() else "\ufffd" for character in name)
-    half = LONGEST_NAME // 2
-    return plain if len(plain) <= LONGEST_NAME else f"{plain[:half]}…{plain[-half:]}"
+    frame(axis, "Picks, times as many as people", "over-selection")

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 from markupsafe import Markup
-from sqlalchemy import select
 
 from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import GRADES, VIEWS
+from personafit.reporting.asked import endings, rater_facts
 from personafit.reporting.page import asset, embed, fill_page, put_page
 from personafit.reporting.plots import svg
 from personafit.reporting.relevance.browse import browser_data
@@ -22,9 +21,6 @@ from personafit.reporting.relevance.words import explain_relevance
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, when
 from personafit.store import Status, Store
-from personafit.store import tables as t
-
-ERRORS_SHOWN = 3
 
 
 def write_page(store: Store, scores: RelevanceScores, results: Sequence[Result], path: Path) -> None:
@@ -157,38 +153,18 @@ def ask_endings(scores: RelevanceScores) -> list[dict[str, Any]]:
     found = []
     for rater in scores.run.config["raters"]:
         rows = scores.answers.filter(pl.col("rater") == rater["fingerprint"])
-        counts = dict(rows["status"].value_counts().iter_rows())
         planned = len(scores.items) * len(rater["views"]) * int(scores.run.config["samples"])
-        wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
-        errors = wrong.group_by("status", pl.col("detail").str.slice(0, 400), maintain_order=True).len()
-        found.append(
-            {
-                "name": rater["name"],
-                "counts": [counts.get(status.value, 0) for status in Status],
-                "missing": planned - sum(counts.values()),
-                "errors": list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
-            }
-        )
+        ended = endings(rows)
+        found.append({"name": rater["name"], "missing": planned - sum(ended["counts"]), **ended})
     return found
 
 
 def rater_settings(store: Store, scores: RelevanceScores) -> list[dict[str, Any]]:
     """Everything that shaped each rater."""
-    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
-    settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
+    raters = scores.run.config["raters"]
     return [
-        {
-            "name": rater["name"],
-            "kind": rater["kind"],
-            "role": "control" if rater["control"] else "asked for",
-            "shown": "a whole list at a time" if rater["by_list"] else "one attribute at a time",
-            "fingerprint": rater["fingerprint"],
-            "settings": {
-                key: value if isinstance(value, str) else orjson.dumps(value).decode()
-                for key, value in settings.get(rater["fingerprint"], {}).items()
-            },
-        }
-        for rater in scores.run.config["raters"]
+        facts | {"shown": "a whole list at a time" if rater["by_list"] else "one attribute at a time"}
+        for rater, facts in zip(raters, rater_facts(store, raters), strict=True)
     ]
 
 

@@ -48,7 +48,9 @@ def all_notes(scores: RelevanceScores, results: Sequence[Result]) -> list[str]:
 
 def _table(scores: RelevanceScores, results: Sequence[Result], columns: Sequence[str], first: bool) -> Table:
     relevant = scores.items["relevant"].drop_nulls()
-    share = f"{100 * float(relevant.mean() or 0):.1f} % relevant" if len(relevant) else "none labelled"  # type: ignore[arg-type]
+    share = (
+        f"{100 * int(relevant.sum()) / len(relevant):.1f} % relevant" if len(relevant) else "none labelled"
+    )
     title = (
         f"{scores.info['title'] or scores.info['name']} {len(scores.items):,} pairs, {share}\n"
         "in %, kappa and over-selection as they are; 95 % interval below"

@@ -48,7 +48,7 @@ def waterfall_figure(traced: Traced) -> "Figure | None":
             ends = [100 * step.f1.low, 100 * step.f1.high]
             axis.plot([place + 0.2, place + 0.2], ends, color=INK, linewidth=1.3, zorder=3)
         lost = None if step.change is None else step.change.value
-        text = f"{value:.0f}" if lost is None else f"{value:.0f}  ({100 * lost:+.0f})"
+        text = f"{value:.0f}" if lost is None else f"{value:.0f}  ({100 * lost:+.0f})".replace("-", "−")
         top = max(value, before or 0.0, 100 * (step.f1.high or 0.0))
         axis.annotate(
             text, (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=10, color=INK

@@ -11,7 +11,9 @@ const texts = new Blocks(data.blocks.texts, data.sizes.texts);
 const people = new Blocks(data.blocks.people, data.sizes.people);
 const asks = new Blocks(data.blocks.asks, data.sizes.asks, 10);
 const tellings = new Blocks(data.blocks.told, data.sizes.told, 10);
-let index = null; // columns: id, question, person, answers, gold, facets, verdicts
+const SLICE = 30; // milliseconds of searching until the list is drawn with what was found so far
+let index = null; // columns: id, question, person, answers, gold, facets, verdicts, statuses
+let search = null;
 let found = [];
 let shown = 0;
 let current = null;
@@ -47,6 +49,9 @@ fill(byId("verdict"), Object.entries(VERDICTS));
 // Rules do not take part in a disagreement, unless there are only rules.
 const asked = data.raters.map((_, place) => place).filter((place) => !data.controls[place] || data.controls.every(Boolean));
 const agreement = asked.length > 1 ? addFilter("Agreement", fill(element("select", { "data-filter": "agreement" }), Object.entries(AGREEMENT))) : null;
+const statuses = data.statuses.length > 1
+  ? addFilter("Status", fill(element("select", { "data-filter": "status" }), [["", "all"], ...data.statuses.map((name, place) => [String(place), name])]))
+  : null;
 const facetSelects = data.facets.map((facet) => {
   const values = facet.values.map((value, place) => [String(place), value]);
   return addFilter(facet.name, fill(element("select", { "data-facet": facet.name }), [["", "all"], ...values]));
@@ -69,10 +74,15 @@ function tests() {
     if (select.value !== "") used.push((place) => index.facets[facet][place] === wanted);
   });
   const verdict = byId("verdict").value;
-  const rater = byId("rater").value;
+  const ofRater = (columns) => (byId("rater").value === "" ? columns : [columns[Number(byId("rater").value)]]);
   if (verdict !== "all") {
-    const verdicts = rater === "" ? index.verdicts : [index.verdicts[Number(rater)]];
+    const verdicts = ofRater(index.verdicts);
     used.push((place) => verdicts.some((letters) => letters[place] === verdict));
+  }
+  if (statuses && statuses.value !== "") {
+    const bit = 1 << Number(statuses.value);
+    const endings = ofRater(index.statuses);
+    used.push((place) => endings.some((letters) => letters.charCodeAt(place) & bit));
   }
   if (agreement && agreement.value !== "all") used.push((place) => agreementOf(place) === agreement.value);
   const person = personInput.value.trim().toLowerCase();
@@ -83,53 +93,26 @@ function tests() {
   return used;
 }
 
-// -- searching ---------------------------------------------------------------------------------------------------
+// -- finding -----------------------------------------------------------------------------------------------------
 
-// Texts in lower case. They are made while the browser has nothing else to do, or all at once when somebody searches before that.
-const lowered = { items: [], people: [], texts: [] };
-let reading = null;
+const wait = (milliseconds) => new Promise((go) => setTimeout(go, milliseconds));
+const progress = element("progress", { max: "1", "aria-hidden": "true" });
 
-const pause = () => new Promise((go) => (window.requestIdleCallback || setTimeout)(go));
+// Something is still being looked for; the words beside say what.
+function working(share) {
+  list.setAttribute("aria-busy", "true");
+  progress.value = share;
+  if (!progress.isConnected) byId("count").append(" ", progress);
+}
 
-async function readTexts(calm) {
-  for (const [name, blocks] of [["people", people], ["texts", texts]]) {
-    for (let place = 0; place < blocks.blocks.length; place += 1) {
-      if (lowered[name].length > place * blocks.size) continue;
-      if (calm.on) await pause();
-      const values = await blocks.block(place);
-      if (lowered[name].length === place * blocks.size) lowered[name].push(...values.map((text) => text.toLowerCase()));
-    }
+// Tests the items from one on until all are tested or the time is up; says with which to go on.
+function scan(test, place, into) {
+  const until = performance.now() + SLICE;
+  for (; place < data.items; place += 1) {
+    if (test(place)) into.push(place);
+    if (place % 8 === 7 && performance.now() > until) return place + 1;
   }
-  lowered.people = lowered.people.map((text, place) => `${data.people[place].toLowerCase()} ${text}`);
-  lowered.items = index.id.map((id, place) => `${id} ${index.question[place]}`.toLowerCase());
-  lowered.ready = true;
-}
-
-const calm = { on: true };
-const wordsOf = (query) => query.toLowerCase().split(/\s+/).filter(Boolean);
-const hitsOf = new Map(); // the last words searched, each with where it occurs
-
-// Where a word occurs; of a word that only grew by what was typed, only where its beginning occurred is looked at.
-function hits(word) {
-  if (hitsOf.has(word)) return hitsOf.get(word);
-  const before = [...hitsOf].reverse().find(([part]) => word.includes(part))?.[1];
-  const marks = (kind) => {
-    const marked = new Uint8Array(lowered[kind].length);
-    for (let place = 0; place < marked.length; place += 1) {
-      if (!before || before[kind][place]) marked[place] = lowered[kind][place].includes(word) ? 1 : 0;
-    }
-    return marked;
-  };
-  const occurs = { items: marks("items"), people: marks("people"), texts: marks("texts") };
-  hitsOf.set(word, occurs);
-  if (hitsOf.size > 30) hitsOf.delete(hitsOf.keys().next().value);
-  return occurs;
-}
-
-function matches(words) {
-  const all = words.map(hits);
-  return (place) =>
-    all.every((hit) => hit.items[place] || hit.people[index.person[place]] || index.answers[place].some((text) => hit.texts[text]));
+  return place;
 }
 
 let turn = 0;
@@ -137,30 +120,69 @@ async function filter() {
   turn += 1;
   const mine = turn;
   const words = wordsOf(byId("search").value);
-  if (words.length && !lowered.ready) {
-    calm.on = false;
+  if (words.length) search.hurry();
+  if (words.length && !search.textsRead) {
     list.setAttribute("aria-busy", "true");
     byId("count").textContent = "Reading the texts …";
-    await reading;
+    await search.readTexts();
     if (mine !== turn) return;
   }
-  list.removeAttribute("aria-busy");
   const used = tests();
-  if (words.length) used.push(matches(words));
-  found = [];
-  for (let place = 0; place < data.items; place += 1) if (used.every((test) => test(place))) found.push(place);
-  list.scrollTop = 0; // while the layout is still the old one, which costs nothing
-  list.replaceChildren();
-  shown = 0;
-  showMore();
+  const fits = (replies) => {
+    const all = words.length ? [...used, search.test(words, replies)] : used;
+    return (place) => all.every((test) => test(place));
+  };
+  let again = false;
+  if (words.length && !search.repliesRead) {
+    const test = fits(false);
+    draw(index.id.map((_, place) => place).filter(test), again, "reading the raw replies");
+    again = true;
+    while (!search.repliesRead) {
+      working(search.share);
+      await Promise.race([search.readReplies(), wait(100)]);
+      if (mine !== turn) return;
+    }
+  }
+  const all = fits(true);
+  const places = [];
+  let next = scan(all, 0, places);
+  if (next < data.items && !again) {
+    draw([...places], again, "searching the raw replies");
+    again = true;
+  }
+  while (next < data.items) {
+    working(next / data.items);
+    await wait(0);
+    if (mine !== turn) return;
+    next = scan(all, next, places);
+  }
+  draw(places, again);
+}
+
+// Puts the places found into the list; where they are drawn again, some may have come, and what is being read stays.
+function draw(places, again, still = "") {
+  const same = again && places.length === found.length;
+  const focused = list.contains(document.activeElement);
+  const top = again ? list.scrollTop : 0;
+  found = places;
+  list.removeAttribute("aria-busy");
   const cut = data.items < data.total
     ? ` This page holds ${number(data.items)} of the run’s ${number(data.total)} items, those got wrong first.`
     : "";
-  byId("count").textContent = `${number(found.length)} of ${number(data.items)} items.${cut}`;
+  byId("count").textContent = `${number(found.length)} of ${number(data.items)} items${still ? ` so far; ${still} …` : "."}${cut}`;
+  if (!same) {
+    list.scrollTop = 0; // while the layout is still the old one, which costs nothing
+    list.replaceChildren();
+    shown = 0;
+    showMore();
+  }
   if (!found.length) {
     current = null;
-    detail.replaceChildren(element("p", { class: "small", text: "No item fits these filters." }));
-  } else show(found.includes(current) ? current : found[0]);
+    detail.replaceChildren(element("p", { class: "small", text: still ? "Nothing so far." : "No item fits these filters." }));
+  } else if (again && found.includes(current)) mark(current);
+  else show(found.includes(current) ? current : found[0]);
+  if (!same && top) list.scrollTop = top;
+  if (!same && focused) list.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
 }
 
 // -- the list ----------------------------------------------------------------------------------------------------
@@ -286,11 +308,13 @@ function lay(place) {
   const back = element("button", { type: "button", class: "quiet back", text: "Back to the list" });
   back.addEventListener("click", () => list.querySelector("[tabindex='0']")?.focus());
   const rows = askRows(asks.here(place));
+  const wanted = search.onlyInReplies(wordsOf(byId("search").value), place);
   detail.scrollTop = 0;
   detail.replaceChildren(
     back,
     element("p", { class: "id", text: line(index.id[place], ...facets) }),
     element("h3", { class: "external", dir: "auto", text: index.question[place] }),
+    ...toReply(wanted),
     element("details", { class: "person", open: "" }, [
       element("summary", {}, [element("bdi", { text: line(`The person: ${person}`) })]),
       scrolling("profile", "Profile", people.here(index.person[place]) || "Nothing is known."),
@@ -301,7 +325,7 @@ function lay(place) {
     element("div", { class: "answers" }, index.answers[place].map((text, at) => answer(place, text, at, rows))),
     element("h4", { text: "Who chose what" }),
     element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who chose what" }, [choices(place, rows)]),
-    ...replies(rows),
+    ...replies(rows, wanted),
   );
   detail.removeAttribute("aria-busy");
   highlight();
@@ -359,15 +383,25 @@ function said(place, ask) {
   return element("div", {}, [order, element("strong", { text: choice(ask.label) }), hit && ` ${hit}`, lead]);
 }
 
-function replies(rows) {
-  const kinds = { detail: "Detail", reply: "Reply", reasoning: "Reasoning" };
-  const blocks = rows.filter((ask) => Object.keys(kinds).some((kind) => ask[kind])).map((ask) => {
+// Open is the reply with a word that stands nowhere else.
+function replies(rows, wanted) {
+  const names = { detail: "Detail", reply: "Reply", reasoning: "Reasoning" };
+  const blocks = rows.filter((ask) => SAID.some((kind) => ask[kind])).map((ask) => {
     const title = line(data.raters[ask.rater], data.views[ask.view], ...(ask.order ? [orderName(ask.order)] : []), ask.status);
-    const parts = Object.entries(kinds).filter(([kind]) => ask[kind]).map(([kind, name]) =>
-      element("div", { class: "reply", tabindex: "0", role: "group", "aria-label": name }, [element("strong", { text: `${name}: ` }), external(ask[kind], "span")]));
-    return element("details", {}, [element("summary", {}, [element("bdi", { text: title })]), ...parts]);
+    const kinds = SAID.filter((kind) => ask[kind]);
+    const parts = kinds.map((kind) =>
+      element("div", { class: "reply", tabindex: "0", role: "group", "aria-label": names[kind] }, [element("strong", { text: `${names[kind]}: ` }), external(ask[kind], "span")]));
+    const open = kinds.some((kind) => wanted.some((word) => ask[kind].toLowerCase().includes(word)));
+    return element("details", open ? { open: "" } : {}, [element("summary", {}, [element("bdi", { text: title })]), ...parts]);
   });
-  return blocks.length ? [element("h4", { text: "Raw replies" }), ...blocks] : [];
+  return blocks.length ? [element("h4", { text: "Raw replies" }), element("div", { class: "replies" }, blocks)] : [];
+}
+
+function toReply(wanted) {
+  if (!wanted.length) return [];
+  const go = element("button", { type: "button", class: "quiet", text: "Found in a raw reply: go there" });
+  go.addEventListener("click", () => detail.querySelector(".replies details[open] > summary")?.focus());
+  return [go];
 }
 
 // The words searched for, marked without touching the texts.
@@ -393,13 +427,15 @@ function highlight() {
 
 async function begin() {
   [index] = await Blocks.decode(data.blocks.index[0]);
+  search = new ItemSearch(index, data.people, { people, texts, asks });
   for (const input of [byId("search"), personInput]) input.addEventListener("input", filter);
   for (const select of document.querySelectorAll(".filters select")) select.addEventListener("change", filter);
   document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
-  reading = readTexts(calm);
+  byId("search").addEventListener("focus", () => search.readReplies(), { once: true });
+  search.readTexts();
   await filter();
   byId("browser").hidden = false;
-  await pause();
+  await idle();
   byId("browser").append(element("datalist", { id: everybody }, data.people.slice(0, 2000).map((value) => element("option", { value }))));
 }
 

@@ -1,38 +1,66 @@
 """What people reach on the items of a run, by tier: one person against the others where their votes are known one by one,
 or the share of voters who meet the gold where only counts are."""
 
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from personafit.reporting import plots
 from personafit.reporting.agree_ratings import GOLD, HUMAN, Source
 from personafit.reporting.agree_tables import rating_tables
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.graded import has_truth, vote_shares
-from personafit.reporting.sections import Cell
 from personafit.reporting.tables import TIERS
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Grid, Piece, Prose
+from personafit.reporting.whole.content import Grid, Picture, Piece, Prose, percent_cell
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.raters import panel_ceiling
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RESAMPLES = 1000
 ALL = "all"
 UNIT = (0.0, 1.0)
+COIN = 50.0
+SIMULATED = "simulated"
+OTHERS = "the majority of the others"
+READING = (
+    "How to read it: how often each goes with the people it is held against, tier by tier, on the items they voted on; bars are "
+    "95 % intervals over people, the dotted line is a coin toss. What one person reaches is the ceiling."
+)
 NO_VOTES = (
     "The human ceiling is not in this report: the data hold no votes of single people. A study on the same items adds it: "
     "`personafit label new`, then name the study beside the run."
 )
 
 
+@dataclass(frozen=True)
+class Reached:
+    """What somebody reaches against people, by tier."""
+
+    who: str
+    against: str
+    by_part: Mapping[str, Estimate | None]
+
+
 def ceiling_pieces(given: Collected, run: ChoiceRun) -> list[Piece]:
     """The ceiling by tier, or a sentence that says what would bring it."""
     parts = _tier_items(run)
-    rows = [row for source in given.agreement.values() for row in panel_rows(source, parts)]
-    rows += _voter_rows(run, parts)
-    if not rows:
+    own = {rater["fingerprint"] for rater in run.run.config["raters"]}
+    found = [
+        line for source in given.agreement.values() for line in beside_people(_of_run(source, own), parts)
+    ]
+    found += _voters(run, parts)
+    if not found:
         return [Prose(NO_VOTES, "small")]
+    rows = [
+        NumberRow([line.who, line.against], [percent_cell(line.by_part.get(part)) for part in parts])
+        for line in found
+    ]
     grid = Grid(
         "What people reach on the same items",
         "Shares in %, 95 % intervals over people below.",
@@ -41,7 +69,7 @@ def ceiling_pieces(given: Collected, run: ChoiceRun) -> list[Piece]:
         rows,
         note="A rater’s figures here are over the items that people voted on, and may differ from its score on all items.",
     )
-    return [grid]
+    return [Picture("Beside one person", READING, _figure(list(parts), found)), grid]
 
 
 def _tier_items(run: ChoiceRun) -> dict[str, set[str]]:
@@ -54,49 +82,63 @@ def _tier_items(run: ChoiceRun) -> dict[str, set[str]]:
     return parts
 
 
-def panel_rows(source: Source, parts: dict[str, set[str]]) -> list[NumberRow]:
-    """Everybody against the majority of the (other) people, machines beside them."""
-    found: dict[str, dict[str, Estimate]] = {}
+def _of_run(source: Source, fingerprints: Collection[str]) -> Source:
+    """The answers of people, gold and one run's raters; what other runs say on the same items stands with them."""
+    raters = {
+        key: rater
+        for key, rater in source.raters.items()
+        if rater.kind in (GOLD, HUMAN, SIMULATED) or key.partition("|")[0] in fingerprints
+    }
+    kept = [votes.filter(pl.col("rater").is_in(list(raters))) for votes in source.parts]
+    return replace(source, raters=raters, parts=kept)
+
+
+def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[Reached]:
+    """Everybody against the majority of the (other) people: one person first, then the machines."""
+    found: dict[str, dict[str, Estimate | None]] = {}
     for part, wanted in parts.items():
         people = {item: person for item, person in source.people.items() if item in wanted}
         kept = [votes.filter(pl.col("item").is_in(list(people))) for votes in source.parts]
         for table in rating_tables(replace(source, people=people, parts=kept)):
-            panel = table.columns(HUMAN)
+            panel, called = table.columns(HUMAN), "person"
+            if not panel:
+                panel, called = table.columns(SIMULATED), "simulated person"
             if len(panel) < 2:
                 continue
             ceiling = panel_ceiling(table.codes, panel, table.people, RESAMPLES)
-            found.setdefault(f"one person ({source.name})", {})[part] = ceiling.ceiling
+            found.setdefault(f"one {called} ({source.name})", {})[part] = ceiling.ceiling
             for rater, estimate in zip(table.raters, ceiling.raters, strict=True):
-                if rater.kind not in (GOLD, HUMAN):
+                if rater.kind not in (GOLD, HUMAN, SIMULATED):
                     found.setdefault(rater.name, {})[part] = estimate
-    return [
-        NumberRow([who, "the majority of the others"], [_cell(estimates.get(part)) for part in parts])
-        for who, estimates in found.items()
-    ]
+    return [Reached(who, OTHERS, by_part) for who, by_part in found.items()]
 
 
-def _voter_rows(run: ChoiceRun, parts: dict[str, set[str]]) -> list[NumberRow]:
+def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[Reached]:
     """How many voters meet the gold, where the gold keeps their counts."""
     shares = vote_shares(run.store, run.scores) if has_truth(run.scores) else {}
     if not shares:
         return []
     rows = run.scores.items.filter(pl.col("gold").is_in(["0", "1"]), pl.col("item").is_in(list(shares)))
-    cells = []
-    for wanted in parts.values():
+    by_part: dict[str, Estimate | None] = {}
+    for name, wanted in parts.items():
         part = rows.filter(pl.col("item").is_in(list(wanted)))
         met = [
             shares[item] if gold == "0" else 1 - shares[item]
             for item, gold in part.select("item", "gold").iter_rows()
         ]
         people = part["person"].to_numpy()
-        cells.append(_cell(cluster_mean(np.array(met), people, None, UNIT) if met else None))
-    return [NumberRow(["a voter drawn at random", f"the gold, {run.scores.info['gold']}"], cells)]
+        by_part[name] = cluster_mean(np.array(met), people, None, UNIT) if met else None
+    return [Reached("a voter drawn at random", f"the gold, {run.scores.info['gold']}", by_part)]
 
 
-def _cell(estimate: Estimate | None) -> Cell:
+def _figure(parts: Sequence[str], found: Sequence[Reached]) -> "Figure":
+    rows = [plots.Row(line.who, [_dot(line.by_part.get(part)) for part in parts]) for line in found]
+    return plots.panels_figure(rows, [plots.Panel(part, COIN) for part in parts])
+
+
+def _dot(estimate: Estimate | None) -> plots.Dot:
     if estimate is None or estimate.value is None:
-        return Cell()
-    interval = ""
-    if estimate.low is not None and estimate.high is not None:
-        interval = f"{100 * estimate.low:.1f}–{100 * estimate.high:.1f}"
-    return Cell(f"{100 * estimate.value:.1f}", interval, estimate.value)
+        return plots.Dot()
+    return plots.Dot(
+        *(None if end is None else 100 * end for end in (estimate.value, estimate.low, estimate.high))
+    )

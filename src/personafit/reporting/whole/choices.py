@@ -7,13 +7,24 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.reporting import sections
 from personafit.reporting.compare import compare_with_base
+from personafit.reporting.compare_ranking import HOW, rank_runs
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.figures import in_words
 from personafit.reporting.settings import draw_settings, print_settings, settings
 from personafit.reporting.whole.ceiling import ceiling_pieces
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Chapter, Grid, Picture, Piece, Prose, Words, grid_of, grouped
-from personafit.reporting.whole.printed import printed_pieces
+from personafit.reporting.whole.content import (
+    Chapter,
+    Grid,
+    Picture,
+    Piece,
+    Prose,
+    Words,
+    grid_of,
+    made_chapter,
+    true_minus,
+)
+from personafit.reporting.whole.printed import printed_pieces, table_grid
 
 JUDGE = "`personafit run starter --rater SPEC` judges the small set, `personafit run personafeedback --data DIR --rater SPEC` the published one"
 
@@ -23,13 +34,13 @@ def comparison(given: Collected) -> Chapter:
     parts: dict[str, list[Piece]] = {}
     for name, runs in _by_benchmark(given).items():
         parts[name] = [_merged(runs), *_differences(runs)]
-    return Chapter(
+    return made_chapter(
         "comparison",
         "Comparison",
         "How often each rater chooses the right answer, in the table of the benchmark. Rows marked published are quoted from "
         "papers: nobody checked them with this instrument.",
-        grouped(parts),
-        "" if parts else f"No run of choices was given: {JUDGE}.",
+        parts,
+        f"No run of choices was given: {JUDGE}.",
     )
 
 
@@ -39,19 +50,20 @@ def views(given: Collected) -> Chapter:
     for name, one in given.choices.items():
         pieces: list[Piece] = [Picture(t, c, f) for n, t, c, f in one.drawn if n == "views"]
         if found := settings(one.scores):
-            pieces.append(Picture(*draw_settings(found)))
+            told = [
+                one for one in found if not one.view.startswith("wrong:")
+            ]  # the figure above has the others
+            pieces.append(Picture(*draw_settings(told)))
             pieces += printed_pieces(print_settings, found)
         if pieces:
             parts[name] = pieces
-    return Chapter(
+    return made_chapter(
         "views",
         "Views and contexts",
         "The same raters on the same items, told more or less of the person. What the person is worth is the distance between "
         "the marks, not where they stand.",
-        grouped(parts),
-        ""
-        if parts
-        else "No run was shown more than one view: leave --view out to add nobody and the wrong person, or name --view memory "
+        parts,
+        "No run was shown more than one view: leave --view out to add nobody and the wrong person, or name --view memory "
         "and --view induced.",
     )
 
@@ -63,13 +75,13 @@ def tiers(given: Collected) -> Chapter:
         pictures: list[Piece] = [Picture(t, c, f) for n, t, c, f in one.drawn if n == "slices"]
         if pictures:
             parts[name] = [*pictures, *ceiling_pieces(given, one)]
-    return Chapter(
+    return made_chapter(
         "tiers",
         "Tiers against the human ceiling",
         "Scores from easy to hard. People do not agree on everything either: where their votes are known, what one person reaches "
         "stands beside, and nothing can be expected to be much above it.",
-        grouped(parts),
-        "" if parts else f"No run has slices to show: {JUDGE}.",
+        parts,
+        f"No run has slices to show: {JUDGE}.",
     )
 
 
@@ -91,13 +103,13 @@ def controls(given: Collected) -> Chapter:
                 if name_of == "position"
             ),
         ]
-    return Chapter(
+    return made_chapter(
         "controls",
         "Controls",
         "Rules that read nothing are judged beside every rater. Lift is what showing the person adds over showing nobody or "
         "somebody else, whichever is better; restraint is the share right where the less personal answer is the right one.",
-        grouped(parts),
-        "" if parts else f"No run of choices was given: {JUDGE}.",
+        parts,
+        f"No run of choices was given: {JUDGE}.",
     )
 
 
@@ -124,11 +136,11 @@ def _merged(runs: Sequence[ChoiceRun]) -> Grid:
     ]
     found: dict[tuple[Any, ...], tuple[NumberRow, list[str]]] = {}
     for one, table in zip(runs, tables, strict=True):
-        for row in table.rows:
+        for row, views in _by_figures(table.rows):
             cells = dict(zip(table.headings, row.cells, strict=True))
             shown = [cells.get(heading, sections.Cell()) for heading in headings]
-            key = (row.source, row.name, row.view, tuple(cell.text + cell.interval for cell in shown))
-            made = NumberRow([row.name, row.view], shown, row.control, row.source)
+            key = (row.source, row.name, views, tuple(cell.text + cell.interval for cell in shown))
+            made = NumberRow([row.name, views], shown, row.control, row.source)
             found.setdefault(key, (made, []))[1].append(one.run.name)
     rows = [
         replace(row, names=[*row.names, "" if row.source else ", ".join(names)]) if several else row
@@ -152,6 +164,16 @@ def _merged(runs: Sequence[ChoiceRun]) -> Grid:
     )
 
 
+def _by_figures(rows: Sequence[sections.TableRow]) -> list[tuple[sections.TableRow, str]]:
+    """Rows with the views they hold for: a rule that reads no person has the same figures whatever is shown."""
+    found: dict[tuple[Any, ...], tuple[sections.TableRow, list[str]]] = {}
+    for row in rows:
+        figures = tuple(cell.text + cell.interval for cell in row.cells)
+        key = (row.source, row.name, row.control, figures)
+        found.setdefault(key, (row, []))[1].append(row.view)
+    return [(row, ", ".join(views)) for row, views in found.values()]
+
+
 def _differences(runs: Sequence[ChoiceRun]) -> list[Piece]:
     if len(runs) < 2:
         return []
@@ -159,4 +181,7 @@ def _differences(runs: Sequence[ChoiceRun]) -> list[Piece]:
         found = compare_with_base([one.scores for one in runs])
     except UserError as error:  # unlike instruments are not compared, and the reason is the finding
         return [Prose(str(error), "small")]
-    return [Words([one.sentence() for one in found])] if found else []
+    pieces: list[Piece] = [Words([true_minus(one.sentence()) for one in found])] if found else []
+    for ranking in rank_runs([one.scores for one in runs]):
+        pieces += [table_grid(ranking.table()), Words(ranking.sentences()), Prose(HOW, "small")]
+    return pieces

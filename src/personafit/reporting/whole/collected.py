@@ -1,5 +1,6 @@
-"""What a collected report is made of: runs of every kind, measured extraction, error flows, raters side by side, training."""
+"""What a collected report is made of: runs of every kind, studies, audits, measured extraction, error flows, training."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +13,10 @@ from personafit.reporting.agree_ratings import Source
 from personafit.reporting.figures import Drawn, draw_figures
 from personafit.reporting.results import Result, RunScores, load_scores, run_results
 from personafit.reporting.run_report import open_report
+from personafit.reporting.scores import held_answers
 from personafit.reporting.totals import RunTotals, load_totals
+from personafit.reporting.whole.audits import FILE as AUDIT
+from personafit.reporting.whole.audits import ReadAudit, read_audit
 from personafit.reporting.whole.curves import Training, is_training, read_training
 from personafit.store import RunRecord, Store
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from personafit.reporting.injection.run_report import InjectionReport
     from personafit.reporting.preference.run_report import PreferenceReport
     from personafit.reporting.relevance.run_report import RelevanceReport
+    from personafit.reporting.writing.run_report import WritingReport
 
 FLOW, EXTRACTION = "flow", "extraction"
 
@@ -50,7 +55,7 @@ class ChoiceRun:
     @cached_property
     def scores(self) -> RunScores:
         """The items."""
-        return load_scores(self.store, self.run)
+        return load_scores(self.store, self.run, held_answers(self.store, self.totals))
 
 
 @dataclass
@@ -63,11 +68,17 @@ class Collected:
     relevance: dict[str, "RelevanceReport"] = field(default_factory=dict)
     preferences: dict[str, "PreferenceReport"] = field(default_factory=dict)
     injections: dict[str, "InjectionReport"] = field(default_factory=dict)
+    writings: dict[str, "WritingReport"] = field(default_factory=dict)
     agreement: dict[str, Source] = field(default_factory=dict)
     """Studies and benchmark folders with votes; what the raters of a run agree on comes with the run."""
+    studies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Where each study stands, as `label status --json` says it."""
+    audits: dict[str, ReadAudit] = field(default_factory=dict)
     flows: dict[str, list[Result]] = field(default_factory=dict)
     extractions: dict[str, list[Result]] = field(default_factory=dict)
     trainings: dict[str, Training] = field(default_factory=dict)
+    commands: dict[str, str] = field(default_factory=dict)
+    """What makes a folder's part again, where its file says so."""
 
     @property
     def names(self) -> list[str]:
@@ -78,7 +89,9 @@ class Collected:
             self.relevance,
             self.preferences,
             self.injections,
+            self.writings,
             self.agreement,
+            self.audits,
             self.flows,
             self.extractions,
             self.trainings,
@@ -93,6 +106,7 @@ class Collected:
             "relevance": self.relevance,
             "preference": self.preferences,
             "injection": self.injections,
+            "writing": self.writings,
         }
         if kind == "choice":
             self.choices[run.name] = ChoiceRun(self.store, run)
@@ -102,15 +116,20 @@ class Collected:
             raise UserError(f"{run.name} is a {kind} run, which no chapter of a collected report shows.")
 
     def add_folder(self, folder: Path) -> bool:
-        """A folder of `extraction flow`, `extraction measure` or `train reward`; False where it is none of these."""
+        """A folder of `audit`, `extraction flow`, `extraction measure` or `train reward`; False where it is none of these."""
         if is_training(folder):
             self.trainings[_name(folder)] = read_training(folder)
+            return True
+        if (folder / AUDIT).is_file():
+            self.audits[_name(folder)] = read_audit(folder / AUDIT)
             return True
         measured = _measured(folder)
         if measured is None:
             return False
-        kind, results = measured
+        kind, results, command = measured
         (self.flows if kind == FLOW else self.extractions)[_name(folder)] = results
+        if command is not None:
+            self.commands[_name(folder)] = command
         return True
 
 
@@ -118,7 +137,7 @@ def _name(folder: Path) -> str:
     return folder.resolve().name
 
 
-def _measured(folder: Path) -> tuple[str, list[Result]] | None:
+def _measured(folder: Path) -> tuple[str, list[Result], str | None] | None:
     path = folder / "results.json"
     if not path.is_file():
         return None
@@ -126,7 +145,7 @@ def _measured(folder: Path) -> tuple[str, list[Result]] | None:
         body = orjson.loads(path.read_bytes())
         if body["benchmark"] not in (FLOW, EXTRACTION):
             return None
-        return body["benchmark"], [Result(**row) for row in body["results"]]
+        return body["benchmark"], [Result(**row) for row in body["results"]], body.get("command")
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise UserError(
             f"{path} cannot be read ({error}); make it again with `personafit extraction`."

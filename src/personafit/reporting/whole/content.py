@@ -5,14 +5,16 @@ A piece says what is there and nothing about where: the same table becomes HTML,
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from markupsafe import Markup
 
 from personafit.reporting.dialogues.tables import NumberRow, NumberTable
 from personafit.reporting.plots import svg
-from personafit.reporting.sections import Cell, Table, TableRow
+from personafit.reporting.results import Result
+from personafit.reporting.sections import Cell, Table, TableRow, signed_points
+from personafit.statistics import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,8 +57,16 @@ class Grid:
     def textual(self) -> list[bool]:
         """Which columns hold words."""
         cells = [[row.cells[place] for row in self.rows] for place in range(len(self.columns))]
-        said = [[one for one in column if one.text] for column in cells]
+        said = [[one for one in column if one.text.strip("–")] for column in cells]
         return [bool(column) and all(one.sort is None for one in column) for column in said]
+
+    def filled(self) -> "Grid":
+        """The table without the columns that hold nothing: on a page they only take room."""
+        kept = [
+            place for place in range(len(self.columns)) if any(row.cells[place].text for row in self.rows)
+        ]
+        rows = [replace(row, cells=[row.cells[place] for place in kept]) for row in self.rows]
+        return replace(self, columns=[self.columns[place] for place in kept], rows=rows)
 
 
 @dataclass(frozen=True)
@@ -104,10 +114,10 @@ class Member:
 
 @dataclass(frozen=True)
 class Instrument:
-    """How a part was made, and the command that makes it again."""
+    """How a part was made, and the command that makes it again, where one is known."""
 
     kind: ClassVar[str] = "instrument"
-    command: str
+    command: str | None
     facts: Mapping[str, str]
     members: Sequence[Member] = ()
     asked: Mapping[str, str] | None = None
@@ -180,7 +190,10 @@ def grid_of(
     folded: bool = False,
 ) -> Grid:
     """The table of a choice, relevance, preference or injection run."""
-    rows = [NumberRow(_names(row, len(heads)), row.cells, row.control, row.source) for row in table.rows]
+    rows = [
+        NumberRow(_names(row, len(heads)), [_tidy(cell) for cell in row.cells], row.control, row.source)
+        for row in table.rows
+    ]
     common = f"In all rows: {'; '.join(table.common)}." if table.common else ""
     return Grid(
         title,
@@ -196,13 +209,30 @@ def grid_of(
 
 def number_grid(table: NumberTable) -> Grid:
     """The table of a run of dialogues."""
-    return Grid(table.title, "", table.heads, table.columns, table.rows, note=table.note)
+    rows = [replace(row, cells=[_tidy(cell) for cell in row.cells]) for row in table.rows]
+    return Grid(table.title, "", table.heads, table.columns, rows, note=table.note)
 
 
 def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
     """A table of texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets are intervals."""
     made = [NumberRow([row[0]], [text_cell(cell) for cell in row[1:]]) for row in rows]
     return Grid(title, caption, headings[:1], headings[1:], made)
+
+
+def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
+    """A share in percent, or a difference in points with its sign; empty where there is none."""
+    if found is None or found.value is None:
+        return Cell()
+    write = signed_points if signed else "{:.1f}".format
+    interval = ""
+    if found.low is not None and found.high is not None:
+        interval = f"{write(100 * found.low)}{' to ' if signed else '–'}{write(100 * found.high)}"
+    return Cell(write(100 * found.value), interval, found.value)
+
+
+def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> NumberRow:
+    """A row of counts."""
+    return NumberRow(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
 
 
 def text_cell(text: str) -> Cell:
@@ -214,19 +244,30 @@ def text_cell(text: str) -> Cell:
     except ValueError:
         return Cell(text)
     if interval and not any(character.isdigit() for character in interval):
-        return Cell(_signed(text), sort=sort)  # no interval, but a letter that refers to a note
-    return Cell(_signed(value), _signed(interval.rstrip(")").replace("\n", " ")), sort)
+        return Cell(true_minus(text), sort=sort)  # no interval, but a letter that refers to a note
+    return Cell(true_minus(value), true_minus(interval.rstrip(")").replace("\n", " ")), sort)
 
 
-def _signed(text: str) -> str:
+def _tidy(cell: Cell) -> Cell:
+    """True minus signs, none before nothing, and what looks like a number is sorted like one."""
+    read = text_cell(cell.text)
+    text = re.sub(r"^[-−](?=0(\.0+)?$)", "", cell.text)
+    sort = read.sort if cell.sort is None and not read.interval else cell.sort
+    return replace(cell, text=true_minus(text), interval=true_minus(cell.interval), sort=sort)
+
+
+def true_minus(text: str) -> str:
     """Numbers with a true minus sign."""
-    return re.sub(r"(?<!\S)-(?=[\d.])", "−", text)
+    return re.sub(r"(?<![^\s(])-(?=[\d.])", "−", text)
 
 
-def grouped(parts: Mapping[str, Sequence[Piece]]) -> list[Group]:
-    """Pieces by the name of their run, the empty ones left out; one alone needs no title."""
-    full = {name: pieces for name, pieces in parts.items() if pieces}
-    return [Group(name if len(full) > 1 else "", pieces) for name, pieces in full.items()]
+def made_chapter(
+    name: str, title: str, lead: str, parts: Mapping[str, Sequence[Piece]], missing: str
+) -> Chapter:
+    """A chapter of pieces by the name of their run, the empty ones left out; one run alone needs no title."""
+    full = {run: pieces for run, pieces in parts.items() if pieces}
+    groups = [Group(run if len(full) > 1 else "", pieces) for run, pieces in full.items()]
+    return Chapter(name, title, lead, groups, "" if groups else missing)
 
 
 def _names(row: TableRow, count: int) -> list[str]:

@@ -13,7 +13,7 @@ from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-CURVES, STATE, FACTS = "curves.csv", "trainer_state.json", "personafit.json"
+CURVES, STATE, FACTS, STARTED = "curves.csv", "trainer_state.json", "personafit.json", "started.json"
 LOSS, HELD_OUT_LOSS, ACCURACY = "loss", "eval_loss", "eval_accuracy"
 SHAPES = "osD^vXP*"
 CAPTION = (
@@ -30,6 +30,14 @@ class Training:
     folder: Path
     steps: list[dict[str, float]]
     facts: dict[str, Any]
+    started: dict[str, Any]
+    """What it was started with, known before it is finished."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was asked for."""
+        settings: dict[str, Any] = self.facts.get("settings") or self.started
+        return settings
 
     def points(self, name: str) -> list[tuple[float, float]]:
         """Step and value wherever that was logged."""
@@ -66,9 +74,8 @@ def read_training(folder: Path) -> Training:
         raise UserError(
             f"{path} is no log of a training run ({error}); train again, or leave it out."
         ) from error
-    facts_path = folder / FACTS
-    facts = orjson.loads(facts_path.read_bytes()) if facts_path.is_file() else {}
-    return Training(folder, [row for row in steps if "step" in row], facts)
+    kept = [_object(folder / name) for name in (FACTS, STARTED)]
+    return Training(folder, [row for row in steps if "step" in row], *kept)
 
 
 def tier_name(name: str) -> str:
@@ -118,6 +125,16 @@ def training_figure(training: Training) -> "Figure | None":
         if axis.get_legend_handles_labels()[0]:
             axis.legend(frameon=False, fontsize=9, labelcolor=INK)
     return figure
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        body = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path} is no JSON ({error}); train again, or leave it out.") from error
+    return body if isinstance(body, dict) else {}
 
 
 def _states(folder: Path) -> list[Path]:

@@ -8,19 +8,16 @@ from markupsafe import Markup
 
 from personafit.items.preference import PREFER
 from personafit.reporting import sections
-from personafit.reporting.browse import browser_data
 from personafit.reporting.dialogues import page as dialogue_page
-from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.dialogues.viewer import viewer_data
-from personafit.reporting.html import hit_words
+from personafit.reporting.html import item_browser
 from personafit.reporting.page import PACKAGE, embed, fill_block
 from personafit.reporting.preference import page as preference_page
 from personafit.reporting.preference.tables import all_notes as preference_notes
 from personafit.reporting.relevance import page as relevance_page
 from personafit.reporting.relevance.browse import browser_data as relevance_data
 from personafit.reporting.relevance.tables import all_notes as relevance_notes
-from personafit.reporting.sections import Cell, when
-from personafit.reporting.totals import load_totals
+from personafit.reporting.sections import when
 from personafit.reporting.whole.collected import Collected
 from personafit.reporting.whole.content import (
     Browser,
@@ -30,8 +27,10 @@ from personafit.reporting.whole.content import (
     Instrument,
     Member,
     Piece,
-    grouped,
+    count_row,
+    made_chapter,
 )
+from personafit.reporting.whole.remade import other_instruments
 from personafit.store import RunRecord, Status
 
 MISSING = "not yet asked"
@@ -50,13 +49,13 @@ def failures(given: Collected) -> Chapter:
     for name, preferred in given.preferences.items():
         endings[name] = preference_page.ask_endings(preferred.scores)
     for name, hostile in given.injections.items():
-        endings[name] = sections.failures(load_totals(given.store, hostile.effects.scores.run))
-    return Chapter(
+        endings[name] = sections.failures(hostile.totals)
+    return made_chapter(
         "failures",
         "Failures",
         "A failure is never counted as a score and never dropped: it lowers coverage.",
-        grouped({name: _ending_pieces(rows) for name, rows in endings.items()}),
-        "" if endings else "No run was given that asked anybody.",
+        {name: _ending_pieces(rows) for name, rows in endings.items()},
+        "No run was given that asked anybody.",
     )
 
 
@@ -67,7 +66,7 @@ def _ending_pieces(rows: Sequence[Mapping[str, Any]]) -> list[Piece]:
     for row in rows:
         counts = [*row["counts"], *([row.get("missing", 0)] if counted else [])]
         names = [row["name"], *([row["question"]] if several else [])]
-        made.append(NumberRow(names, [Cell(f"{count:,}", sort=float(count)) for count in counts]))
+        made.append(count_row(names, counts))
     grid = Grid(
         "How asks ended",
         "How many asks of each rater ended how.",
@@ -87,8 +86,10 @@ def items(given: Collected) -> Chapter:
     """Every item, pair and dialogue: who was told what and said what."""
     store = given.store
     parts: dict[str, list[Piece]] = {}
-    for name, one in given.choices.items():
-        value = browser_data(store, one.totals) | {"words": hit_words(one.totals.info)}
+    judged = {name: one.totals for name, one in given.choices.items()}
+    judged |= {name: hostile.totals for name, hostile in given.injections.items()}
+    for name, totals in judged.items():
+        value = item_browser(store, totals)
         parts[name] = [_browser("choice", len(parts), PACKAGE, "report.html.j2", "browser-data", value)]
     for name, talk in given.dialogues.items():
         value = viewer_data(store, talk.run, talk.audit)
@@ -102,12 +103,12 @@ def items(given: Collected) -> Chapter:
         values = preference_page.browser_values(store, preferred.scores)
         package = "personafit.reporting.preference"
         parts[name] = [_browser("preference", len(parts), package, "preference.html.j2", "", None, values)]
-    return Chapter(
+    return made_chapter(
         "items",
         "Items",
         "Every item with its person, the question, the answers side by side, who chose what, and what was replied word for word.",
-        grouped(parts),
-        "" if parts else "No run was given whose items can be looked into.",
+        parts,
+        "No run was given whose items can be looked into.",
     )
 
 
@@ -136,8 +137,8 @@ def instrument(given: Collected) -> Chapter:
         made = sections.instrument(one.store, one.totals)
         parts[name] = [_of_sections(made, sections.notes(one.totals))]
     for name, hostile in given.injections.items():
-        totals = load_totals(given.store, hostile.effects.scores.run)
-        parts[name] = [_of_sections(sections.instrument(given.store, totals), sections.notes(totals))]
+        made = sections.instrument(given.store, hostile.totals)
+        parts[name] = [_of_sections(made, sections.notes(hostile.totals))]
     for name, talk in given.dialogues.items():
         made = dialogue_page.instrument(given.store, talk.run)
         members = [Member(r["name"], r["role"], r["fingerprint"], r["settings"]) for r in made["roles"]]
@@ -156,13 +157,14 @@ def instrument(given: Collected) -> Chapter:
         asked = {"preference": PREFER.task}
         facts = _facts(own.run, own.info)
         parts[name] = [Instrument(_command(own.run), facts, members, asked, preference_notes(own))]
-    return Chapter(
+    parts |= other_instruments(given)
+    return made_chapter(
         "instrument",
         "The instrument",
         "The instrument is part of the score: numbers with other fingerprints are not comparable with these. Each command makes its "
         "part again; what is stored already is not asked twice.",
-        grouped(parts),
-        "" if parts else "No run was given.",
+        parts,
+        "Nothing was given that was made by a command.",
     )
 
 

@@ -11,10 +11,11 @@ from personafit.reporting.preference.words import explain_preferences
 from personafit.reporting.relevance.words import explain_relevance
 from personafit.reporting.results import Result, overall_coverage
 from personafit.reporting.sections import Line, line_name, line_of, signed_points
-from personafit.reporting.stages.page import flow_body
+from personafit.reporting.stages.page import flow_body, sources_body
 from personafit.reporting.stages.results import flow_of
+from personafit.reporting.whole.audits import audit_words
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Card, Cards, Chapter, Group, Piece, Prose, Words
+from personafit.reporting.whole.content import Card, Cards, Chapter, Group, Piece, Prose, Words, true_minus
 from personafit.reporting.whole.making import training_words
 
 NOBODY, WRONG = "none", "wrong:"
@@ -24,7 +25,11 @@ MOST_SAID = 3  # sentences of one part; its chapter has them all
 def headline(given: Collected) -> Chapter:
     """The answer in words."""
     groups = [Group(_title(one), _choice_pieces(one)) for one in given.choices.values()]
-    groups += [Group(title, [Words(list(said)[:MOST_SAID])]) for title, said in _others(given) if said]
+    groups += [
+        Group(title, [Words([true_minus(text) for text in said[:MOST_SAID]])])
+        for title, said in _others(given)
+        if said
+    ]
     return Chapter(
         "headline",
         "In short",
@@ -154,6 +159,10 @@ def _others(given: Collected) -> Iterator[tuple[str, Sequence[str]]]:
             f"Agreement ({name})",
             [text for one in agreements(source) for text in reversed(conclusions(one))],
         )
+    for name, audit in given.audits.items():
+        yield f"What the labels reward ({name})", audit_words(audit)
+    for name, results in given.extractions.items():
+        yield f"Extraction ({name})", sources_body([], results).sentences[:-1]  # the last names a source
     for name, results in given.flows.items():
         yield f"Error flow ({name})", flow_body(*flow_of(results), results).sentences
     for name, training in given.trainings.items():

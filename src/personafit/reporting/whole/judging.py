@@ -14,14 +14,15 @@ from personafit.reporting.failures import answer_failures, failure_results, find
 from personafit.reporting.results import CONTROL_RATERS
 from personafit.reporting.sections import Cell
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Chapter, Grid, Picture, Piece, Prose, Words, grouped
+from personafit.reporting.whole.content import Chapter, Grid, Picture, Piece, Prose, Words, made_chapter
 from personafit.reporting.whole.printed import printed_pieces
+from personafit.reporting.whole.side_by_side import preference_agreement, relevance_agreement, study_pieces
 from personafit.statistics import Estimate
 
 LARGE = 99.95  # odds beyond this say "always" better than a number does
 HEAT = (
-    "How to read it: Pearson’s r over single answers; `chosen` is being the gold’s choice. Darker is stronger, the sign stands in "
-    "the number. Intervals over people are in the table."
+    "How to read it: Pearson’s r over single answers; `chosen` is being the gold’s choice. The fuller the colour the stronger; the "
+    "sign stands in the number. Intervals over people are in the table."
 )
 
 
@@ -32,19 +33,21 @@ def agreement(given: Collected) -> Chapter:
         parts[name] = printed_pieces(print_agreement, source, agreements(source), ())
     for name, one in given.choices.items():
         parts[name] = _tried(_run_agreement, one)
-    return Chapter(
+    for name, relevant in given.relevance.items():
+        parts[name] = study_pieces(relevance_agreement(given.store, relevant.scores.run))
+    for name, preferred in given.preferences.items():
+        parts[name] = study_pieces(preference_agreement(preferred.scores, preferred.results))
+    return made_chapter(
         "agreement",
         "Agreement",
         "How far raters agree with each other, with people and with gold, beyond what chance would give.",
-        grouped(parts),
-        ""
-        if any(parts.values())
-        else "Nobody’s answers were given: `personafit label new` starts a study, and its name beside the runs adds this chapter.",
+        parts,
+        "Nobody’s answers were given: `personafit label new` starts a study, and its name beside the runs adds this chapter.",
     )
 
 
 def _run_agreement(one: ChoiceRun) -> list[Piece]:
-    source = run_source(one.store, one.run)
+    source = run_source(one.store, one.run, one.scores.answers)
     found = agreements(source)
     return printed_pieces(print_agreement, source, found, ranking_findings(one.scores))
 
@@ -52,13 +55,13 @@ def _run_agreement(one: ChoiceRun) -> list[Piece]:
 def bias(given: Collected) -> Chapter:
     """What pulls at judges besides the person's good."""
     parts = {name: bias_pieces(judge_bias(one.store, one.scores)) for name, one in given.choices.items()}
-    return Chapter(
+    return made_chapter(
         "bias",
         "Bias",
         "What pulls at each judge besides the person’s good, all pulls in one regression: odds ratios, 1 is none. A judge that "
         "likes long answers is biased only if it likes them more than people do.",
-        grouped(parts),
-        "" if parts else "No run of choices was given: `personafit run starter --rater SPEC` adds one.",
+        parts,
+        "No run of choices was given: `personafit run starter --rater SPEC` adds one.",
     )
 
 
@@ -99,15 +102,13 @@ def bias_pieces(found: Sequence[RaterBias]) -> list[Piece]:
 def aspects(given: Collected) -> Chapter:
     """What aspects of an answer the gold rewards."""
     parts = {name: aspect_pieces(one) for name, one in given.choices.items()}
-    return Chapter(
+    return made_chapter(
         "aspects",
         "Aspects",
         "Which of five aspects of an answer the gold rewards: choosing by one aspect alone, tier by tier, and how the aspects "
         "hang together.",
-        grouped(parts),
-        ""
-        if any(parts.values())
-        else "No run has marks by aspect: `personafit run BENCHMARK --rater aspects:SPEC` gives them.",
+        parts,
+        "No run has marks by aspect: `personafit run BENCHMARK --rater aspects:SPEC` gives them.",
     )
 
 
@@ -125,15 +126,13 @@ def aspect_pieces(one: ChoiceRun) -> list[Piece]:
 def shortfalls(given: Collected) -> Chapter:
     """How the answers that raters chose fall short."""
     parts = {name: _tried(failure_pieces, one) for name, one in given.choices.items()}
-    return Chapter(
+    return made_chapter(
         "shortfalls",
         "How chosen answers fall short",
         "Counted by rules, no model asked: answers that cram in the person, could be anybody’s, make uncomfortable, do not help, or "
         "contradict what is known. What gold chose and what it rejected stand beside.",
-        grouped(parts),
-        ""
-        if any(parts.values())
-        else "No run of choices was given: `personafit run starter --rater SPEC` adds one.",
+        parts,
+        "No run of choices was given: `personafit run starter --rater SPEC` adds one.",
     )
 
 

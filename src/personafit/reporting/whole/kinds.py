@@ -34,22 +34,20 @@ from personafit.reporting.whole.content import (
     Prose,
     Words,
     grid_of,
-    grouped,
+    made_chapter,
     number_grid,
 )
 
 
 def dialogues(given: Collected) -> Chapter:
     """What assistants do for a person over a whole conversation."""
-    return Chapter(
+    return made_chapter(
         "dialogues",
         "Dialogues",
         "Assistants talk with simulated users who have a task and preferences; judges mark what they said, and what can be counted "
         "is counted. The users are simulated.",
-        grouped({name: _dialogue_pieces(one) for name, one in given.dialogues.items()}),
-        ""
-        if given.dialogues
-        else "No run of dialogues was given: `personafit run personalens --data starter --system SPEC --judge SPEC` holds some.",
+        {name: _dialogue_pieces(one) for name, one in given.dialogues.items()},
+        "No run of dialogues was given: `personafit run personalens --data starter --system SPEC --judge SPEC` holds some.",
     )
 
 
@@ -82,14 +80,12 @@ def _dialogue_pieces(one: DialogueReport) -> list[Piece]:
 
 def relevance(given: Collected) -> Chapter:
     """Which of the things known of a person matter for a prompt."""
-    return Chapter(
+    return made_chapter(
         "relevance",
         "Which attributes matter",
         "Raters say which of the things known of a person matter for a prompt, and are held against what people said.",
-        grouped({name: _relevance_pieces(one) for name, one in given.relevance.items()}),
-        ""
-        if given.relevance
-        else "No relevance run was given: `personafit run recentering --data DIR --rater SPEC` adds one.",
+        {name: _relevance_pieces(one) for name, one in given.relevance.items()},
+        "No relevance run was given: `personafit run recentering --data DIR --rater SPEC` adds one.",
     )
 
 
@@ -134,15 +130,13 @@ def _relevance_pieces(one: RelevanceReport) -> list[Piece]:
 
 def preference(given: Collected) -> Chapter:
     """Whether using what is known of a person helps."""
-    return Chapter(
+    return made_chapter(
         "preference",
         "Does using them help",
         "Raters mark an answer that uses what is known of a person against one that does not: from 1 (the generic one is better) over "
         "3 to 5 (the personalized one).",
-        grouped({name: _preference_pieces(one) for name, one in given.preferences.items()}),
-        ""
-        if given.preferences
-        else "No preference run was given: `personafit run responses --data starter --rater SPEC` adds one.",
+        {name: _preference_pieces(one) for name, one in given.preferences.items()},
+        "No preference run was given: `personafit run responses --data starter --rater SPEC` adds one.",
     )
 
 
@@ -178,14 +172,12 @@ def _preference_pieces(one: PreferenceReport) -> list[Piece]:
 
 def hostile(given: Collected) -> Chapter:
     """Whether judges obey the texts they judge."""
-    return Chapter(
+    return made_chapter(
         "hostile",
         "Hostile text",
         "Texts under judgment that try to steer the judge, each beside a neutral text of the same length in the same place.",
-        grouped({name: _injection_pieces(one) for name, one in given.injections.items()}),
-        ""
-        if given.injections
-        else "No run on hostile text was given: `personafit run injection --rater SPEC` adds one.",
+        {name: _injection_pieces(one) for name, one in given.injections.items()},
+        "No run on hostile text was given: `personafit run injection --rater SPEC` adds one.",
     )
 
 

@@ -15,10 +15,13 @@ from personafit.reporting.whole.content import (
     Piece,
     Prose,
     Words,
-    grouped,
+    made_chapter,
+    percent_cell,
     text_grid,
+    true_minus,
 )
 from personafit.reporting.whole.curves import CAPTION, LOSS, Training, tier_name, training_figure
+from personafit.statistics import Estimate
 
 # What is known of a trained model, and which of it are rules that read nothing.
 MEASURES = {
@@ -34,15 +37,13 @@ def stages(given: Collected) -> Chapter:
     """From conversations to attributes to what matters to a response, and where the end result is lost."""
     parts = {name: _body_pieces(flow_body(*flow_of(found), found)) for name, found in given.flows.items()}
     parts |= {name: _body_pieces(sources_body([], found)) for name, found in given.extractions.items()}
-    return Chapter(
+    return made_chapter(
         "stages",
         "Three stages and their error flow",
         "From conversations to attributes, from attributes to those that matter, from those to a response. Each stage can be "
         "people’s or a model’s, which says where the end result is lost.",
-        grouped(parts),
-        ""
-        if parts
-        else "No error flow was given: `personafit extraction flow DIR --data LABELS --matcher SPEC --out flow` makes one; name the "
+        parts,
+        "No error flow was given: `personafit extraction flow DIR --data LABELS --matcher SPEC --out flow` makes one; name the "
         "folder flow beside the runs.",
     )
 
@@ -51,7 +52,7 @@ def _body_pieces(body: Body) -> list[Piece]:
     pieces: list[Piece] = [Prose(body.warning, "warning")] if body.warning else []
     if body.facts:
         pieces.append(Prose(" · ".join(body.facts), "small"))
-    pieces.append(Words(body.sentences))
+    pieces.append(Words([true_minus(text) for text in body.sentences]))
     if body.figure is not None:
         pieces.append(Picture(body.figure_title, body.caption, body.figure))
     for table in body.tables:
@@ -61,14 +62,12 @@ def _body_pieces(body: Body) -> list[Piece]:
 
 def training(given: Collected) -> Chapter:
     """How raters that were trained here came to be."""
-    return Chapter(
+    return made_chapter(
         "training",
         "Training",
         "Loss and accuracy while a reward model was trained, on people it was not trained on.",
-        grouped({name: _training_pieces(one) for name, one in given.trainings.items()}),
-        ""
-        if given.trainings
-        else "No training was given: `personafit train reward --base MODEL --data DIR --out FOLDER` trains one; name FOLDER beside the runs.",
+        {name: _training_pieces(one) for name, one in given.trainings.items()},
+        "No training was given: `personafit train reward --base MODEL --data DIR --out FOLDER` trains one; name FOLDER beside the runs.",
     )
 
 
@@ -132,21 +131,15 @@ def _quality(facts: Mapping[str, Any]) -> list[Piece]:
             rows.append(([f"{kind} pairs", name.replace("_", " ")], by_tier, control))
     tiers = list(dict.fromkeys(tier for _, by_tier, _ in rows for tier in by_tier))
     filled = [
-        NumberRow(names, [_figure(by_tier.get(tier)) for tier in tiers], control)
+        NumberRow(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
         for names, by_tier, control in rows
     ]
     told = [f"{name} {value}" for name, value in facts.get("settings", {}).items() if name in SETTINGS]
     how = Prose(f"Base {facts.get('base')}, {facts.get('steps')} steps; {', '.join(told)}.", "small")
-    caption = (
-        "On people the model was not trained on: shares and gains in %, 95 % intervals over people below."
-    )
+    caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
     return [Grid("The result", caption, ["pairs", "measure"], tiers, filled), how] if filled else [how]
 
 
-def _figure(found: Mapping[str, Any] | None) -> Cell:
-    if found is None or found["value"] is None:
-        return Cell()
-    interval = ""
-    if found["low"] is not None and found["high"] is not None:
-        interval = f"{100 * found['low']:.1f} to {100 * found['high']:.1f}".replace("-", "−")
-    return Cell(f"{100 * found['value']:.1f}".replace("-", "−"), interval, found["value"])
+def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
+    estimate = None if found is None else Estimate(found["value"], found["low"], found["high"], 0, 0)
+    return percent_cell(estimate, signed)

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from personafit.reporting.page import PACKAGE as REPORTING
+from personafit.reporting.html import ITEM_BROWSER
 from personafit.reporting.page import asset, fill_page, put_page
-from personafit.reporting.whole import choices, ending, headline, judging, kinds, making
+from personafit.reporting.whole import audits, choices, ending, headline, judging, kinds, making, people
 from personafit.reporting.whole.collected import Collected
 from personafit.reporting.whole.content import Browser, Chapter, all_pieces, picture_svg
+from personafit.reporting.writing.chapter import writing
 
 PACKAGE = "personafit.reporting.whole"
 CHAPTERS: tuple[Callable[[Collected], Chapter], ...] = (
@@ -17,6 +18,8 @@ CHAPTERS: tuple[Callable[[Collected], Chapter], ...] = (
     choices.views,
     choices.tiers,
     choices.controls,
+    audits.audits,
+    people.people,
     judging.agreement,
     judging.bias,
     judging.aspects,
@@ -25,6 +28,7 @@ CHAPTERS: tuple[Callable[[Collected], Chapter], ...] = (
     kinds.relevance,
     kinds.preference,
     kinds.hostile,
+    writing,
     making.stages,
     making.training,
     ending.failures,
@@ -33,7 +37,7 @@ CHAPTERS: tuple[Callable[[Collected], Chapter], ...] = (
 )
 # Each browser's script as it stands in its own page; here each is a function of a document that knows only its own part.
 BROWSERS = {
-    "choice": (REPORTING, "report.js"),
+    "choice": ITEM_BROWSER,
     "dialogue": ("personafit.reporting.dialogues", "dialogues.js"),
     "relevance": ("personafit.reporting.relevance", "relevance.js"),
     "preference": ("personafit.reporting.preference", "preference.js"),
@@ -75,9 +79,9 @@ def render_whole(given: Collected, chapters: Sequence[Chapter]) -> str:
 
 
 def _title(given: Collected) -> str:
-    titles = dict.fromkeys(
-        str(one.totals.info["title"] or one.totals.info["name"]) for one in given.choices.values()
-    )
+    infos = [one.totals.info for one in given.choices.values()]
+    infos += [one.scores.info for one in given.writings.values()]
+    titles = dict.fromkeys(str(info["title"] or info["name"]) for info in infos)
     return " · ".join(title.rstrip(".:") for title in titles) or "Collected report"
 
 

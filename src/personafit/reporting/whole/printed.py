@@ -4,7 +4,6 @@ A console that shows nothing keeps what is printed to it. Of each cell the first
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -14,10 +13,11 @@ from rich.text import Text
 
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.sections import Cell
-from personafit.reporting.whole.content import Grid, Piece, Words, text_cell
+from personafit.reporting.whole.content import Grid, Piece, Words, text_cell, true_minus
 
 WIDE = 600  # columns: nothing is broken or left out for want of room
-PUBLISHED = "published"
+LONG = 24  # rows beyond which a table is folded until it is wanted
+PUBLISHED, UNDEFINED = "published", "undefined"
 DIM = "dim"
 
 
@@ -41,7 +41,7 @@ def printed_pieces(show: Callable[..., None], *arguments: Any) -> list[Piece]:
         for one in console.kept
         if not isinstance(one, Table)
     ]
-    said = [one.plain for one in texts if one.style != DIM]
+    said = [true_minus(one.plain) for one in texts if one.style != DIM]
     notes = [one.plain for one in texts if one.style == DIM]
     return [
         *([Words(said)] if said else []),
@@ -62,14 +62,13 @@ def table_grid(table: Table) -> Grid:
             source = " ".join(filter(None, texts[:names])).strip(": ")  # it heads the rows that are quoted
             continue
         rows.append(NumberRow(texts[:names], [_number(text) for text in texts[names:]], source=source))
-    # A table in the terminal keeps its columns where there is nothing in them; on a page they only take room.
-    kept = [n for n in range(len(headings) - names) if any(row.cells[n].text for row in rows)]
-    rows = [replace(row, cells=[row.cells[n] for n in kept]) for row in rows]
-    columns = [headings[names + n] for n in kept]
-    return Grid(_plain(table.title or ""), "", headings[:names], columns, rows)
+    long = len(rows) > LONG
+    return Grid(_plain(table.title or ""), "", headings[:names], headings[names:], rows, folded=long).filled()
 
 
 def _number(text: str) -> Cell:
+    if text == UNDEFINED:
+        return Cell("–")
     return text_cell(text) if text.strip("–") else Cell()
 
 

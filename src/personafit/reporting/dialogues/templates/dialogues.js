@@ -42,10 +42,12 @@ for (const [kind, text] of Object.entries(data.marks)) {
 let lowered = null;
 function lower() {
   lowered ??= data.dialogues.map((one) =>
-    [one.id, one.person, one.task, one.domain, one.intent, ...one.turns.map((turn) => turn.text)].join("\n").toLowerCase(),
+    [one.id, one.person, one.task, one.domain, one.intent, ...one.turns.map((turn) => turn.text), ...one.replies.flatMap(replied)].join("\n").toLowerCase(),
   );
   return lowered;
 }
+
+const replied = ([, , , , , detail, reply]) => [detail, reply].filter(Boolean);
 
 function filter() {
   const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);

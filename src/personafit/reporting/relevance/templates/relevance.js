@@ -40,8 +40,14 @@ let lowered = null;
 function matches(words, one, pair) {
   if (!words.length) return true;
   lowered ??= data.texts.map((text) => text.toLowerCase());
-  const where = [one.person.toLowerCase(), lowered[one.prompt], lowered[pair.text], pair.reason === null ? "" : lowered[pair.reason]];
+  const where = [one.person.toLowerCase(), lowered[one.prompt], lowered[pair.text], pair.reason === null ? "" : lowered[pair.reason], replied(one), replied(pair)];
   return words.every((word) => where.some((text) => text.includes(word)));
+}
+
+// What was replied about a list or a pair, in lower case.
+function replied(asked) {
+  asked.replied ??= asked.replies.flatMap(([, , , ...said]) => said.filter(Boolean)).join("\n").toLowerCase();
+  return asked.replied;
 }
 
 function filter() {

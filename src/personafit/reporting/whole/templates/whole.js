@@ -54,7 +54,3 @@ const read = new IntersectionObserver(
   { rootMargin: "-15% 0px -75% 0px" },
 );
 for (const chapter of document.querySelectorAll("main > section")) read.observe(chapter);
-
-addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("details.fold")) part.open = true;
-});

@@ -1,0 +1,166 @@
+"""LaMP's three classification tasks as choices: what a person would cite, tag or rate.
+
+The profile becomes memories. The questions are worded anew: the published inputs ask for an answer in a form of their own. LaMP_2 is
+tags of films; its first version, sections of news, is read too where that is what the file holds.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
+from personafit.benchmarks.choices import MOST, Choice, ChoiceBenchmark
+from personafit.benchmarks.lamp.files import (
+    LICENCE,
+    VERSION,
+    VIEW,
+    Question,
+    find_tasks,
+    profile_memories,
+    read_tasks,
+)
+from personafit.people import Person
+
+STARS = tuple(f"{number} out of 5" for number in range(1, 6))
+_REFERENCES = re.compile(r'title "(.*?)",? which .*\[1\]: "(.*)"\s*\[2\]: "(.*)"\s*$', re.DOTALL)
+_TAGGED = re.compile(r"(tags|categories): \[(.*?)\] (?:description|article): (.*)$", re.DOTALL)
+_REVIEW = re.compile(r"review: (.*)$", re.DOTALL)
+
+INFO = BenchmarkInfo(
+    name="lamp",
+    version=VERSION,
+    title="LaMP: what would this person cite, tag or rate?",
+    description="Real people's papers, film tags and product reviews; the right answer is what the person did.",
+    licence=LICENCE,
+    language=["en"],
+    gold="published",
+    view=VIEW,
+    layout=[["task"]],
+    controls=Controls(views=["none", f"wrong:{VIEW}"]),
+    metrics={"chance": 0},  # no one number: each task has its own number of answers
+)
+
+
+class Asked(NamedTuple):
+    """A question as it is put here: its words, the right answer, the others, and the task's name."""
+
+    prompt: str
+    right: str
+    wrong: tuple[str, ...]
+    task: str
+
+
+class Task(NamedTuple):
+    """How one task is read."""
+
+    ask: Callable[[str, str, str], Asked | None]
+    """From input, output and id; None where they do not fit the task."""
+    memory: tuple[str, ...]
+    """Fields of a profile's entry that are told, those that are there."""
+
+
+class LaMP(ChoiceBenchmark):
+    """The classification tasks that a folder holds."""
+
+    info = INFO
+
+    def __init__(self, folder: Path) -> None:
+        self._files = find_tasks(folder, TASKS)
+        if not self._files:
+            raise UserError(
+                f"{folder} holds no LaMP task that is a choice: expected LaMP_1/dev_questions.json and LaMP_1/dev_outputs.json, "
+                "or LaMP_2 or LaMP_3; the writing tasks are read by `run lamp-writing`."
+            )
+
+    def people(self) -> Iterator[Person]:
+        """Whoever is asked about, with their past papers, tags or reviews as memories."""
+        for person, _ in self._read[0]:
+            yield person
+
+    def read(self) -> Iterator[Choice]:
+        """One choice per question."""
+        for _, choice in self._read[0]:
+            yield choice
+
+    def remarks(self) -> list[str]:
+        """What is read, and how far it is the published task."""
+        notes = list(self._read[1])
+        if "LaMP_2" in self._files:
+            notes.append(
+                f"LaMP_2 has fifteen tags and a choice here at most {MOST}: the right one and {MOST - 1} drawn ones are shown, so a score "
+                "here is higher than one over fifteen."
+            )
+        if "LaMP_3" in self._files:
+            notes.append("LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE.")
+        return notes
+
+    @cached_property
+    def _read(self) -> tuple[list[tuple[Person, Choice]], list[str]]:
+        return read_tasks(self._files, _asked)
+
+
+def _asked(task: str, question: Question) -> tuple[Person, Choice]:
+    asked = TASKS[task].ask(question.input, question.output, question.id)
+    if asked is None:
+        raise UserError(
+            f"{question.place}, field 'input' is not a question of {task}, or its output does not fit it."
+        )
+    fields = TASKS[task].memory
+    memories = profile_memories(
+        question, lambda entry: " — ".join(entry[name] for name in fields if name in entry)
+    )
+    person = Person(id=f"{task}/{question.id}", language="en", memories=list(memories))
+    choice = Choice(
+        f"lamp/{task}/{question.id}",
+        person.id,
+        asked.prompt,
+        asked.right,
+        asked.wrong,
+        slices={"task": asked.task},
+    )
+    return person, choice
+
+
+def _cited(text: str, output: str, name: str) -> Asked | None:
+    match = _REFERENCES.search(text)
+    if match is None or output not in ("[1]", "[2]"):
+        return None
+    title, *works = match.groups()
+    right, wrong = works if output == "[1]" else works[::-1]
+    prompt = f"I wrote a paper called “{title}”. Which of these works does it cite?"
+    return Asked(prompt, right, (wrong,), "LaMP_1")
+
+
+def _tagged(text: str, output: str, name: str) -> Asked | None:
+    match = _TAGGED.search(text)
+    tags = [tag.strip() for tag in match[2].split(",")] if match else []
+    if match is None or output not in tags:
+        return None
+    others = sorted((tag for tag in tags if tag != output), key=lambda tag: hash_text("lamp", name, tag))
+    films = match[1] == "tags"
+    asked = (
+        "Which tag would I give this film?" if films else "In which section would this article of mine stand?"
+    )
+    prompt = f"{asked}\n\n{match[3].strip()}"
+    return Asked(prompt, output, tuple(others[: MOST - 1]), "LaMP_2" if films else "LaMP_2_news")
+
+
+def _rated(text: str, output: str, name: str) -> Asked | None:
+    match = _REVIEW.search(text)
+    if match is None or output not in ("1", "2", "3", "4", "5"):
+        return None
+    right = STARS[int(output) - 1]
+    wrong = tuple(stars for stars in STARS if stars != right)
+    prompt = f"How did I rate what I reviewed here?\n\n{match[1].strip()}"
+    return Asked(prompt, right, wrong, "LaMP_3")
+
+
+TASKS = {
+    "LaMP_1": Task(_cited, ("title", "abstract")),
+    "LaMP_2": Task(_tagged, ("title", "description", "text", "tag", "category")),
+    "LaMP_3": Task(_rated, ("text", "score")),
+}

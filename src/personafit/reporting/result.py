@@ -1,0 +1,66 @@
+"""One number of a report: the flat record that `--json`, results.json, tables and pages share."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from personafit.statistics import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One number, as `--json` prints it."""
+
+    rater: str | None
+    system: str | None
+    given: str | None
+    view: str | None
+    metric: str
+    slice: dict[str, str]
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    people: int
+    coverage: float | None
+    control: str | None
+    fingerprint: str | None
+    note: str | None
+
+    @classmethod
+    def of(
+        cls,
+        estimate: Estimate,
+        *,
+        metric: str,
+        rater: str | None = None,
+        system: str | None = None,
+        given: str | None = None,
+        view: str | None = None,
+        slice: dict[str, str] | None = None,
+        coverage: float | None = None,
+        control: str | None = None,
+        fingerprint: str | None = None,
+        note: str | None = None,
+    ) -> "Result":
+        """The record of an estimate; its own note stands unless another is given."""
+        return cls(
+            rater=rater,
+            system=system,
+            given=given,
+            view=view,
+            metric=metric,
+            slice=slice or {},
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            n=estimate.n,
+            people=estimate.people,
+            coverage=coverage,
+            control=control,
+            fingerprint=fingerprint,
+            note=note if note is not None else estimate.note,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as a plain object."""
+        return asdict(self)

@@ -1,0 +1,110 @@
+"""A run opened up by the item, for analyses that need more than sums."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+from sqlalchemy import select
+
+from personafit.reporting.judged_run import JudgedRun
+from personafit.reporting.totals import RunTotals
+from personafit.statistics import choice_scores
+from personafit.store import (
+    RunRecord,
+    Store,
+    gold_answers,
+    item_rows,
+    option_counts,
+    pair_lengths,
+    run_answers,
+)
+from personafit.store import tables as t
+
+
+@dataclass
+class RunScores(JudgedRun):
+    """A run opened up for analyses that go by the item: one row per item for every rater and view."""
+
+    items: pl.DataFrame
+    """Every item of the run: item, person, prompt, slices, tier, gold."""
+    scores: dict[tuple[str, str], pl.DataFrame]
+    """(rater fingerprint, view) to per-item scores; items nobody answered are there with nulls."""
+    answers: pl.DataFrame
+    """Every answer, one row per job."""
+    parts: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
+
+    def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
+        """The values that occur together under these names, in the order of the source."""
+        if not all(name in self.items.columns for name in layout):
+            return []
+        return self.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts()
+
+
+def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = None) -> RunScores:
+    """Read a run back and score every item; answers are read unless they are here already."""
+    info = store.dataset_info(run.dataset)
+    gold = gold_answers(store, run.dataset, info["gold"]).select("item", "gold", "tier")
+    items = item_rows(store, run.dataset).join(gold, on="item", how="left", maintain_order="left")
+    if info["metric"] == "win_rate":
+        tested_longer = pl.when(pl.col("gold") == "0").then(pl.col("longer")).otherwise(-pl.col("longer"))
+        items = items.join(pair_lengths(store, run.dataset), on="item", how="left", maintain_order="left")
+        items = items.with_columns(tested_longer.alias("length_difference")).drop("longer")
+    if items["tier"].null_count() == len(items):
+        items = items.drop("tier")
+    if run.config["selected"] is not None:
+        items = items.filter(pl.col("item").is_in(run.config["selected"]))
+    everything = run_answers(store, run.id) if answers is None else answers
+    whole = pl.col("target") == ""
+    answers, parts = (
+        (everything, everything)
+        if everything.is_empty()
+        else (everything.filter(whole), everything.filter(~whole))
+    )
+    options = option_counts(store, run.dataset)
+    scores: dict[tuple[str, str], pl.DataFrame] = {}
+    for rater in run.config["raters"]:
+        for view in run.config["views"]:
+            rows = _of(answers, rater["fingerprint"], view, run.config["question"])
+            rows = rows.join(options, on="item", how="left", maintain_order="left")
+            scores[rater["fingerprint"], view] = _per_item(
+                items, rows, rater["orders"] * run.config["samples"]
+            )
+    return RunScores(run, info, items, scores, answers, parts)
+
+
+def held_answers(store: Store, totals: RunTotals) -> pl.DataFrame | None:
+    """What `run_answers` gives, without costs, if adding the run up has kept all of it; nothing if not, or if answers have parts."""
+    sample, judgment = totals.sample, t.judgments.c
+    if sample.answers.is_empty() or len(sample.items) < totals.items:
+        return None
+    own = judgment.rater.in_([rater["fingerprint"] for rater in totals.raters])
+    if len(store.frame(select(judgment.ask).where(own, judgment.target != "").limit(1))):
+        return None
+    question = pl.lit(totals.run.config["question"]).alias("question")
+    return (
+        sample.answers.join(sample.items.select("position", "item"), on="position")
+        .with_columns(question, pl.lit("").alias("target"))
+        .sort("job")
+    )
+
+
+def _of(answers: pl.DataFrame, rater: str, view: str, question: str) -> pl.DataFrame:
+    columns = ["item", "order", "sample", "status", "label", "value"]
+    if answers.is_empty():
+        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+    wanted = (pl.col("rater") == rater) & (pl.col("view") == view) & (pl.col("question") == question)
+    return answers.filter(wanted).select(columns)
+
+
+def _per_item(items: pl.DataFrame, answers: pl.DataFrame, asks: int) -> pl.DataFrame:
+    joined = items.join(answers, on="item", how="inner", maintain_order="left")
+    columns = ["item", "accuracy", "debiased", "consistent", "answered"]
+    if joined.is_empty():
+        empty = [pl.lit(None, pl.Float64).alias(name) for name in columns[1:4]]
+        scored = items.with_columns(*empty, pl.lit(0).alias("answered"))
+    else:
+        scored = items.join(
+            choice_scores(joined).select(columns), on="item", how="left", maintain_order="left"
+        )
+    return scored.with_columns(pl.col("answered").fill_null(0), pl.lit(asks).alias("asked"))

@@ -1,0 +1,135 @@
+"""The database under the store: opening it, adding rows to its tables, and reading queries as rows or frames.
+
+Writing is idempotent: a row that is already there is left alone, so a run killed between a model's reply and the
+commit repeats that call and nothing else, and two runs on one store cannot double a judgment.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+from sqlalchemy import Column, Connection, Engine, Row, Select, Table, Text, any_, literal
+from sqlalchemy.dialects import postgresql
+
+from personafit.store import tables as t
+from personafit.store.connection import open_engine, printable
+from personafit.store.copying import inserter
+from personafit.store.reconnecting import repeated_when_lost
+
+FRAME_ROWS = 20_000
+CHUNK = 500  # values in one IN (...): below every limit on bound parameters
+ARRAY = 10_000  # values in one = ANY(...)
+COUNTED_ANEW = 1_000  # rows added that change how a table is best read
+
+_PRIMARY = {
+    table: itemgetter(*(column.name for column in table.primary_key)) for table in t.metadata.sorted_tables
+}
+
+
+class Database:
+    """A SQLite file or a PostgreSQL database with the store's tables."""
+
+    def __init__(self, url: str | Path) -> None:
+        self.url = printable(url)
+        self._engine = open_engine(url)
+        dialect = self._engine.dialect
+        self._inserts = {table: inserter(table, dialect) for table in t.metadata.sorted_tables}
+        self._added = 0
+        """Rows since the database was last made to count."""
+
+    @property
+    def engine(self) -> Engine:
+        """The database itself, for those who keep tables of their own in it."""
+        return self._engine
+
+    @property
+    def index_folder(self) -> Path | None:
+        """A folder beside the store for what can be made again from it, such as indexes of memories; None without a file."""
+        if self._engine.dialect.name != "sqlite" or self._engine.url.database in (None, "", ":memory:"):
+            return None
+        return Path(str(self._engine.url.database)).with_suffix(".index")
+
+    def close(self) -> None:
+        """Release the database's connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._engine.connect().execution_options(read_only=True) as connection:
+            yield connection
+
+    def _insert(self, connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+        if rows:
+            # In the order of their keys: two processes that add the same rows then wait for each other in line,
+            # never in a circle, which PostgreSQL would end by killing one of them.
+            self._inserts[table].add(connection, sorted(rows, key=_PRIMARY[table]))
+            self._added += len(rows)
+
+    @repeated_when_lost
+    def _write(self, *parts: tuple[Table, Sequence[dict[str, Any]]]) -> None:
+        """Add rows to tables, all or nothing."""
+        with self._engine.begin() as connection:
+            for table, rows in parts:
+                self._insert(connection, table, rows)
+
+    def _count_anew(self, connection: Connection, *tables: Table) -> None:
+        """Have PostgreSQL look at tables that have grown: by itself it does in a minute, and reads them a slow way till then."""
+        if self._added >= COUNTED_ANEW and connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"ANALYZE {', '.join(table.name for table in tables)}")
+            self._added = 0
+
+    @repeated_when_lost
+    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        with self._read() as connection:
+            return connection.execute(query).all()
+
+    @repeated_when_lost
+    def _among(self, query: Select[Any], column: Column[Any], values: Sequence[str]) -> list[Row[Any]]:
+        with self._read() as connection:
+            return list(among(connection, query, column, values))
+
+    @repeated_when_lost
+    def frame(self, query: Select[Any]) -> pl.DataFrame:
+        """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory."""
+        with self._read() as connection:
+            result = connection.execution_options(stream_results=_streams(connection)).execute(query)
+            names = list(result.keys())
+            parts = [
+                pl.DataFrame(
+                    [tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None
+                )
+                for rows in result.partitions(FRAME_ROWS)
+            ]
+        return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=names)
+
+    def stream(self, query: Select[Any], rows: int) -> Iterator[Sequence[Row[Any]]]:
+        """The rows of a query, so many at a time; none is kept."""
+        with self._read() as connection:
+            options = connection.execution_options(stream_results=_streams(connection))
+            yield from options.execute(query).partitions(rows)
+
+
+def _streams(connection: Connection) -> bool:
+    """Whether the driver must be told not to fetch everything at once; SQLite's never does, and being told costs it time."""
+    return connection.dialect.name != "sqlite"
+
+
+def among(
+    connection: Connection, query: Select[Any], column: Column[Any], values: Sequence[str]
+) -> Iterator[Row[Any]]:
+    """The rows of a query whose column has one of these values."""
+    arrays = connection.dialect.name == "postgresql"  # takes them as one, without a parameter for each
+    size = ARRAY if arrays else CHUNK
+    for start in range(0, len(values), size):
+        part = list(values[start : start + size])
+        condition = column == any_(literal(part, postgresql.ARRAY(Text))) if arrays else column.in_(part)
+        yield from connection.execute(query.where(condition))

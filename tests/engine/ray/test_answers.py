@@ -1,0 +1,50 @@
+"""What a system under test answers, made by a Ray Data pipeline: the same as locally."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from personafit.benchmarks.config import RunConfig
+from personafit.engine.ray import model as ray_model
+from personafit.engine.ray import working_on
+from personafit.engine.ray.pipeline import pipeline
+from personafit.store import Store
+from tests.engine.ray.test_dialogues import said
+from tests.faults.world import write_benchmark
+from tests.scripted import run
+from tests.tiny_models import save_tiny_gguf
+
+QUESTIONS = 8
+ANSWERS = 3 * QUESTIONS  # told of the person, of nobody, of somebody else
+
+
+@pytest.mark.slow
+def test_the_same_answers_as_locally(
+    cluster: Any, second_node: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_benchmark(tmp_path / "world", QUESTIONS)
+    config = RunConfig(
+        "answers",
+        data=tmp_path / "world",
+        systems=[f"embedded:{save_tiny_gguf(tmp_path / 'tiny.gguf')},cache=off,threads=1"],
+        raters=["rule:length"],
+        views=["profile"],
+    )
+    with Store(tmp_path / "local.db") as store:
+        run(store, config)
+        expected = said(store)
+    handed: list[int] = []
+
+    def counted(jobs: Sequence[Any], *more: Any) -> Any:
+        handed.append(len(jobs))
+        return pipeline(jobs, *more)
+
+    monkeypatch.setattr(ray_model, "pipeline", counted)
+    with Store(tmp_path / "ray.db") as store, working_on(f"ray://{cluster.address}"):
+        run(store, config)
+        found = said(store)
+    assert handed == [ANSWERS]
+    assert found == expected
+    assert len([row for row in found if row[2] == "answer" and row[4]]) == ANSWERS

@@ -1,0 +1,133 @@
+"""`personafit build --on ray`, carried through as a command: the same benchmark as locally, whatever happens on the way."""
+
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine.ray.commands import PATIENCE, at_work
+from tests.helpers import run_cli
+from tests.tiny_models import save_tiny_gguf
+
+QUOTA, MEMORIES = 5, 24
+NOTES = QUOTA * MEMORIES  # asked of the people of the benchmark, then as many of those for training
+# The tiny model writes nonsense; what cannot be used of it is asked for again and then stands as rejected.
+CONFIG = f"""
+[build]
+languages = ["en", "zh"]
+[models]
+writer = "embedded:tiny.gguf,cache=off,threads=1"
+checker = "python:checker:content"
+[people]
+quota = {QUOTA}
+training = {QUOTA}
+asks = "fields"
+fields = ["Social"]
+max_share = 1.0
+max_interest_share = 1.0
+[memories]
+per_person = {MEMORIES}
+asks = "one"
+sampled = 2
+features = 1
+[questions]
+specific = 1
+general = 0
+asks = "short"
+[answers]
+words = 30
+bearing = "words"
+asks = "short"
+tries = 8
+improved = 1
+degraded = 1
+[studies]
+voters = "simulated"
+raters = 3
+pairs = 2
+"""
+STORED = (
+    "SELECT id, job, generation, item, question, status, reply, attempts, tokens_in, tokens_out FROM asks ORDER BY id",
+    "SELECT id, kind, text, maker, about, parents FROM products ORDER BY id",
+)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config, its models, and what the command makes of them without a cluster."""
+    folder = tmp_path_factory.mktemp("factory")
+    save_tiny_gguf(folder / "tiny.gguf")
+    (folder / "checker.py").write_text('def content(messages):\n    return "A"\n', encoding="utf-8")
+    (folder / "build.toml").write_text(CONFIG, encoding="utf-8")
+    run_cli("build", "build.toml", "--out", "local", cwd=folder)
+    return folder
+
+
+def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
+    """What a build's store has; nothing before its tables are made."""
+    if not (folder / "build.db").exists():
+        return []
+    with closing(sqlite3.connect(folder / "build.db")) as connection:
+        try:
+            return connection.execute(query).fetchall()
+        except sqlite3.OperationalError:
+            return []
+
+
+def noted(folder: Path) -> int:
+    """How many memories the writer has been asked for."""
+    return len(rows(folder, "SELECT id FROM asks WHERE question LIKE 'memories.note%'"))
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All that a build has made, its store aside."""
+    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("build.db"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.mark.slow
+def test_a_build_that_is_interrupted_and_loses_a_worker_and_a_node_is_the_same_as_locally(
+    world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]]
+) -> None:
+    made = world / "ray"
+    command = ("build", "build.toml", "--out", "ray", "--on", f"ray://{cluster.address}")
+    nodes = [*cluster.worker_nodes]
+
+    def pipeline_workers() -> list[int]:
+        return [pid for node in nodes for pid in workers_of(node)]
+
+    with at_work(*command, cwd=world) as build:
+        build.wait_until(lambda: noted(made) > 0)
+        assert pipeline_workers()
+        build.signalled(signal.SIGINT)
+        said = build.end(130)
+    assert said == ["interrupted; what was made is kept and the same command goes on from there."]
+    before = rows(made, STORED[0])
+    assert 0 < noted(made) < NOTES, "it was not in the middle of a pipeline"
+    deadline = time.monotonic() + PATIENCE
+    while left := pipeline_workers():
+        assert time.monotonic() < deadline, f"still there: {left}"
+        time.sleep(0.1)
+
+    with at_work(*command, cwd=world) as build:
+        build.wait_until(lambda: noted(made) > len(before))
+        killed = workers_of(second_node)
+        for worker in killed:
+            os.kill(worker, signal.SIGKILL)
+        assert killed
+        assert noted(made) < NOTES, "the worker was lost too late"
+        build.wait_until(lambda: noted(made) > NOTES)
+        cluster.remove_node(second_node, allow_graceful=False)
+        assert noted(made) < 2 * NOTES, "the node was lost too late"
+        assert build.end() == []
+
+    assert set(before) <= set(rows(made, STORED[0])), "what was made before is kept"
+    for query in STORED:
+        assert rows(made, query) == rows(world / "local", query)
+    assert files(made) == files(world / "local")
