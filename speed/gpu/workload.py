@@ -70,10 +70,3 @@ def reward_model(shape: str, dtype: torch.dtype = torch.bfloat16, attention: str
         return AutoModelForSequenceClassification.from_config(
             config, dtype=dtype, attn_implementation=attention
         )
-
-
-def flops(model: Any, sequences: list[list[int]]) -> float:
-    """What scoring whole sequences takes at the least, each computed by itself, nothing shared and nothing padded."""
-    linear = sum(int(p.numel()) for name, p in model.named_parameters() if "layers" in name and p.dim() == 2)
-    width, layers = int(model.config.hidden_size), int(model.config.num_hidden_layers)
-    return sum(2.0 * linear * len(s) + 2.0 * layers * width * len(s) ** 2 for s in sequences)

@@ -161,7 +161,7 @@ def failures(portrait: Portrait, question: str, answer: str, other: str) -> Fail
 def _stuffed(portrait: Portrait, question: str, answer: str, other: str) -> str:
     shares = []
     for text in (answer, other):
-        said = terms(text) - terms(question)
+        said = _said(text, question)
         shares.append(len(said & portrait.own) / max(1, len(said)))
     if shares[0] < STUFFED or shares[0] < FAR_ABOVE * shares[1]:
         return ""
@@ -169,7 +169,7 @@ def _stuffed(portrait: Portrait, question: str, answer: str, other: str) -> str:
 
 
 def _generic(portrait: Portrait, question: str, answer: str) -> str:
-    said = terms(answer) - terms(question)
+    said = _said(answer, question)
     if not portrait.strangers or abs(_chinese(said) - _chinese(portrait.own)) > 0.5:
         return ""  # in another script than the profile nothing could overlap
     own = len(said & portrait.own)
@@ -177,6 +177,13 @@ def _generic(portrait: Portrait, question: str, answer: str) -> str:
     return f"{own} of the profile's own terms, a stranger's gives {usual:g}" if own <= usual else ""
 
 
+@lru_cache(16)
+def _said(text: str, question: str) -> frozenset[str]:
+    """What a text brings in that the question did not."""
+    return terms(text) - terms(question)
+
+
+@lru_cache(256)
 def _chinese(said: frozenset[str]) -> float:
     return sum(map("\u4e00".__le__, said)) / max(1, len(said))
 
