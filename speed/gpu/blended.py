@@ -43,6 +43,10 @@ def main() -> None:
         _say("  with the surface rater", both, pairs)
         _show("  over the surface rater", both - table["fitted surface rater"], pairs)
         table[run["recipe"]] = won(margins)
+    scaled = [np.array(run["margins"]) / np.std(run["margins"]) for run in found["runs"]]
+    mean = added(np.column_stack([fitted, np.mean(scaled, axis=0)]), pairs)
+    _show("the mean of all, with the surface rater", mean, pairs)
+    _show("  over the surface rater", mean - table["fitted surface rater"], pairs)
     for first, second in found["compared"]:
         _show(f"{first}, over {second}", table[first] - table[second], pairs)
 

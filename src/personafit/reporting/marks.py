@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, short_name
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, draw_point, short_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,28 +56,7 @@ def draw_mark(axis: "Axes", mark: Mark, line: float) -> None:
     """One number with its interval on a line."""
     if mark.value is None:
         return
-    shape, colour, fill = shape_of(mark.control)
-    if mark.low is not None and mark.high is not None:
-        axis.plot([mark.low, mark.high], [line, line], color=colour, linewidth=1.6, zorder=2)
-    axis.plot(
-        [mark.value],
-        [line],
-        shape,
-        markersize=6.5,
-        color=colour,
-        markerfacecolor=fill,
-        markeredgewidth=1.3,
-        zorder=3,
-    )
-    axis.annotate(
-        f"{mark.value:.2f}",
-        (mark.value, line),
-        (0, 6),
-        textcoords="offset points",
-        ha="center",
-        fontsize=7.5,
-        color=INK,
-    )
+    draw_point(axis, mark.value, line, shape_of(mark.control), (mark.low, mark.high), f"{mark.value:.2f}")
 
 
 def scatter_figure(

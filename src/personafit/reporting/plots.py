@@ -200,24 +200,29 @@ def _draw(
 ) -> None:
     if dot.value is None:
         return
-    if dot.low is not None and dot.high is not None:
-        axis.plot([dot.low, dot.high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
     shape, filled = mark
-    fill = colour if filled else PAPER
+    label = f"{dot.value:.1f}" if show_value else None
+    draw_point(axis, dot.value, y, (shape, colour, colour if filled else PAPER), (dot.low, dot.high), label)
+
+
+def draw_point(
+    axis: "Axes",
+    x: float,
+    y: float,
+    mark: tuple[str, str, str],
+    interval: tuple[float | None, float | None] = (None, None),
+    label: str | None = None,
+) -> None:
+    """One number: a mark of a shape, a colour and a fill, its interval through it, its label above it."""
+    shape, colour, fill = mark
+    low, high = interval
+    if low is not None and high is not None:
+        axis.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
     axis.plot(
-        [dot.value],
-        [y],
-        shape,
-        markersize=6.5,
-        color=colour,
-        markerfacecolor=fill,
-        markeredgewidth=1.3,
-        zorder=3,
+        [x], [y], shape, markersize=6.5, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
     )
-    if show_value:
-        axis.annotate(
-            f"{dot.value:.1f}", (dot.value, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5
-        )
+    if label is not None:
+        axis.annotate(label, (x, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5, color=INK)
 
 
 def _legend(axis: "Axes", series: Sequence[str]) -> None:

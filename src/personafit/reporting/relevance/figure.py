@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from personafit.reporting.marks import frame
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, short_name
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, draw_point, short_name
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
 
@@ -94,35 +94,12 @@ def _cross(axis: "Axes", recall: Result, precision: Result, control: str | None)
         axis.plot([100 * recall.low, 100 * recall.high], [y, y], color=colour, linewidth=1.2, zorder=2)
     if precision.low is not None and precision.high is not None:
         axis.plot([x, x], [100 * precision.low, 100 * precision.high], color=colour, linewidth=1.2, zorder=2)
-    axis.plot(
-        [x], [y], shape, markersize=6.5, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
-    )
+    draw_point(axis, x, y, (shape, colour, fill))
 
 
 def _over_selection(axis: "Axes", points: Sequence[tuple[str, str | None, list[Result]]]) -> None:
     for place, (_, control, (_, _, over)) in enumerate(points):
-        shape, colour, fill = _mark(control)
-        if over.low is not None and over.high is not None:
-            axis.plot([over.low, over.high], [place, place], color=colour, linewidth=1.6, zorder=2)
-        axis.plot(
-            [over.value or 0],
-            [place],
-            shape,
-            markersize=6.5,
-            color=colour,
-            markerfacecolor=fill,
-            markeredgewidth=1.3,
-            zorder=3,
-        )
-        axis.annotate(
-            f"{over.value:.1f}",
-            (over.value or 0, place),
-            (0, 6),
-            textcoords="offset points",
-            ha="center",
-            fontsize=7.5,
-            color=INK,
-        )
+        draw_point(axis, over.value or 0, place, _mark(control), (over.low, over.high), f"{over.value:.1f}")
     axis.set_ylim(len(points) - 0.4, -0.6)
     axis.set_xlim(left=0)
     axis.set_yticks(
