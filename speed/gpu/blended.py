@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("margins", type=Path)
     arguments = parser.parse_args()
     found = json.loads(arguments.margins.read_text(encoding="utf-8"))
-    choices = _choices(arguments.data)
+    choices = choices_of(arguments.data)
     pairs = [choices[name] for name in found["pairs"]]
     fitted = cross_fit(pairs)
     table: dict[str, Floats] = {"fitted surface rater": won(fitted)}
@@ -70,7 +70,7 @@ def won(margins: Floats) -> Floats:
     return np.where(margins > 0, 1.0, np.where(margins < 0, 0.0, 0.5))
 
 
-def _choices(data: Path) -> Mapping[str, Choice]:
+def choices_of(data: Path) -> Mapping[str, Choice]:
     benchmark = PersonaFeedback(data)
     people = {person.id: person for person in benchmark.people()}
     texts = {product.id: product.text for product in benchmark.products()}

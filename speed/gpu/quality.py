@@ -4,6 +4,8 @@ PAIRS is a JSON-lines file of tokenised pairs (id, person, chosen_ids, rejected_
 model that saw nobody's pairs of that person, after each epoch. `--together` says how many pairs of a person stand side by side in a
 batch of 32: 32 is person after person, 1 is shuffled. PLAIN holds pairs of the same layout without a person in their tokens (`person`
 says whose split they follow): they are scored at the end, and with `--mix` some are trained on too, so many for each personal pair.
+`--offsets` names what `offsets.py` made: the model then learns only what the fitted surface rater does not say. `--swap` adds pairs of
+one answer before two people, its own and another, so many for each personal pair: length says nothing there.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from personafit.training.reward.trainer import PairTrainer
 
 FOLDS = 5
 BATCH = 32
+END_OF_TURN = 151645  # Qwen's
 
 
 def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
@@ -34,6 +37,29 @@ def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
     return [float(value) for value in scores[0::2] - scores[1::2]]
 
 
+def swapped(pairs: list[dict[str, Any]], many: int) -> list[dict[str, Any]]:
+    """So many pairs of one chosen answer, before its own person (chosen) and before another one (rejected)."""
+    draw = np.random.default_rng(2)
+    answers = list({tuple(pair["chosen_ids"]): pair for pair in pairs}.values())
+    found: list[dict[str, Any]] = []
+    while len(found) < many:
+        own, other = (answers[index] for index in draw.integers(0, len(answers), 2))
+        if own["person"] == other["person"]:
+            continue
+        _, rest = _parts(own["chosen_ids"])
+        profile, _ = _parts(other["chosen_ids"])
+        found.append(
+            {"id": f"swap/{len(found)}", "chosen_ids": own["chosen_ids"], "rejected_ids": profile + rest}
+        )
+    return found
+
+
+def _parts(tokens: list[int]) -> tuple[list[int], list[int]]:
+    """The person, which is the first turn of the chat, and what follows."""
+    after = tokens.index(END_OF_TURN) + 1
+    return tokens[:after], tokens[after:]
+
+
 def fold(
     base: Any,
     pairs: list[dict[str, Any]],
@@ -43,6 +69,7 @@ def fold(
     epochs: int,
     together: int,
     mix: float,
+    swap: float,
 ) -> dict[str, Any]:
     """Train without the held-out people and score theirs after each epoch."""
     from transformers import TrainerCallback, TrainingArguments
@@ -53,9 +80,10 @@ def fold(
     train = [pair for pair in pairs if pair["person"] not in held]
     general = [pair for pair in plain if pair["person"] not in held]
     chosen = np.random.default_rng(1).permutation(len(general))[: round(mix * len(train))]
-    train += [general[index] for index in chosen]
-    # A plain pair shares its beginning with nobody's.
-    owners = [pair["id"] if pair.get("plain") else pair["person"] for pair in train]
+    others = swapped(train, round(swap * len(train)))
+    train += [general[index] for index in chosen] + others
+    # A plain or swapped pair shares its beginning with nobody's.
+    owners = [pair["person"] if pair.get("personal") else pair["id"] for pair in train]
     left_out = [pair for pair in plain if pair["person"] in held]
     test = [pair for pair in pairs if pair["person"] in held]
     steps = len(train) // BATCH
@@ -97,11 +125,21 @@ def fold(
         "ids": [pair["id"] for pair in test],
         "margins": found,
         "together": together,
-        "trained_on": {"personal": len(train) - len(chosen), "plain": len(chosen)},
+        "trained_on": {
+            "personal": len(train) - len(chosen) - len(others),
+            "plain": len(chosen),
+            "swapped": len(others),
+        },
         "plain": margins(scorer, left_out) if left_out else [],
         "seconds": time.perf_counter() - began,
         "losses": [entry["loss"] for entry in trainer.state.log_history if "loss" in entry],
     }
+
+
+def deal(people: list[str]) -> list[set[str]]:
+    """The people held out in each fold."""
+    shuffled = np.random.default_rng(0).permutation(people)
+    return [set(shuffled[start::FOLDS].tolist()) for start in range(FOLDS)]
 
 
 def main() -> None:
@@ -123,12 +161,16 @@ def main() -> None:
         default=[0.0],
         help="So many plain pairs for each personal one.",
     )
+    parser.add_argument("--offsets", type=Path, help="The surface rater's margins for each fold.")
+    parser.add_argument(
+        "--swap", type=float, default=0.0, help="So many swapped pairs for each personal one."
+    )
     arguments = parser.parse_args()
-    pairs = _read(arguments.pairs)
-    plain = [{**pair, "plain": True} for pair in _read(arguments.plain)] if arguments.plain else []
+    pairs = [{**pair, "personal": True} for pair in read_pairs(arguments.pairs)]
+    plain = read_pairs(arguments.plain) if arguments.plain else []
     people = sorted({pair["person"] for pair in pairs})
-    shuffled = np.random.default_rng(0).permutation(people)
-    folds = [set(shuffled[start::FOLDS].tolist()) for start in range(FOLDS)]
+    folds = deal(people)
+    offsets = json.loads(arguments.offsets.read_text()) if arguments.offsets else None
 
     loaded = _load(arguments.model)
     state = {name: tensor.clone() for name, tensor in loaded.state_dict().items()}
@@ -143,12 +185,20 @@ def main() -> None:
 
     result: dict[str, Any] = {"rate": arguments.rate, "epochs": arguments.epochs, "folds": []}
     for together, mix in itertools.product(arguments.together, arguments.mix):
-        for held in folds[: arguments.folds]:
-            found = fold(base, pairs, plain, held, arguments.rate, arguments.epochs, together, mix)
+        for number, held in enumerate(folds[: arguments.folds]):
+            given = pairs if offsets is None else _offset(pairs, offsets[number])
+            found = fold(
+                base, given, plain, held, arguments.rate, arguments.epochs, together, mix, arguments.swap
+            )
             result["folds"].append({"mix": mix, **found})
             arguments.out.write_text(json.dumps(result))
             _say(found)
             torch.cuda.empty_cache()
+
+
+def _offset(pairs: list[dict[str, Any]], offsets: dict[str, float]) -> list[dict[str, Any]]:
+    """The pairs of a fold with what the surface rater gives them already; nothing for the held out."""
+    return [{**pair, "margin": -offsets.get(pair["id"], 0.0)} for pair in pairs]
 
 
 def _say(found: dict[str, Any]) -> None:
@@ -161,7 +211,7 @@ def _say(found: dict[str, Any]) -> None:
     )
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def read_pairs(path: Path) -> list[dict[str, Any]]:
     with gzip.open(path, "rt") as file:
         return [json.loads(line) for line in file]
 
