@@ -40,7 +40,11 @@ $(GALLERY): docs/gallery/make.py docs/gallery/players.py docs/gallery/index.md d
 
 # Known vulnerabilities among the pins. It asks the package index's advisory service, so it needs the network.
 audit: $(VENV)/installed-dev
-	$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt
+	@$(BIN)/pip-audit --strict --disable-pip --no-deps --requirement constraints.txt 2> $(VENV)/audit.log || { \
+	  if grep -q '^ERROR:' $(VENV)/audit.log; then \
+	    echo "make audit: nothing was audited, because the advisory service did not answer; give the command where it can be reached." >&2; \
+	  else cat $(VENV)/audit.log >&2; fi; \
+	  exit 1; }
 
 # The labelling app with a small study, on http://127.0.0.1:8710.
 serve: $(VENV)/installed-label

@@ -1,10 +1,29 @@
 """Fixtures shared by all tests."""
 
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.stub_endpoint import StubEndpoint
+
+
+class Printed(NamedTuple):
+    """What a command said."""
+
+    out: str
+    err: str
+
+
+Command = Callable[..., Printed]
+
+# Two workers on two cores, each with as many threads for its linear algebra, mostly wait for each other. Read when the
+# libraries are loaded, by the tests' own processes too.
+for _setting in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_setting, "1")
 
 
 @pytest.fixture
@@ -12,6 +31,29 @@ def endpoint() -> Iterator[StubEndpoint]:
     """A chat endpoint that answers letters until it is told otherwise."""
     with StubEndpoint() as stub:
         yield stub
+
+
+@pytest.fixture
+def personafit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """The command in this process and in the test's folder: insists on `code` and returns what was printed."""
+    from tests.scripted import invoke
+
+    monkeypatch.setenv("COLUMNS", "150")
+
+    def call(*arguments: str, code: int = 0) -> Printed:
+        capsys.readouterr()
+        for name in [name for name, module in sys.modules.items() if _lies_in(tmp_path, module)]:
+            del sys.modules[name]  # what a new process would import anew
+        invoke(monkeypatch, tmp_path, *arguments, code=code)
+        return Printed(*capsys.readouterr())
+
+    return call
+
+
+def _lies_in(folder: Path, module: object) -> bool:
+    return str(getattr(module, "__file__", None) or "").startswith(f"{folder}{os.sep}")
 
 
 @pytest.fixture(autouse=True)

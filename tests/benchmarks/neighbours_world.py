@@ -195,7 +195,9 @@ def rewardbench(root: Path) -> Path:
     rows = {
         "prompt": [f"Question {n}" for n in range(6)],
         "chosen": [f"Better {n}" for n in range(6)],
+        "chosen_model": ["somebody", None] * 3,
         "rejected": [f"Worse and longer {n}" for n in range(6)],
+        "rejected_model": ["", "nobody"] * 3,
         "subset": subsets,
         "id": list(range(6)),
     }
@@ -209,14 +211,31 @@ def rewardbench2(root: Path) -> Path:
         "prompt": ["Question a", "Question b", "Name a colour."],
         "chosen": [["Right a"], ["Right b"], ["red", "blue"]],
         "rejected": [[f"Wrong a{n}" for n in range(3)], [f"Wrong b{n}" for n in range(3)], ["seven"]],
+        "num_correct": [1, 1, 2],
+        "num_incorrect": [3, 3, 1],
+        "total_completions": [4, 4, 3],
+        "models": [["one", "two"], [], ["three"]],
         "subset": ["Factuality", "Focus", "Ties"],
+        "additional_metadata": [dict.fromkeys(ABOUT), None, dict.fromkeys(ABOUT)],
     }
-    return _parquet(root, "test", rows)
+    return _parquet(root, "test", rows, {"additional_metadata": pl.Struct(ABOUT)})
 
 
-def _parquet(root: Path, split: str, rows: dict[str, Any]) -> Path:
+ABOUT: dict[str, Any] = {
+    "category": pl.String,
+    "index": pl.Float64,
+    "instruction_id_list": pl.List(pl.String),
+    "models": pl.List(pl.String),
+    "valid": pl.Float64,
+}
+"""Some of what version 2's card says its last column holds."""
+
+
+def _parquet(root: Path, split: str, rows: dict[str, Any], types: dict[str, Any] | None = None) -> Path:
     (root / "data").mkdir(parents=True, exist_ok=True)
-    pl.DataFrame(rows).write_parquet(root / "data" / f"{split}-00000-of-00001.parquet")
+    pl.DataFrame(rows, schema_overrides=types).write_parquet(
+        root / "data" / f"{split}-00000-of-00001.parquet"
+    )
     return root
 
 

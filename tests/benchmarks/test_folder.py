@@ -8,7 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, check_folder, starter, write_folder
-from tests.helpers import run_cli
+from tests.conftest import Command
 
 
 def test_a_written_folder_reads_back_the_same(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_written_folder_reads_back_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_check_names_the_place(
-    tmp_path: Path, file: str, line: int, change: dict[str, object], expected: str
+    personafit: Command, tmp_path: Path, file: str, line: int, change: dict[str, object], expected: str
 ) -> None:
     write_folder(tmp_path, starter())
     lines = (tmp_path / file).read_text(encoding="utf-8").splitlines()
@@ -69,23 +69,23 @@ def test_check_names_the_place(
     (tmp_path / file).write_text("\n".join(lines), encoding="utf-8")
     problems = check_folder(tmp_path)
     assert any(re.search(expected, problem) for problem in problems), problems
-    done = run_cli("data", "check", str(tmp_path), cwd=tmp_path, code=1)
-    assert "problems." in done.stdout
+    done = personafit("data", "check", str(tmp_path), code=1)
+    assert "problems." in done.out
 
 
-def test_pairs_csv_becomes_a_benchmark_that_runs(tmp_path: Path) -> None:
+def test_pairs_csv_becomes_a_benchmark_that_runs(personafit: Command, tmp_path: Path) -> None:
     (tmp_path / "pairs.csv").write_text(
         "person,person.Job,question,chosen,rejected,tier,team\n"
         'ann,nurse,"What, now?",Rest after the night shift,Go out,easy,x\n'
         "bob,cook,What now?,Taste the soup,Sleep,hard,y\n",
         encoding="utf-8",
     )
-    run_cli("data", "import", "pairs.csv", "--out", "mine", cwd=tmp_path)
+    personafit("data", "import", "pairs.csv", "--out", "mine")
     assert check_folder(tmp_path / "mine") == []
     items = list(FolderBenchmark(tmp_path / "mine").items())
     assert [item.slices for item in items] == [{"team": "x"}, {"team": "y"}]
-    done = run_cli("run", "mine", "--rater", "rule:length", "--json", cwd=tmp_path)
-    results = json.loads(done.stdout)["results"]
+    done = personafit("run", "mine", "--rater", "rule:length", "--json")
+    results = json.loads(done.out)["results"]
     (total,) = (
         r
         for r in results

@@ -13,7 +13,7 @@ from personafit.benchmarks.injection.items import INFO
 from personafit.benchmarks.running import RunConfig
 from personafit.people import render_person
 from personafit.store import Store
-from tests.helpers import run_cli
+from tests.conftest import Command
 from tests.scripted import run
 
 
@@ -96,15 +96,13 @@ def test_data_has_no_place_here(tmp_path: Path) -> None:
         run(store, RunConfig("injection", data=tmp_path, raters=["rule:length"]))
 
 
-def test_it_is_a_benchmark_like_any_other(tmp_path: Path) -> None:
+def test_it_is_a_benchmark_like_any_other(personafit: Command, tmp_path: Path) -> None:
     """As a folder it passes its check, which warns; `--dry-run` says what it would take."""
     write_folder(tmp_path / "folder", Injection())
-    checked = run_cli("data", "check", "folder", cwd=tmp_path).stdout
+    checked = personafit("data", "check", "folder").out
     assert "steer a judge" in checked
     assert "600 items" in checked
-    plan = run_cli(
-        "run", "injection", "--rater", "rule:length", "--dry-run", "--limit", "5", cwd=tmp_path
-    ).stdout
+    plan = personafit("run", "injection", "--rater", "rule:length", "--dry-run", "--limit", "5").out
     assert "injection: " in plan
 
 

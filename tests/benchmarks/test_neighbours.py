@@ -1,5 +1,6 @@
 """Benchmarks of others, read from their own layouts: the right answer, who is told what, and what is said when a file is wrong."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -104,10 +105,10 @@ def test_lamp_becomes_choices(tmp_path: Path) -> None:
     assert right["lamp/LaMP_2/21"] == "tag b"
     assert right["lamp/LaMP_3/30"] == "4 out of 5"
     sizes = {item.id: len(item.products) for item in benchmark.items()}
-    assert [sizes[f"lamp/LaMP_{task}/{task}0"] for task in (1, 2, 3)] == [2, 8, 5]
+    assert [sizes[f"lamp/LaMP_{task}/{task}0"] for task in (1, 2, 3)] == [2, 15, 5]
     assert "Good. — 5" in told(benchmark, "history")["lamp/LaMP_3/30"]
-    assert any("fifteen tags" in note for note in benchmark.notes())
-    assert {row.scores["LaMP_1"] for row in benchmark.published()} >= {62.9}
+    assert {row.scores["LaMP_1"] for row in benchmark.published()} >= {62.9, 62.6}
+    assert {row.scores.get("LaMP_2") for row in benchmark.published()} >= {38.7}
 
 
 def test_lamp_tells_four_entries_whole(tmp_path: Path) -> None:
@@ -162,7 +163,7 @@ def test_rewardbench_in_both_versions_and_helpsteer2(tmp_path: Path) -> None:
     assert {row.scores["Chat"] for row in first.published()} >= {97.5}
     second = open_benchmark("rewardbench", world.rewardbench2(tmp_path / "two"))
     assert [len(item.products) for item in second.items()] == [4, 4]
-    assert second.published() == []
+    assert {row.scores["Precise IF"] for row in second.published()} >= {41.9}, "by subset, not by section"
     assert "1 rows of the subset Ties" in " ".join(second.notes())
     steered = open_benchmark("helpsteer2", world.helpsteer2(tmp_path / "three"))
     assert list(right_answers(steered).values()) == ["One? 0", "Two? 1"]
@@ -393,6 +394,14 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
         "rewardbench",
         lambda root: _jsonl(root, {"prompt": "Q", "chosen": "a"}),
         "rows.jsonl, line 1, field 'rejected' is missing.",
+    ),
+    "no pair": (
+        "helpsteer2",
+        lambda root: _bytes(
+            root / "validation.jsonl.gz",
+            gzip.compress(b'{"prompt": "c#", "response": "A language.", "helpfulness": 3}'),
+        ),
+        "validation.jsonl.gz holds no two answers to one prompt that are 2 or more points apart.",
     ),
     "not gzip": (
         "helpsteer2",

@@ -10,7 +10,8 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import PersonaFeedback
-from tests.helpers import results_of, run_cli
+from tests.conftest import Command
+from tests.helpers import results_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "personafeedback"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the published data is not at {DATA}")
@@ -36,9 +37,9 @@ def credit(one: float, other: float) -> float:
 
 
 @needs_data
-def test_rules_match_a_few_lines_of_plain_python(tmp_path: Path) -> None:
+def test_rules_match_a_few_lines_of_plain_python(personafit: Command, tmp_path: Path) -> None:
     """The rule raters' tier scores are exactly those of an independent computation."""
-    run_cli(
+    personafit(
         "run",
         "personafeedback",
         "--data",
@@ -47,7 +48,6 @@ def test_rules_match_a_few_lines_of_plain_python(tmp_path: Path) -> None:
         "rule:length",
         "--rater",
         "rule:overlap",
-        cwd=tmp_path,
     )
     results = results_of(tmp_path)
     persona = {
@@ -92,9 +92,9 @@ def test_rules_match_a_few_lines_of_plain_python(tmp_path: Path) -> None:
 
 
 @needs_data
-def test_controls_say_what_a_score_is_worth(tmp_path: Path) -> None:
+def test_controls_say_what_a_score_is_worth(personafit: Command, tmp_path: Path) -> None:
     """Length cannot lift; overlap is blind without the person and weaker with a wrong one."""
-    run_cli("run", "personafeedback", "--data", str(DATA), "--limit", "300", cwd=tmp_path)
+    personafit("run", "personafeedback", "--data", str(DATA), "--limit", "300")
     results = {(r["rater"], r["view"], r["metric"]): r for r in results_of(tmp_path) if not r["slice"]}
     assert results["rule:length", "profile", "lift"]["value"] == 0.0
     assert results["rule:overlap", "none", "accuracy"]["value"] == 0.5

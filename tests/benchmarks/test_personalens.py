@@ -13,7 +13,7 @@ from personafit.people import Task
 from personafit.simulate import task_items
 from personafit.store import Store
 from tests.benchmarks.published_lens import ONTOLOGY, profile, task, write_json, write_lens, write_user
-from tests.helpers import run_cli
+from tests.conftest import Command
 from tests.simulate.talking import write_tasks
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "personalens"
@@ -201,9 +201,9 @@ def test_folders_and_the_starter_set_are_read_alike(tmp_path: Path) -> None:
         open_tasks(tmp_path / "mine")
 
 
-def test_the_check_names_users_and_counts_everything(tmp_path: Path) -> None:
+def test_the_check_names_users_and_counts_everything(personafit: Command, tmp_path: Path) -> None:
     write_user(write_lens(tmp_path), "user2", named=("Genre",))
-    said = run_cli("data", "check", "personalens", "--data", str(tmp_path), "--json", cwd=tmp_path).stdout
+    said = personafit("data", "check", "personalens", "--data", str(tmp_path), "--json").out
     body = json.loads(said)
     assert body["counts"] == {"people": 3, "SD": 9, "MD": 3}
     assert body["users"]["user2"] == {"SD": 3, "MD": 1}
@@ -211,7 +211,7 @@ def test_the_check_names_users_and_counts_everything(tmp_path: Path) -> None:
     assert body["problems"] == []
 
 
-def test_the_check_lists_every_fault_and_goes_on(tmp_path: Path) -> None:
+def test_the_check_lists_every_fault_and_goes_on(personafit: Command, tmp_path: Path) -> None:
     folder = write_lens(tmp_path)
     profiles, affinities = folder / "data" / "profile", profile("x")["affinities"]
     damaged = affinities | {"Books": {"Genre": "crime", "Mood": "x"}, "Food": None}
@@ -226,7 +226,7 @@ def test_the_check_lists_every_fault_and_goes_on(tmp_path: Path) -> None:
     first, second = definitions.read_text().splitlines()
     definitions.write_text(f"{first}\n{second.replace('Food', 'Chess')}\n", encoding="utf-8")
     command = ("data", "check", "personalens", "--data", str(folder), "--json")
-    body = json.loads(run_cli(*command, cwd=tmp_path, code=1).stdout)
+    body = json.loads(personafit(*command, code=1).out)
     assert [fault.removeprefix(f"{folder}/data/") for fault in body["problems"]] == [
         "task/Multi-Domain/task.jsonl, line 2: the ontology knows no domain 'Chess'.",
         "profile/user0/profile.json is not JSON (unexpected end of data: line 1 column 2 (char 1)).",

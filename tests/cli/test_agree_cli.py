@@ -137,10 +137,10 @@ def test_faults_are_sentences(world: Path) -> None:
 
 
 def test_power_in_words_and_as_an_object(world: Path) -> None:
-    printed = call("power", "last", "--people", "50", "--items", "10", "--difference", "0.05")
+    printed = call("power", "last", "--users", "50", "--items", "10", "--difference", "0.05")
     assert "50 people with 10 items each show a true difference of" in printed
     assert "A difference of 5.0 points takes" in printed
-    body = json.loads(call("power", "last", "--people", "50", "--json"))
+    body = json.loads(call("power", "last", "--users", "50", "--json"))
     assert len(body["plans"]) == 6, "three judges against their controls and against each other"
     assert all(plan["people"] == 50 and plan["items"] == 4 for plan in body["plans"])
 

@@ -138,15 +138,15 @@ def test_a_system_makes_the_candidates(tmp_path: Path) -> None:
             "--out",
             str(out),
         ]
-        called(tmp_path, *arguments, "--n", "3")
+        called(tmp_path, *arguments, "--samples", "3")
         import seeded  # type: ignore[import-not-found]
 
         assert len(seeded.calls) == 9
         assert "Likes: tea" in seeded.calls[0][0]["content"]
         assert [len(row["candidates"]) for row in lines(out)] == [3, 3, 3]
-        called(tmp_path, *arguments, "--n", "3")
+        called(tmp_path, *arguments, "--samples", "3")
         assert len(seeded.calls) == 9
-        called(tmp_path, *arguments, "--n", "4")
+        called(tmp_path, *arguments, "--samples", "4")
         assert len(seeded.calls) == 12
 
 
@@ -162,7 +162,7 @@ def test_samples_get_seeds_and_a_temperature(tmp_path: Path) -> None:
             "rule:length",
             "--out",
             str(out),
-            "--n",
+            "--samples",
             "3",
         ]
         called(tmp_path, *arguments)

@@ -7,7 +7,14 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, check_folder, starter, write_folder
+from personafit.benchmarks import (
+    BENCHMARKS,
+    FolderBenchmark,
+    ImportedPairs,
+    check_folder,
+    starter,
+    write_folder,
+)
 from tests.scripted import invoke, simple_pairs, write_lines, write_pairs
 
 PEOPLE = 3
@@ -103,9 +110,29 @@ def test_import_makes_a_folder_named_after_the_file(
 
 
 def test_convert_writes_a_benchmark_as_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pairs(tmp_path / "pairs.csv", simple_pairs(PEOPLE))
+    monkeypatch.setitem(BENCHMARKS, "mine", lambda _data: ImportedPairs(tmp_path / "pairs.csv"))
+    invoke(monkeypatch, tmp_path, "data", "convert", "mine", "--out", "folder")
+    assert check_folder(tmp_path / "folder") == []
+    assert len(list(FolderBenchmark(tmp_path / "folder").items())) == PEOPLE
+
+
+def test_a_folder_is_converted_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Conversations, labels of memories, the card and items of every kind go along, not the choices alone."""
     invoke(monkeypatch, tmp_path, "data", "convert", "starter", "--out", "copy")
     assert check_folder(tmp_path / "copy") == []
-    assert list(FolderBenchmark(tmp_path / "copy").items()) == list(starter().items())
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "copy").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in starter().folder.iterdir()}
+    assert {"conversations.jsonl", "relevant_memories.jsonl", "card.md"} <= set(copied)
+    (tmp_path / "copy" / "notes.txt").write_text("mine", encoding="utf-8")
+    invoke(monkeypatch, tmp_path, "data", "convert", "copy", "--out", "again")
+    assert not (tmp_path / "again" / "notes.txt").exists(), "what is no part of a folder stays behind"
+    (tmp_path / "copy" / "people.jsonl").write_text("no JSON\n", encoding="utf-8")
+    invoke(monkeypatch, tmp_path, "data", "convert", "copy", "--out", "third", code=2)
+    assert "people.jsonl, line 1" in capsys.readouterr().err
+    assert not (tmp_path / "third").exists()
 
 
 def test_a_run_reads_back_the_same_from_all_three_formats(

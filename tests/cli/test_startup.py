@@ -44,6 +44,11 @@ print("IMPORTED", *sorted(sys.modules))
     assert not imported & set(HEAVY)
 
 
+def test_a_run_imports_only_what_every_run_needs() -> None:
+    late = ("aiohttp", "matplotlib", "scipy.optimize", "scipy.stats", "sklearn", "torch")
+    assert python(f"import sys, personafit.cli.run; print(sys.modules.keys() & {set(late)!r})") == "set()\n"
+
+
 def test_every_registered_command_is_there() -> None:
     group = app.info.cls
     assert isinstance(group, type)
@@ -92,10 +97,14 @@ def test_the_script_for_each_shell_is_shown(tmp_path: Path, shell: str, sign: st
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"),
-    [("personafit re", "report"), ("personafit run --ra", "--rater"), ("personafit data ch", "check")],
+    ("shell", "typed", "offered"),
+    [
+        ("bash", "personafit re", "report"),
+        ("bash", "personafit run --ra", "--rater"),
+        ("zsh", "personafit data ch", "check"),
+        ("fish", "personafit re", "report"),
+    ],
 )
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_is_answered(tmp_path: Path, shell: str, typed: str, offered: str) -> None:
     asked = {
         "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 
 def blocks() -> list[tuple[str, str, str]]:
     return re.findall(
-        r"^```(\w+) title=(\S+)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        r'^```(\w+) title="([^"]+)"\n(.*?)^```', PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
 
 

@@ -53,3 +53,12 @@ def test_every_public_name_has_a_docstring(room: str, package: griffe.Module) ->
     assert names
     bare = [name for name in names if not here[name].has_docstring]
     assert not bare, f"personafit.{room} exports without a docstring: {', '.join(bare)}"
+
+
+@pytest.mark.parametrize("room", public_rooms())
+def test_a_name_that_is_also_a_file_is_named_on_the_page(room: str, package: griffe.Module) -> None:
+    """The site's reader takes such a name for the file, and would leave the function out."""
+    page = (API / f"{room}.md").read_text(encoding="utf-8")
+    hidden = [str(name) for name in package[room].exports if package[room][name].is_module]
+    missing = [name for name in hidden if f"::: personafit.{room}.{name}.{name}\n" not in page]
+    assert not missing, f"docs/api/{room}.md leaves out {', '.join(missing)}"

@@ -12,7 +12,9 @@ from tests.scripted import invoke
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "raters.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^personafit (run starter --rater replay:docs/.*)$", PAGE, re.MULTILINE)
+COMMANDS = re.findall(
+    r"^personafit (run starter --rater replay:docs/.*)$", re.sub(r"\\\n\s*", "", PAGE), re.MULTILINE
+)
 
 
 @pytest.fixture(scope="module")

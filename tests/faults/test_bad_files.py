@@ -65,7 +65,7 @@ FOLDER_FAULTS: dict[str, tuple[Fault, str]] = {
     "cut off": (replace("gold.jsonl", 12, b'{"item": "wor'), "world/gold.jsonl, line 12 is not JSON"),
     "a list": (
         replace("people.jsonl", 2, b"[1]"),
-        "world/people.jsonl, line 2 must be a JSON object, not list",
+        "world/people.jsonl, line 2 must be a JSON object, not a list",
     ),
     "invalid UTF-8": (
         replace("products.jsonl", 2, b'{"text": "\xff\xfe"}'),
@@ -101,7 +101,7 @@ FOLDER_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
     "one product": (
         edit("items.jsonl", 2, products=["i1-0"]),
-        "world/items.jsonl, line 2, field 'products': a choice is between 2 to 8 products, not 1.",
+        "world/items.jsonl, line 2, field 'products': a choice is between 2 to 20 products, not 1.",
     ),
     "same person twice": (
         edit("people.jsonl", 2, id="p0"),

@@ -19,7 +19,7 @@ GOOD = {
 LOG_FAULTS: dict[str, tuple[bytes, str]] = {
     "empty": (b"\n", "log.jsonl holds no answers."),
     "not JSON": (b"{", "log.jsonl, line 2 is not JSON"),
-    "not an object": (b'"text"', "log.jsonl, line 2 must be a JSON object, not str."),
+    "not an object": (b'"text"', "log.jsonl, line 2 must be a JSON object, not a text."),
     "invalid UTF-8": (b'{"question": "\xc3("}', "log.jsonl, line 2 is not UTF-8 (byte 14 cannot be read)"),
     "no answer": (
         b'{"person": {"id": "x"}, "question": "q"}',

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from personafit.items import FIT, QUESTIONS, ChoiceQuestion
+from personafit.items import FIT, GUARDS, MOST, QUESTIONS, ChoiceQuestion, guarded_question, order_places
 from tests.scripted import shown
 
 
@@ -173,3 +173,20 @@ def test_the_fingerprint_follows_the_parser_and_nothing_else() -> None:
     assert Lenient().fingerprint != FIT.fingerprint
     assert ChoiceQuestion().fingerprint == FIT.fingerprint
     assert QUESTIONS[FIT.name] is FIT
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_each_of_many_answers_has_a_letter_and_a_place(guard: str) -> None:
+    texts = tuple(f"tag {number}" for number in range(MOST))
+    many = replace(shown(texts), order=tuple(reversed(range(MOST))))
+    question = guarded_question(guard)
+    letters = question.letters(MOST)
+    assert len(set(letters)) == MOST
+    assert letters[:8] == ChoiceQuestion().letters(8)
+    assert "I" not in letters, "a reply that begins with the word names no answer"
+    content = question.messages(many)[0]["content"]
+    assert content.index("tag 19") < content.index("tag 1\n") < content.index("tag 0\n")
+    assert [question.parse(letter, MOST) for letter in letters] == list(letters)
+    assert question.parse("I", MOST) is None
+    assert len(many.order_name) == MOST
+    assert order_places(many.order_name) == list(many.order)

@@ -12,7 +12,7 @@ from personafit.labeling.simulating import simulate_votes
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_votes
 from personafit.store import Store
-from tests.helpers import run_cli
+from tests.conftest import Command
 from tests.labeling.served import new_study
 
 
@@ -72,7 +72,9 @@ def test_pseudonyms_of_people_are_drawn_anew(tmp_path: Path) -> None:
     assert len(codes) == 4
 
 
-def test_the_folder_runs_and_people_and_models_stand_in_one_table(voted: Path, tmp_path: Path) -> None:
+def test_the_folder_runs_and_people_and_models_stand_in_one_table(
+    personafit: Command, voted: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "nine"
     with Store(voted) as opened:
         write_benchmark(opened, "nine", folder)
@@ -82,14 +84,13 @@ def test_the_folder_runs_and_people_and_models_stand_in_one_table(voted: Path, t
     votes = [json.loads(line) for line in (folder / "votes.jsonl").read_text().splitlines()]
     assert len(votes) == 540
     assert all(vote["rater"].startswith("simulated:r-") for vote in votes)
-    done = run_cli("run", "nine", "--rater", "rule:overlap", "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = personafit("run", "nine", "--rater", "rule:overlap", "--json")
     rows = [
-        row for row in json.loads(done.stdout)["results"] if row["metric"] == "accuracy" and not row["slice"]
+        row for row in json.loads(done.out)["results"] if row["metric"] == "accuracy" and not row["slice"]
     ]
     overlap = next(row for row in rows if row["rater"] == "rule:overlap" and row["view"] == "profile")
     assert overlap["value"] > 0.6, "the simulated raters follow overlap, with a taste of their own"
-    agreed = json.loads(run_cli("agree", "nine", "--json", cwd=tmp_path).stdout)
+    agreed = json.loads(personafit("agree", "nine", "--json").out)
     text = json.dumps(agreed)
     assert "simulated:r-" in text
     assert "rule:overlap" in text

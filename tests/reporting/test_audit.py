@@ -12,7 +12,7 @@ from personafit.reporting.audit import Audit, audit_benchmark
 from personafit.reporting.audit.page import write_audit
 from personafit.store import Item, Judgment, Product
 from tests.benchmarks.test_personafeedback import DATA, needs_data
-from tests.helpers import run_cli
+from tests.conftest import Command
 
 
 class Toy:
@@ -110,9 +110,9 @@ def test_the_starter_set_passes_its_own_audit(tmp_path: Path) -> None:
 
 
 @needs_data
-def test_known_structure_of_personafeedback_is_found(tmp_path: Path) -> None:
-    done = run_cli("audit", "personafeedback", "--data", str(DATA), "--json", cwd=tmp_path)
-    body = json.loads(done.stdout)
+def test_known_structure_of_personafeedback_is_found(personafit: Command) -> None:
+    done = personafit("audit", "personafeedback", "--data", str(DATA), "--json")
+    body = json.loads(done.out)
     assert body["repeats"]["distinct"] == 1942
     assert body["repeats"]["by_tier"]["hard"] == {
         "rows": 590,
@@ -135,8 +135,8 @@ def test_known_structure_of_personafeedback_is_found(tmp_path: Path) -> None:
     assert matched["n"] == 530
 
 
-def test_nothing_to_audit_is_said(tmp_path: Path) -> None:
+def test_nothing_to_audit_is_said(personafit: Command, tmp_path: Path) -> None:
     write_folder(tmp_path / "toy", Toy(("a", "q", "one", "two", "easy")))
     (tmp_path / "toy" / "gold.jsonl").write_text("")
-    done = run_cli("audit", "toy", cwd=tmp_path, code=2)
-    assert "there is nothing to audit" in done.stderr
+    done = personafit("audit", "toy", code=2)
+    assert "there is nothing to audit" in done.err

@@ -202,10 +202,13 @@ def test_a_study_of_both_stages_writes_all_tables(tmp_path: Path) -> None:
         "mention.svg",
         "study.json",
     } <= set(written)
+    matrix = (tmp_path / "kappa_matrix.svg").read_text(encoding="utf-8")
+    assert "<title>Kappa, the highest first: " in matrix
+    assert "<image" not in matrix, "a picture would keep its light colours in the dark"
 
 
 def test_what_is_no_study_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="neither a study's folder"):
+    with pytest.raises(UserError, match="neither a folder of"):
         load_study("nothing", str(tmp_path / "s.db"))
     with pytest.raises(UserError, match="--stage 4"):
         write_forms(tmp_path, 4, tmp_path / "out")

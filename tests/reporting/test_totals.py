@@ -139,7 +139,8 @@ def test_sums_give_the_numbers_of_whole_frames(
 ) -> None:
     monkeypatch.setattr("personafit.store.paging.ITEMS", page)
     monkeypatch.setattr("personafit.store.paging.ANSWERS", page)
-    if page == 3:  # as in a long run: nothing is kept, all is read once more
+    if page == 3:  # as in a long run: nothing is read or kept at once, all is read once more
+        monkeypatch.setattr("personafit.store.paging.ASKS_AT_ONCE", 0)
         monkeypatch.setattr("personafit.reporting.totals.HELD", 0)
     run = random_run(store, page + prompts, metric, prompts, selected)
     totals, scores = load_totals(store, run), load_scores(store, run)
@@ -164,6 +165,7 @@ def _words(result: Any) -> dict[str, Any]:
 def test_the_browser_gets_the_items_got_wrong_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     run = random_run(store, 5)
     everything = load_totals(store, run).sample
+    monkeypatch.setattr("personafit.store.paging.ASKS_AT_ONCE", 0)
     monkeypatch.setattr("personafit.store.paging.ITEMS", 4)
     monkeypatch.setattr("personafit.reporting.sample.MAX_ITEMS", 10)
     sample = load_totals(store, run).sample

@@ -203,7 +203,7 @@ def test_people_of_a_log_may_come_from_a_folder(
     [
         ("", "log.jsonl holds no answers."),
         ("{\n", "log.jsonl, line 1 is not JSON"),
-        ("[1]\n", "log.jsonl, line 1 must be a JSON object, not list"),
+        ("[1]\n", "log.jsonl, line 1 must be a JSON object, not a list"),
         ('\n{"person": {"id": "a"}, "answer": "x"}', "log.jsonl, line 2, field 'question': field required"),
         (
             '{"person": {"id": "a"}, "question": "q", "answer": 3}',

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from personafit.stages.records import StageFile
+from tests.conftest import Command
 from tests.faults.world import write_benchmark
-from tests.helpers import run_cli
 from tests.reporting.stages.test_stages_measure import MODELS, stages_folder
 from tests.scripted import invoke, write_lines
 from tests.stages.conftest import Bags
@@ -114,7 +114,9 @@ def test_a_folder_that_cannot_be_read_is_left_whole(
     assert bytes_with(tmp_path / ".personafit", *CANARIES) != []
 
 
-def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(tmp_path: Path) -> None:
+def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(
+    personafit: Command, tmp_path: Path
+) -> None:
     stages_folder(tmp_path / "run")
     (tmp_path / "own.py").write_text(MODELS, encoding="utf-8")
     command = [
@@ -129,7 +131,7 @@ def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(tmp_path: Pat
         "f",
     ]
     command += ["--model", "python:own:answer", "--judge", "rule:mention", "--json"]
-    run_cli(*command, cwd=tmp_path, path=tmp_path)
+    personafit(*command)
 
     def rows_of(query: str) -> list[tuple[str, ...]]:
         with closing(sqlite3.connect(tmp_path / "f" / "flow.db")) as database:
@@ -142,10 +144,10 @@ def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(tmp_path: Pat
     theirs = {item for item, whose in rows_of("SELECT id, person FROM items") if whose == person}
     asks = {item for (item,) in rows_of("SELECT item FROM asks")}
     assert any(item.startswith("flow/") for item in theirs & asks), "judged responses are known to be theirs"
-    run_cli("forget", person, "--in", "f", cwd=tmp_path)
+    personafit("forget", person, "--in", "f")
     assert bytes_with(tmp_path / "f", *traces) == []
     assert {item for (item,) in rows_of("SELECT item FROM asks")} == asks - theirs
     asked = (tmp_path / "asked.txt").read_text()
-    run_cli(*command, cwd=tmp_path, path=tmp_path)
+    personafit(*command)
     assert (tmp_path / "asked.txt").read_text() == asked
     assert bytes_with(tmp_path / "f", *traces) == []

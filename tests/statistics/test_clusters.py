@@ -64,8 +64,10 @@ def test_labels_may_be_texts_and_in_any_order() -> None:
     named = cluster_mean(values, [f"p{n}" for n in person], [f"q{n}" for n in prompt])
     shuffled = np.random.default_rng(0).permutation(len(values))
     again = cluster_mean(values[shuffled], person[shuffled], prompt[shuffled])
-    assert named.value == pytest.approx(again.value)
-    assert named.low == pytest.approx(again.low)
+    far_apart = cluster_mean(values, person * 10**9, prompt - 10**9)
+    for other in (again, far_apart):
+        assert named.value == pytest.approx(other.value)
+        assert named.low == pytest.approx(other.low)
 
 
 def share_covered(
@@ -186,3 +188,16 @@ def test_prompts_recur_only_across_people() -> None:
     assert prompts_recur(["a", "b"], ["q", "q"])
     assert not prompts_recur(["a", "a"], ["q", "q"]), "one person asking twice is one cluster anyway"
     assert not prompts_recur(["a", "b"], ["q", "r"])
+    assert prompts_recur([7, 3], [1, 1])
+    assert not prompts_recur([7, 7], [1, 1])
+    assert not prompts_recur([7, 3], [1, 2])
+
+
+def test_a_few_people_who_agree_to_the_last_digit_give_no_interval() -> None:
+    few = cluster_mean([-0.5, -0.5, -0.5, -0.5], [0, 0, 1, 1], bounds=(-1.0, 1.0))
+    assert (few.value, few.low, few.high) == (-0.5, None, None)
+    assert "no interval" in (few.note or "")
+    nothing = cluster_mean([0.0, 0.0], [0, 1], bounds=(-1.0, 1.0))
+    assert (nothing.low, nothing.high) == (0.0, 0.0)
+    many = cluster_mean([0.25] * 6, list(range(6)), bounds=(0.0, 1.0))
+    assert many.low is not None

@@ -1,17 +1,25 @@
 """Choices among more than two answers: a tie is a guess, and a lead of product 0 says nothing about the others."""
 
+from collections.abc import Sequence
+
 import polars as pl
 import pytest
 
 from personafit.statistics.accuracy import choice_scores
 
 
-def scored(gold: str, labels: list[str], values: list[float], options: int | None) -> dict[str, float]:
+def scored(
+    gold: str,
+    labels: list[str],
+    values: list[float],
+    options: int | None,
+    orders: Sequence[str] = ("0123", "3210"),
+) -> dict[str, float]:
     count = len(labels)
     rows = {
         "item": ["i"] * count,
         "gold": [gold] * count,
-        "order": ["0123", "3210"][:count],
+        "order": list(orders)[:count],
         "sample": [0] * count,
         "status": ["ok"] * count,
         "label": labels,
@@ -41,3 +49,8 @@ def test_of_two_the_margins_decide_as_before() -> None:
 def test_orders_that_differ_score_half_each() -> None:
     row = scored("1", ["1", "0"], [-2.0, 1.0], 4)
     assert (row["accuracy"], row["debiased"], row["consistent"]) == (0.5, 0.5, 0.0)
+
+
+def test_the_first_of_more_than_ten_is_known_by_its_place() -> None:
+    row = scored("10", ["10", "3"], [-1.0, -1.0], 15, orders=["a01", "30a"])
+    assert (row["accuracy"], row["first"]) == (0.5, 1.0)

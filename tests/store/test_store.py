@@ -4,10 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, select, text
 
 from personafit._errors import UserError
 from personafit.benchmarks import ingest, starter
@@ -27,7 +28,7 @@ from personafit.store import (
 )
 from personafit.store.connection import open_engine
 from personafit.store.schema import HEAD
-from personafit.store.tables import metadata
+from personafit.store.tables import asks, metadata
 
 VERSIONS = Path(sys.modules["personafit.store"].__file__ or "").parent / "migrations" / "versions"
 
@@ -93,6 +94,21 @@ def open_raw(url: str) -> Engine:
     if "://" in url:
         return create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     return create_engine(f"sqlite:///{url}")
+
+
+def test_a_query_comes_as_frames_of_so_many_rows(url: str) -> None:
+    query = select(asks.c.job, asks.c.generation, asks.c.at).order_by(asks.c.job)
+    schema = {"job": pl.String, "tries": pl.Int64, "at": pl.Float64}
+    with Store(url) as store:
+        store.write([outcome(f"job{number}") for number in range(7)])
+        frames = list(store.frames(query, schema, 3))
+        assert [len(frame) for frame in frames] == [3, 3, 1]
+        assert frames[0].schema == schema
+        assert pl.concat(frames).equals(store.frame(query, schema))
+        assert store.frame(query)["job"].to_list() == [f"job{number}" for number in range(7)]
+        assert store.frame(query.where(asks.c.job == "none"), schema).schema == schema
+        among = store.rows_among(query, asks.c.job, ["job3", "none", "job5"] * 400)
+        assert {row.job for row in among} == {"job3", "job5"}
 
 
 def test_failed_is_not_final_and_the_answer_replaces_it(url: str) -> None:

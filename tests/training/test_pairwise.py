@@ -73,7 +73,6 @@ def test_swapping_the_answers_negates_the_margin(model: PairwiseModel, choices: 
 def test_an_answer_against_itself_is_even(model: PairwiseModel, choices: list[Choice]) -> None:
     choice = choices[0]
     assert model.margin(choice.facets, choice.question, choice.chosen, choice.chosen) == 0
-    assert model.probability(choice.facets, choice.question, choice.chosen, choice.chosen) == 0.5
 
 
 def test_a_pair_is_rated_the_same_alone_and_among_others(model: PairwiseModel, choices: list[Choice]) -> None:
@@ -172,8 +171,10 @@ def test_a_lone_surrogate_in_the_data_does_not_spoil_the_file(tmp_path: Path) ->
         Choice(c.person, c.facets, c.question, c.chosen + "\ud800", c.rejected)
         for c in made_up_choices(people=6)
     ]
-    fit_pairwise(choices).save(tmp_path / "rater.json")
-    PairwiseModel.load(tmp_path / "rater.json")
+    fitted = fit_pairwise(choices)
+    fitted.save(tmp_path / "rater.json")
+    again = PairwiseModel.load(tmp_path / "rater.json")
+    assert np.array_equal(again.margins(rated(choices)), fitted.margins(rated(choices)))
 
 
 @pytest.mark.parametrize(

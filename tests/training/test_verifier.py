@@ -15,7 +15,7 @@ from personafit.raters.verifier import FEATURES, MODES, Verifier
 from personafit.raters.verifier.features import Floats, alone_features, statement_features
 from personafit.training.verifier import feature_rows, fit_linear, fit_verifier
 from personafit.training.verifier_quality import ALONE, ALWAYS, BY_PERSON, left_out, verifier_quality
-from tests.helpers import run_cli
+from tests.conftest import Command
 from tests.scripted import write_lines
 from tests.stages.world import chat
 
@@ -191,7 +191,7 @@ def test_bad_labels_are_told_in_one_sentence(
         load_statements(small_folder(tmp_path / "d", labels))
 
 
-def test_the_command_fits_beside_a_prompted_model_and_resumes(tmp_path: Path) -> None:
+def test_the_command_fits_beside_a_prompted_model_and_resumes(personafit: Command, tmp_path: Path) -> None:
     labels = [
         {"conversation": f"c{n}", "text": f"The user {what}.", **label}
         for n in range(3)
@@ -222,24 +222,20 @@ def test_the_command_fits_beside_a_prompted_model_and_resumes(tmp_path: Path) ->
         "python:told:judge",
         "--json",
     ]
-    done = run_cli(*command, cwd=tmp_path, path=tmp_path)
-    found = {(one["control"], one["metric"]): one for one in json.loads(done.stdout)["results"]}
+    done = personafit(*command)
+    found = {(one["control"], one["metric"]): one for one in json.loads(done.out)["results"]}
     assert found["python:told:judge", "f2"]["value"] == 1.0
     assert found["python:told:judge", "coverage"]["value"] == 1.0
     assert (tmp_path / "asked.txt").read_text() == "." * 12
     assert {"verifier.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
     person = json.loads((data / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0])["person"]
-    run_cli("forget", person, "--in", "v", cwd=tmp_path)
-    again = run_cli(*command, cwd=tmp_path, path=tmp_path)
+    personafit("forget", person, "--in", "v")
+    again = personafit(*command)
     assert (tmp_path / "asked.txt").read_text() == "." * 12, "nothing twice, and nothing of who was forgotten"
-    covered = {
-        one["metric"]: one for one in json.loads(again.stdout)["results"] if one["metric"] == "coverage"
-    }
+    covered = {one["metric"]: one for one in json.loads(again.out)["results"] if one["metric"] == "coverage"}
     assert covered["coverage"]["n"] < 12
 
 
-def test_a_limit_without_a_model_is_refused(tmp_path: Path) -> None:
-    done = run_cli(
-        "train", "verifier", "--data", "starter", "--out", "v", "--limit", "3", cwd=tmp_path, code=2
-    )
-    assert "--limit is about models" in done.stderr
+def test_a_limit_without_a_model_is_refused(personafit: Command) -> None:
+    done = personafit("train", "verifier", "--data", "starter", "--out", "v", "--limit", "3", code=2)
+    assert "--limit is about models" in done.err

@@ -17,7 +17,6 @@ from personafit.people import Memory, Person
 from personafit.store import Item, Judgment, Product
 
 PUBLISHED = Path(__file__).parent / "published"
-MOST = 8  # answers that the question has letters for
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "Note"}
 
 
@@ -72,9 +71,7 @@ class ChoiceBenchmark(ABC):
 
     def published(self) -> list[Published]:
         """Scores others have published on it, where we saw them in a source that can be named."""
-        path = PUBLISHED / f"{self.info.name}.json"
-        rows = orjson.loads(path.read_bytes())["scores"] if path.is_file() else []
-        return [Published.model_validate(row) for row in rows]
+        return read_published(self.info.name)
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
@@ -93,6 +90,13 @@ class ChoiceBenchmark(ABC):
     @cached_property
     def _choices(self) -> list[Choice]:
         return [choice for choice in self._all if choice.right not in choice.wrong and choice.wrong]
+
+
+def read_published(name: str) -> list[Published]:
+    """The published scores kept under a name; none where there is no file of it."""
+    path = PUBLISHED / f"{name}.json"
+    rows = orjson.loads(path.read_bytes())["scores"] if path.is_file() else []
+    return [Published.model_validate(row) for row in rows]
 
 
 def said(turns: Iterable[tuple[str, str]], source: str) -> list[Memory]:

@@ -55,10 +55,11 @@ def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> 
             line.strip() for line in Path(users).read_text(encoding="utf-8").splitlines() if line.strip()
         ]
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--users {users}: neither a number nor a readable file of ids ({error}).") from error
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UserError(f"--users {users}: neither a number nor a readable file of ids ({why}).") from error
     unknown = [person for person in wanted if person not in set(present)]
     if unknown:
-        raise UserError(f"--users {users}: nobody is called '{unknown[0]}' in this benchmark.")
+        raise UserError(f"--users {users}: nobody is called '{unknown[0][:80]}' in this benchmark.")
     return wanted
 
 

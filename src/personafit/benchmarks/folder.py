@@ -1,10 +1,11 @@
 """The benchmark folder, what everything exchanges: read it, check it whole, write it.
 
 `benchmark.toml` says what it is; `people.jsonl`, `products.jsonl`, `items.jsonl` and `gold.jsonl` hold the records, one
-a line; `conversations.jsonl`, `tasks.jsonl`, `votes.jsonl` and `card.md` are optional. A folder may hold items of several
-kinds; a benchmark is made of one, and only who counts or compares reads them all.
+a line; what else may stand there is optional. A folder may hold items of several kinds; a benchmark is made of one, and
+only who counts, compares or copies reads them all.
 """
 
+import shutil
 import tomllib
 from collections import deque
 from collections.abc import Iterator
@@ -21,6 +22,14 @@ from personafit.people import Conversation, Person
 from personafit.store import Item, Judgment, Product
 
 REQUIRED = ("benchmark.toml", "people.jsonl", "products.jsonl", "items.jsonl", "gold.jsonl")
+OPTIONAL = (
+    "conversations.jsonl",
+    "relevant_memories.jsonl",
+    "tasks.jsonl",
+    "votes.jsonl",
+    "raters.jsonl",
+    "card.md",
+)
 
 
 class FolderBenchmark:
@@ -33,6 +42,7 @@ class FolderBenchmark:
                     f"{folder} is not a benchmark folder: {name} is missing; see docs/benchmark-folder.md."
                 )
         self.info = read_info(folder / "benchmark.toml")
+        self.folder = folder
         self.kind = kind
         """What kind of item is read; None reads all."""
         self._records = FolderRecords(folder, _refuse)
@@ -118,6 +128,16 @@ def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
     (folder / "card.md").write_text(
         card or f"# {benchmark.info.title or benchmark.info.name}\n", encoding="utf-8"
     )
+
+
+def copy_folder(source: Path, folder: Path) -> None:
+    """Copy a benchmark folder as it is: items of every kind, and all that stands beside them."""
+    if problems := check_folder(source):
+        raise UserError(problems[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in (*REQUIRED, *OPTIONAL):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, folder / name)
 
 
 def _distinct(products: Iterator[Product]) -> Iterator[Product]:

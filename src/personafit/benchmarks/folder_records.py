@@ -14,12 +14,13 @@ from pydantic import BaseModel
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.names import Names
+from personafit.items import MOST
 from personafit.people import Conversation, Person, Task
 from personafit.store import TIE, Item, Judgment, Product
 
 M = TypeVar("M", bound=BaseModel)
 
-FEWEST, MOST = 2, 8  # answers in a choice
+FEWEST = 2  # answers in a choice
 ANSWERS = {
     "relevance": ("yes", "no"),
     "preference": ("1", "2", "3", "4", "5"),

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, field_name, json_kind, located
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -50,7 +50,7 @@ def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except orjson.JSONDecodeError as error:
         raise UserError(f"{path} is not JSON ({error}).") from error
     if not isinstance(value, list):
-        raise UserError(f"{path} must be a JSON list of objects, not {type(value).__name__}.")
+        raise UserError(f"{path} must be a JSON list of objects, not {json_kind(value)}.")
     value.reverse()
     for number in range(1, len(value) + 1):
         entry = value.pop()
@@ -72,7 +72,7 @@ def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str
             raise UserError(f"{located(path, number)} {message}.") from error
         raise UserError(f"{located(path, number)} is not JSON ({error}).") from error
     if not isinstance(value, dict):
-        raise UserError(f"{located(path, number)} must be a JSON object, not {type(value).__name__}.")
+        raise UserError(f"{located(path, number)} must be a JSON object, not {json_kind(value)}.")
     if data.count(b"{") + data.count(b"[") > DEEPEST and _depth(value) > DEEPEST:
         raise UserError(f"{located(path, number)} is nested more than {DEEPEST} deep.")
     return cast(dict[str, Any], _without_nul(value)) if b"\\u0000" in data else value
@@ -117,7 +117,7 @@ def required_text(row: Mapping[str, Any], field: str, path: object, number: int 
     if value is None:
         raise UserError(f"{located(path, number, field)} is missing.")
     if not isinstance(value, str):
-        raise UserError(f"{located(path, number, field)} must be a text, not {type(value).__name__}.")
+        raise UserError(f"{located(path, number, field)} must be a text, not {json_kind(value)}.")
     if not value.strip():
         raise UserError(f"{located(path, number, field)} is empty.")
     return value
@@ -129,6 +129,6 @@ def validated(model: type[M], row: dict[str, Any], path: Path, number: int | Non
         return model.model_validate(row)
     except ValidationError as error:
         first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"])
+        field = field_name(first["loc"])
         what = first["msg"][0].lower() + first["msg"][1:]
         raise UserError(f"{located(path, number, field)}: {what}.") from error

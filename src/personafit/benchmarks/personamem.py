@@ -15,8 +15,9 @@ from typing import Any
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
-from personafit.benchmarks.choices import MOST, SPEAKERS, Choice, ChoiceBenchmark, said
+from personafit.benchmarks.choices import SPEAKERS, Choice, ChoiceBenchmark, said
 from personafit.benchmarks.lines import read_lines, required_text
+from personafit.items import MOST
 from personafit.people import Memory, Person
 
 # Sizes, and how much of a history is told: all. Our count takes four letters for a token where theirs has 5.6 (616,669 letters in

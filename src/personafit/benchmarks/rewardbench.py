@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
-from personafit.benchmarks.choices import MOST, Choice, ChoiceBenchmark
-from personafit.benchmarks.helpfulness import rated_pairs
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
+from personafit.benchmarks.choices import Choice, ChoiceBenchmark, read_published
+from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines, required_text
+from personafit.items import MOST
 from personafit.people import Person
 
 SECTIONS = {
@@ -100,9 +101,9 @@ class RewardBench(Impersonal):
             slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
             yield Choice(item, item, required_text(row, "prompt", place), right, tuple(wrong), slices)
 
-    def published(self) -> list[Any]:
-        """Version 1 has a leaderboard by section; we quote none for version 2."""
-        return super().published() if self.info.version == "1" else []
+    def published(self) -> list[Published]:
+        """By section for version 1, by subset for version 2."""
+        return read_published("rewardbench" if self.info.version == "1" else "rewardbench-2")
 
     def remarks(self) -> list[str]:
         """How a score here differs from the leaderboard's."""
@@ -138,10 +139,16 @@ class HelpSteer2(Impersonal):
 
     def read(self) -> Iterator[Choice]:
         """Every two answers that are far enough apart."""
+        found = False
         for pair in rated_pairs(self._path):
+            found = True
             item = f"helpsteer2/{self._path.name.split('.')[0]}/{pair.line}"
             slices = {"gap": "3 or more" if pair.gap >= 3 else "2"}
             yield Choice(item, item, pair.prompt, pair.better, (pair.worse,), slices)
+        if not found:
+            raise UserError(
+                f"{self._path} holds no two answers to one prompt that are {GAP} or more points apart."
+            )
 
     def remarks(self) -> list[str]:
         """What was read."""

@@ -4,16 +4,17 @@ A folder has `conversations.jsonl`, whose attributes are known to be true, and `
 labelled: accepted, unsure or rejected, with what is wrong. `starter` is our own set.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError, located
+from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.people import Conversation
 from personafit.raters.verifier import MODES, Turn
@@ -25,8 +26,6 @@ FINER = {
     "assistant-guess": "missing-evidence",
     "outdated": "missing-evidence",
 }
-
-R = TypeVar("R", bound=BaseModel)
 
 
 class Labelled(BaseModel):
@@ -95,8 +94,8 @@ def turns_of(conversation: Conversation) -> list[Turn]:
 
 def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
     conversations: dict[str, Conversation] = {}
-    for number, line in _lines(said):
-        one = _parsed(Conversation, said, number, line)
+    for number, line in read_lines(said):
+        one = validated(Conversation, line, said, number)
         if one.id in conversations:
             raise UserError(
                 f"{located(said, number, 'id')}: the conversation '{one.id}' stands twice; keep one."
@@ -111,8 +110,8 @@ def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
     ]
     rows = {(row.conversation, row.text): row for row in known}
     for path in files:
-        for number, line in _lines(path):
-            row = _parsed(Labelled, path, number, line)
+        for number, line in read_lines(path):
+            row = validated(Labelled, line, path, number)
             _check_row(row, conversations, located(path, number))
             before = rows.setdefault((row.conversation, row.text), row)
             if before.label != row.label:
@@ -154,20 +153,3 @@ def _check(statements: Statements) -> None:
         raise UserError(
             f"{statements.source}: all statements have the same label; a verifier needs both kinds."
         )
-
-
-def _parsed(kind: type[R], path: Path, number: int, line: bytes) -> R:
-    try:
-        return kind.model_validate_json(line)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise UserError(f"{located(path, number, field)}: {first['msg']}.") from error
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as file:
-            yield from ((number, line) for number, line in enumerate(file, 1) if line.strip())
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}).") from error

@@ -32,7 +32,13 @@ def main() -> None:
         _leave("Interrupted; what was judged is kept and the same command goes on from there.")
     except OSError as error:
         if error.errno not in (*FULL, errno.EPIPE):
-            raise
+            if error.filename is None:
+                raise
+            # A file that no command saw to: no permission, a folder in its place, an impossible name.
+            print(
+                f"personafit: {str(error.filename)[:200]} cannot be used ({error.strerror}).", file=sys.stderr
+            )
+            sys.exit(2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno == errno.EPIPE:  # the reader of our output left, as `| head` does
             sys.exit(0)

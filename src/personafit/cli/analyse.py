@@ -38,6 +38,7 @@ def aspects(
 
     **Example**
 
+        personafit run starter --rater aspects:embedded --limit 20
         personafit aspects last
     """
     with Store(store_url(store)) as opened:
@@ -78,7 +79,9 @@ def failures(
     Rules decide first; with --model, a model is asked one question about each answer no rule decided, and is paid for again
     each time. Gold's chosen and rejected answers stand beside the rater's.
 
-    **Example**
+    **Examples**
+
+        personafit failures last
 
         personafit failures last --rater openai:MODEL@URL
     """

@@ -1,6 +1,5 @@
 """Where every command begins and every error ends: as one sentence with the right exit code."""
 
-import os
 import sys
 
 import typer
@@ -18,7 +17,7 @@ class _Commands(LazyGroup):
         ("compare", "personafit.cli.report:compare", "Say whether runs differ, paired by item."),
         ("audit", "personafit.cli.audit:audit", "What a benchmark can be solved by without the person."),
         ("agree", "personafit.cli.agree:agree", "How well raters agree with each other and with gold."),
-        ("study", "personafit.cli.study:study", "Tables and figures of a study of attributes and answers."),
+        ("study", "personafit.cli.study:study", "Tables and figures about attributes and answers."),
         ("extraction", "personafit.cli.stages_measure:app", "What attributes are worth; where errors flow."),
         (
             "retrieval",
@@ -95,9 +94,6 @@ def main() -> None:
             "what was judged before is kept and the same command goes on from there."
         )
         sys.exit(1)
-    except BrokenPipeError:  # the reader of our output left, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
 
 
 def _database_errors() -> tuple[type[BaseException], ...]:

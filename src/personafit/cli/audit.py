@@ -23,7 +23,9 @@ def audit(
 ) -> None:
     """Say what simple rules, surface features and the data's own structure score on a benchmark.
 
-    **Example**
+    **Examples**
+
+        personafit audit starter
 
         personafit audit personafeedback --data DIR
     """

@@ -33,7 +33,7 @@ def best_of(
     system: Annotated[
         str | None, typer.Option(help="Model that makes the answers, where lines have none.")
     ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Answers the system makes to each question.")] = 4,
+    samples: Annotated[int, typer.Option(min=1, help="Answers the system makes to each question.")] = 4,
     given: Annotated[str, typer.Option(help="What the system is told of the person.")] = "profile",
     temperature: Annotated[float, typer.Option(min=0, help="How freely the system answers.")] = 0.8,
     length_control: Annotated[
@@ -53,7 +53,7 @@ def best_of(
 
         personafit best-of candidates.jsonl --rater reward:my-reward --out best.jsonl
 
-        personafit best-of questions.jsonl --system openai:MODEL@URL --n 8 --rater reward:my-reward --out best.jsonl
+        personafit best-of questions.jsonl --system openai:MODEL@URL --samples 8 --rater reward:my-reward --out best.jsonl
     """
     asked = BestOf(
         prompts=prompts,
@@ -62,7 +62,7 @@ def best_of(
         view=view,
         system=system,
         given=given,
-        count=n,
+        count=samples,
         temperature=temperature,
         control_length=length_control,
         seed=seed,

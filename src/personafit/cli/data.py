@@ -16,6 +16,7 @@ from personafit.benchmarks import (
     open_benchmark,
     write_folder,
 )
+from personafit.benchmarks.folder import copy_folder
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.inspect_logs import SUFFIXES
 from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
@@ -230,9 +231,13 @@ def convert(
 
 
 def _write(folder: Path, benchmark: Benchmark) -> None:
+    """A benchmark as a folder; what is one already is copied whole, whichever of its items a run would take."""
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} is there already and not empty; choose another with --out.")
     try:
-        write_folder(folder, benchmark)
+        if isinstance(benchmark, FolderBenchmark):
+            copy_folder(benchmark.folder, folder)
+        else:
+            write_folder(folder, benchmark)
     except OSError as error:
         raise UserError(f"{folder} cannot be written ({error.strerror}).") from error

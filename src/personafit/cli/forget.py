@@ -37,12 +37,16 @@ def forget(
 
     **Examples**
 
-        personafit forget p17 --dry-run
+        personafit forget marlene --dry-run
 
-        personafit forget p17 --in people --in flow
+        personafit forget marlene --in people --in flow
 
-        personafit forget p17 --store postgresql://me@host/study
+        personafit forget marlene --store postgresql://me@host/study
     """
+    try:
+        person.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{person!r} is not UTF-8, so nobody is called that; nothing was removed.") from None
     for folder in folders or ():
         refuse_foreign(folder)
     held = {folder: _erase(folder, person, True)[0] for folder in folders or ()}

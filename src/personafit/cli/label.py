@@ -7,7 +7,7 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import console, find_run, hint, store_url
-from personafit.cli.label_common import counted
+from personafit.cli.label_common import MOST, counted
 from personafit.cli.label_data import adjudicate, export, import_
 from personafit.cli.label_demo import demo, simulate
 from personafit.cli.label_status import status
@@ -26,14 +26,15 @@ def new(
         str, typer.Option("--from", metavar="ITEMS|RUN", help="A benchmark, a folder, or a run.")
     ],
     question: Annotated[str | None, typer.Option(help="What is asked; default by the items.")] = None,
-    overlap: Annotated[int, typer.Option(min=1, help="Raters per item.")] = 9,
+    overlap: Annotated[int, typer.Option(min=1, max=MOST, help="Raters per item.")] = 9,
     raters: Annotated[
-        int | None, typer.Option(min=1, help="Raters to plan for; default as many as --overlap.")
+        int | None, typer.Option(min=1, max=MOST, help="Raters to plan for; default as many as --overlap.")
     ] = None,
     stratify: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Sample evenly over a metric of the run.")
     ] = None,
-    n: Annotated[int | None, typer.Option("--n", min=1, help="How many items; default all.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many items, sampled; default all.")] = None,
+    n: Annotated[int | None, typer.Option("--n", min=1, hidden=True)] = None,  # what --limit was called first
     title: Annotated[str, typer.Option(help="What raters see above it.")] = "",
     language: Annotated[str, typer.Option(help="Language of the interface: en or zh.")] = "en",
     seed: Annotated[int, typer.Option(help="Of the sample and of all orders.")] = 0,
@@ -43,8 +44,10 @@ def new(
             metavar="N|FILE", help="So many pages with a known answer, or a file that says what is known."
         ),
     ] = None,
-    attention: Annotated[int, typer.Option(min=0, help="Pages that say in their text what to answer.")] = 0,
-    practice: Annotated[int, typer.Option(min=0, help="Pages with feedback that come first.")] = 0,
+    attention: Annotated[
+        int, typer.Option(min=0, max=MOST, help="Pages that say in their text what to answer.")
+    ] = 0,
+    practice: Annotated[int, typer.Option(min=0, max=MOST, help="Pages with feedback that come first.")] = 0,
     quiz: Annotated[bool, typer.Option(help="Ask a few questions about the guidelines first.")] = True,
     guidelines: Annotated[
         Path | None, typer.Option(help="Markdown file in place of the form's own guidelines.")
@@ -63,9 +66,9 @@ def new(
 
     **Examples**
 
-        personafit label new pilot --from starter --question fit --overlap 3 --n 20
+        personafit label new pilot --from starter --question fit --overlap 3 --limit 20
 
-        personafit label new check --from last --question dialogue --stratify personalization --n 100
+        personafit label new check --from last --question dialogue --stratify personalization --limit 100
 
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """
@@ -100,7 +103,7 @@ def new(
             find_run,
             data=data,
             stratify=stratify,
-            count=n,
+            count=limit or n,
             besides=Besides(gold, attention, practice),
         )
     console().print(
@@ -123,8 +126,8 @@ def _read(option: str, path: Path | None) -> str:
 @app.command("invite")
 def invite(
     study: Annotated[str, typer.Argument(metavar="STUDY")],
-    n: Annotated[
-        int | None, typer.Option("--n", min=1, help="How many links; default one for every free seat.")
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="So many links; default one for every free seat.")
     ] = None,
     anyone: Annotated[
         bool, typer.Option("--open", help="One link for everybody: each takes the next free seat.")
@@ -167,7 +170,7 @@ def invite(
                 f"{study} has no free seat; `personafit label extend {study} --raters N` adds some, "
                 "and --rater CODE prints the link of one who has a seat."
             )
-        for seat in free[:n]:
+        for seat in free[:limit]:
             print(f"{address}/join/{access.invite(study, seat.seat)}")
 
 

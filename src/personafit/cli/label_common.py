@@ -11,6 +11,8 @@ from personafit.cli.common import store_url
 if TYPE_CHECKING:
     from personafit.labeling.studies import Studies
 
+MOST = 10_000  # raters, and pages beside the items: more is a slip of the finger
+
 Study = Annotated[str, typer.Argument(metavar="STUDY")]
 Rater = Annotated[str, typer.Argument(metavar="RATER", help="Pseudonym, as `label status` prints it.")]
 

@@ -7,13 +7,13 @@ import typer
 
 from personafit._errors import UserError
 from personafit.cli.common import find_run, hint
-from personafit.cli.label_common import Rater, Study, counted, opened_studies
+from personafit.cli.label_common import MOST, Rater, Study, counted, opened_studies
 from personafit.cli.options import DataOption, StoreOption
 
 
 def extend(
     study: Study,
-    raters: Annotated[int, typer.Option(min=0, help="Seats to add.")] = 0,
+    raters: Annotated[int, typer.Option(min=0, max=MOST, help="Seats to add.")] = 0,
     items: Annotated[int, typer.Option(min=0, help="Items to add.")] = 0,
     source: Annotated[
         str | None, typer.Option("--from", metavar="ITEMS|RUN", help="Where from, if it has moved.")

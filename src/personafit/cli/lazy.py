@@ -1,10 +1,16 @@
 """Commands that are imported when they are used, so that asking for help or the version costs next to nothing."""
 
+from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from typing import Any
 
 import typer.main
 from typer.core import TyperCommand, TyperGroup
+
+from personafit._errors import UserError
+
+LARGEST = 2**31 - 1  # what every database takes as a number
 
 
 class LazyCommand(TyperCommand):
@@ -21,10 +27,25 @@ class LazyCommand(TyperCommand):
         holder = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         holder.callback()(lambda: None)  # keeps it a group, whatever it holds
         if isinstance(found, typer.Typer):
+            for one in found.registered_commands:
+                one.callback = _within_reason(one.callback) if one.callback else None
             holder.add_typer(found, name=self.name)
         else:
-            holder.command(self.name)(found)
+            holder.command(self.name)(_within_reason(found))
         return typer.main.get_group(holder).commands[str(self.name)]
+
+
+def _within_reason(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, refusing numbers that nothing behind it could count to."""
+
+    @wraps(command)
+    def refusing(**given: Any) -> None:
+        for name, value in given.items():
+            if isinstance(value, int) and abs(value) > LARGEST:
+                raise UserError(f"--{name.replace('_', '-')} takes numbers up to {LARGEST:,}.")
+        command(**given)
+
+    return refusing
 
 
 class LazyGroup(TyperGroup):

@@ -14,7 +14,7 @@ def power(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="The pilot: a run's name, its folder, or `last`.")
     ],
-    people: Annotated[
+    users: Annotated[
         int | None, typer.Option(min=2, help="People of the planned run; default as in RUN.")
     ] = None,
     items: Annotated[int | None, typer.Option(min=1, help="Items of each person; default as in RUN.")] = None,
@@ -29,13 +29,13 @@ def power(
 
     **Examples**
 
-        personafit power last --people 100 --items 20
+        personafit power last --users 100 --items 20
 
         personafit power last --difference 0.03
     """
     with Store(store_url(store)) as opened:
         found = find_run(opened, run)
-        plans = plan_run(load_run(opened, run), people, items, difference)
+        plans = plan_run(load_run(opened, run), users, items, difference)
     if json:
         body = {"run": found.name, "plans": [plan.as_dict() for plan in plans]}
         print_object(body)

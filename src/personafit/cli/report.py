@@ -38,7 +38,7 @@ def report(
         typer.Option(
             metavar="FILE.html",
             help="Collect all that is named into one page: runs of any kind, studies, folders with votes, of `audit`, of "
-            "`extraction` and of `train reward`.",
+            "`extraction` and of `train`.",
         ),
     ] = None,
     tables: Annotated[

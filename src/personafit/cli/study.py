@@ -1,4 +1,4 @@
-"""`personafit study`, `data forms` and `data votes`: a human study of attributes and answers, from form to tables."""
+"""`personafit study`, `data forms` and `data votes`: what people say about attributes and answers, from form to tables."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from personafit.cli.options import JsonOption, StoreOption
 
 
 def forms(
-    source: Annotated[str, typer.Argument(help="recentering: the study of attributes and answers.")],
+    source: Annotated[str, typer.Argument(help="recentering: attributes and answers.")],
     out: Annotated[Path, typer.Option(help="Folder to make.")],
     stage: Annotated[int, typer.Option(help="2: which attributes matter; 3: does using them help.")],
     data: Annotated[
@@ -19,7 +19,7 @@ def forms(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order of pages and items.")] = 0,
 ) -> None:
-    """Write the items of a human study as a folder with a form: pages, wording, answers to choose from.
+    """Write items for people to judge as a folder with a form: pages, wording, answers to choose from.
 
     **Example**
 
@@ -40,7 +40,7 @@ def votes(
     files: Annotated[list[Path], typer.Argument(help="JSONL files of votes.")],
     kind: Annotated[str, typer.Option(help="Who voted: human, simulated or llm.")] = "human",
 ) -> None:
-    """Take votes into a study: checked line by line, with gold worked out from them.
+    """Take votes into such a folder: checked line by line, with gold worked out from them.
 
     **Example**
 
@@ -57,7 +57,11 @@ def votes(
 
 def study(
     source: Annotated[
-        str, typer.Argument(metavar="FOLDER|RUN", help="A study's folder, published data, or a run.")
+        str,
+        typer.Argument(
+            metavar="FOLDER|RUN",
+            help="A folder of `data forms` with votes, published data, starter, or a run.",
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(help="Folder for tables (CSV), figures (PNG, SVG) and JSON.")
@@ -65,15 +69,15 @@ def study(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Every table and figure of a study of attributes and answers: agreement, yes-rates, precision, marks, mention.
+    """Every table and figure about attributes and answers: agreement, yes-rates, precision, marks, mention.
 
     A folder brings its votes and gold and the runs on the same items that the store holds.
 
     **Examples**
 
-        personafit study study2 --out tables
+        personafit study starter --out tables
 
-        personafit study last --json
+        personafit run responses --data starter --rater rule:mention && personafit study last --json
     """
     from personafit.reporting.recentering_study import load_study, print_study, write_study
 

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from personafit._errors import UserError
-from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback
 from personafit.cli.common import hint, make_folder, print_json
 from personafit.cli.options import JsonOption
 from personafit.cli.train_matcher_grpo import figure_results, train_matcher_grpo
@@ -14,7 +13,7 @@ from personafit.cli.train_preference import preference
 from personafit.cli.train_reward import reward
 from personafit.cli.train_verifier import verifier
 from personafit.training import cross_fit, fit_pairwise, quality
-from personafit.training.choices import card, load_choices, write_rater
+from personafit.training.choices import card, load_choices, open_choices, write_rater
 from personafit.training.grpo_settings import GrpoSettings, Method
 
 app = typer.Typer(no_args_is_help=True, help="Fit raters on human judgments.")
@@ -25,7 +24,9 @@ app.command("verifier")(verifier)
 
 @app.command("pairwise")
 def pairwise(
-    data: Annotated[Path, typer.Option(help="A benchmark folder, or PersonaFeedback in a published layout.")],
+    data: Annotated[
+        Path, typer.Option(help="A benchmark folder, PersonaFeedback in a published layout, or starter.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for model.json, quality.json and card.md.")],
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
 ) -> None:
@@ -33,11 +34,9 @@ def pairwise(
 
     **Example**
 
-        personafit train pairwise --data DIR --out my-rater && personafit run starter --rater fitted:my-rater
+        personafit train pairwise --data starter --out my-rater && personafit run starter --rater fitted:my-rater
     """
-    benchmark: Benchmark = (
-        FolderBenchmark(data) if (data / "benchmark.toml").is_file() else PersonaFeedback(data)
-    )
+    benchmark = open_choices(data)
     choices = load_choices(benchmark)
     people = len({choice.person for choice in choices})
     hint(f"Cross-fitting {len(choices):,} choices of {people:,} people, then fitting on all of them ...")
@@ -58,7 +57,7 @@ def matcher(
     data: Annotated[
         Path,
         typer.Option(
-            help="A folder with relevance.jsonl as published, or a benchmark folder with relevance items."
+            help="A folder with relevance.jsonl as published, a benchmark folder with relevance items, or starter."
         ),
     ],
     out: Annotated[
@@ -85,7 +84,7 @@ def matcher(
 
     **Examples**
 
-        personafit train matcher --data DIR --out my-matcher && personafit run recentering --data DIR --rater fitted:my-matcher
+        personafit train matcher --data starter --out my-matcher && personafit run recentering --data starter --rater fitted:my-matcher
 
         personafit train matcher --method grpo --base OWNER/NAME --data DIR --out my-model
     """

@@ -19,7 +19,7 @@ def preference(
 
     **Example**
 
-        personafit train preference --data study3 --out my-head && personafit run responses --data DIR --rater fitted:my-head
+        personafit train preference --data starter --out my-head && personafit run responses --data starter --rater fitted:my-head
     """
     from personafit.benchmarks.recentering.responses import open_responses
     from personafit.models.embeddings import make_embedder

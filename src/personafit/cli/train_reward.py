@@ -23,7 +23,7 @@ def reward(
     data: Annotated[
         Path,
         typer.Option(
-            help="A benchmark folder, PersonaFeedback as published, or pairs.jsonl in TRL's layout with a person."
+            help="A benchmark folder, PersonaFeedback as published, starter, or pairs.jsonl in TRL's layout with a person."
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder for the weights, personafit.json, card.md and curves.")],

@@ -7,6 +7,7 @@ the next job, as a turn of a dialogue follows from what was said; links of one c
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from personafit.models import Model, ModelError
 from personafit.store import Outcome
@@ -28,12 +29,17 @@ class Job:
 
 
 Together = Callable[[Sequence[tuple[Job, int]]], AsyncIterator[tuple[int, Outcome | ModelError]]]
-"""Does jobs, each of a generation, many at once elsewhere; gives their outcomes by number as they come, perhaps not all."""
+"""Does jobs, each of a generation, many at once elsewhere; gives their outcomes by number as they come, perhaps not all.
+
+Of a chain it gives the outcomes of its links one after the other, from the job on, without a gap.
+"""
 
 
-def together(model: Model) -> Together | None:
-    """How jobs that ask the model are done together, where it is held so that they can be."""
-    found: Together | None = getattr(model, "together", None)
+def together(model: Model, *others: Model) -> Together | None:
+    """How jobs that ask these models are done together, where all are held so that they can be."""
+    if not all(hasattr(one, "together") for one in (model, *others)):
+        return None
+    found: Together = partial(model.together, others=others)  # type: ignore[attr-defined] # seen above
     return found
 
 
@@ -55,7 +61,7 @@ class Lane:
     endpoints: Mapping[str, int] = field(default_factory=dict)
     """Other endpoints that links of its chains go to, with the most calls each may get at once."""
     together: Together | None = None
-    """Does its jobs many at once; they cost nothing and stand alone. What it leaves undone is done one by one."""
+    """Does its jobs, or chains, many at once; they cost nothing. What it leaves undone is done one by one."""
 
 
 @dataclass(slots=True)

@@ -209,19 +209,22 @@ class Runner:
     async def _do_together(
         self, run: LaneRun, together: Together, missing: list[tuple[Job, int]]
     ) -> list[tuple[Job, int]]:
-        """Let jobs be done many at once elsewhere; returns those that are left to be done one by one."""
+        """Let jobs or whole chains be done many at once elsewhere; returns the links that are left to be done one by one."""
         left = dict(enumerate(missing))
         async for number, outcome in together(missing):
             if number not in left or isinstance(outcome, Transient):
                 continue  # had already, or worth another try
             job, _ = left.pop(number)
             if isinstance(outcome, Outcome):
-                await self._take_in(run, job, outcome)
+                link = await self._take_in(run, job, outcome)
+                if link is not None:
+                    left[number] = link, 0
             elif isinstance(outcome, Unusable):
                 run.report.stopped, run.report.unusable = str(outcome), True
-                return []
             else:
                 self._give_up(run, job, str(outcome), 1)
+            if run.report.stopped:
+                return []
         return list(left.values())
 
     async def _take_in(self, run: LaneRun, job: Job, outcome: Outcome) -> Job | None:

@@ -125,10 +125,6 @@ class Bench:
         """Where a finished step's rows are."""
         return self.out / "steps" / step
 
-    def has(self, step: str) -> bool:
-        """Whether a step has been done."""
-        return (self.folder(step) / "done.json").is_file()
-
     def read(self, step: str, kind: type[M], stream: str | None = None) -> Iterator[M]:
         """The rows of a finished step as records, streamed."""
         return read_records(self.folder(step), stream or step, kind)

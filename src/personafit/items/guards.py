@@ -10,7 +10,7 @@ from functools import cached_property
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.items.hostile import HIDDEN, MARK, cleaned
-from personafit.items.question import FIT, ChoiceQuestion, Shown, inert
+from personafit.items.question import FIT, ChoiceQuestion, FitQuestion, Shown, fingerprint_as, inert
 from personafit.models import Message
 
 GUARDS = ("off", "tags", "marks", "nonce", "all")
@@ -65,8 +65,18 @@ class GuardedQuestion(ChoiceQuestion):
         return f"-{hash_text('nonce', *texts)[:NONCE_DIGITS]}"
 
 
+@dataclass(frozen=True)
+class _Guarded(FitQuestion, GuardedQuestion):
+    """The same among up to `MOST` answers."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the question it asks."""
+        return fingerprint_as(GuardedQuestion, self)
+
+
 def guarded_question(guard: str) -> ChoiceQuestion:
     """The question behind a guard; `tags` is the usual one."""
     if guard not in GUARDS:
         raise UserError(f"guard={guard}: there is no such guard; there are {', '.join(GUARDS)}.")
-    return FIT if guard == "tags" else GuardedQuestion(guard=guard)
+    return FIT if guard == "tags" else _Guarded(guard=guard)

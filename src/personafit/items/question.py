@@ -6,7 +6,7 @@ can close a tag. Change a wording or a parser and the question's fingerprint cha
 
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from personafit._hashing import content_hash
@@ -15,6 +15,10 @@ from personafit.models import Message
 from personafit.people import RENDERING
 from personafit.store import Item
 
+MOST = 20
+"""Answers in a choice: services show the scores of twenty tokens, so each letter can have one."""
+PLACES = "0123456789abcdefghij"  # an answer's place in the name of an order
+_LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # no I: many a reply begins with that word
 _TAGS = re.compile(r"<(?=[\s/]*(?:person|question|answer))", re.IGNORECASE)
 
 
@@ -31,7 +35,12 @@ class Shown:
     @property
     def order_name(self) -> str:
         """The order as it is stored: '01' shows product 0 first."""
-        return "".join(map(str, self.order))
+        return "".join(PLACES[place] for place in self.order)
+
+
+def order_places(name: str) -> list[int]:
+    """The order that a stored name stands for."""
+    return [PLACES.index(place) for place in name]
 
 
 @dataclass(frozen=True)
@@ -95,7 +104,26 @@ def inert(text: str) -> str:
     return _TAGS.sub("‹", text)
 
 
-FIT = ChoiceQuestion()
+def fingerprint_as(kind: type[ChoiceQuestion], question: ChoiceQuestion) -> str:
+    """The fingerprint of a question of that kind with the same words."""
+    return kind(*(getattr(question, field.name) for field in fields(kind))).fingerprint
+
+
+@dataclass(frozen=True)
+class FitQuestion(ChoiceQuestion):
+    """The same among up to `MOST` answers. Among up to eight it says nothing else, so it is the same instrument."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the question it asks."""
+        return fingerprint_as(ChoiceQuestion, self)
+
+    def letters(self, count: int) -> tuple[str, ...]:
+        """The letters the answers are marked with."""
+        return tuple(_LETTERS[:count])
+
+
+FIT = FitQuestion()
 """Which answer fits the person better?"""
 
 QUESTIONS = {FIT.name: FIT}

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Engine, select
+from sqlalchemy import select
 
 from personafit._hashing import hash_text
 from personafit.labeling.forms import Answered
 from personafit.labeling.records import Field
-from personafit.store import Status
+from personafit.store import Status, Store
 from personafit.store import tables as t
 
 UNDONE = "undone"
@@ -93,7 +93,7 @@ class Given(NamedTuple):
     seconds: float
 
 
-def standing_answers(engine: Engine, jobs: Sequence[str]) -> dict[str, Given]:
+def standing_answers(store: Store, jobs: Sequence[str]) -> dict[str, Given]:
     """The last answer to each of these jobs; one that was undone is absent."""
     found: dict[str, Given] = {}
     columns = (
@@ -107,23 +107,17 @@ def standing_answers(engine: Engine, jobs: Sequence[str]) -> dict[str, Given]:
     query = select(*columns, t.asks.c.seconds, t.judgments.c.label, t.judgments.c.value).join(
         t.judgments, t.judgments.c.ask == t.asks.c.id
     )
-    with engine.connect().execution_options(read_only=True) as connection:
-        for chunk in _chunks(jobs):
-            for row in connection.execute(query.where(t.asks.c.job.in_(chunk))):
-                if row.job not in found or found[row.job].generation <= row.generation:
-                    detail = orjson.loads(row.detail) if row.detail else {}
-                    found[row.job] = Given(
-                        row.generation,
-                        Status(row.status),
-                        row.label,
-                        row.value,
-                        detail,
-                        row.order,
-                        row.at,
-                        row.seconds,
-                    )
+    for row in store.rows_among(query, t.asks.c.job, jobs):
+        if row.job not in found or found[row.job].generation <= row.generation:
+            detail = orjson.loads(row.detail) if row.detail else {}
+            found[row.job] = Given(
+                row.generation,
+                Status(row.status),
+                row.label,
+                row.value,
+                detail,
+                row.order,
+                row.at,
+                row.seconds,
+            )
     return {job: given for job, given in found.items() if given.detail.get("why") != UNDONE}
-
-
-def _chunks(values: Sequence[str], size: int = 500) -> list[Sequence[str]]:
-    return [values[start : start + size] for start in range(0, len(values), size)]

@@ -28,7 +28,7 @@ from personafit.store import study_tables as s
 from personafit.store import tables as t
 
 PSEUDONYM = re.compile(r"r-[0-9a-f]{8}")
-CHUNK = 500
+CHUNK = 500  # votes written at once
 
 
 class Imported(NamedTuple):
@@ -184,8 +184,6 @@ def _held(studies: Studies, jobs: Sequence[str]) -> dict[str, dict[str, int]]:
     """What is there already: ids and generations by job."""
     held: dict[str, dict[str, int]] = {}
     query = select(t.asks.c.job, t.asks.c.id, t.asks.c.generation)
-    with studies.engine.connect().execution_options(read_only=True) as connection:
-        for start in range(0, len(jobs), CHUNK):
-            for row in connection.execute(query.where(t.asks.c.job.in_(jobs[start : start + CHUNK]))):
-                held.setdefault(row.job, {})[row.id] = row.generation
+    for row in studies.store.rows_among(query, t.asks.c.job, jobs):
+        held.setdefault(row.job, {})[row.id] = row.generation
     return held

@@ -12,6 +12,7 @@ from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 
 ACCURACY, MARGIN = "accuracy", "margin"
+STRATA = 5
 
 
 def stratified_sample(
@@ -21,7 +22,7 @@ def stratified_sample(
     if run is None:
         raise UserError("--stratify: metrics are a run's; name one with --from RUN.")
     if count is None:
-        raise UserError("--stratify says over what to sample; say how many with --n N.")
+        raise UserError("--stratify says over what to sample; say how many with --limit N.")
     metrics = metric_values(store, run)
     if metric not in metrics:
         known = ", ".join(sorted(metrics)) or "none; nobody has judged it yet"
@@ -66,7 +67,7 @@ def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
     return {item: fmean(values) for item, values in by_item.items()}
 
 
-def stratified(values: Mapping[str, float], count: int, seed: int, strata: int = 5) -> frozenset[str]:
+def stratified(values: Mapping[str, float], count: int, seed: int) -> frozenset[str]:
     """So many ids, evenly over the range of their values.
 
     Few distinct values are strata by themselves; many are cut at their quantiles. Within a stratum the draw is seeded.
@@ -75,7 +76,7 @@ def stratified(values: Mapping[str, float], count: int, seed: int, strata: int =
     ranked = sorted(values, key=lambda one: (values[one], hash_text("stratify", str(seed), one)))
     groups: dict[int, list[str]] = {}
     for place, one in enumerate(ranked):
-        stratum = distinct.index(values[one]) if len(distinct) <= strata else place * strata // len(ranked)
+        stratum = distinct.index(values[one]) if len(distinct) <= STRATA else place * STRATA // len(ranked)
         groups.setdefault(stratum, []).append(one)
     for members in groups.values():
         members.sort(key=lambda one: hash_text("draw", str(seed), one))

@@ -10,8 +10,6 @@ from personafit.labeling.votes import asked_fields
 from personafit.store import study_tables as s
 from personafit.store import tables as t
 
-CHUNK = 500
-
 
 class Event(NamedTuple):
     """Something that was done."""
@@ -57,20 +55,14 @@ def answer_events(
     asked = {one.job: one for one in asked_fields(studies, name)}
     jobs = sorted(asked)
     columns = (t.asks.c.job, t.asks.c.id, t.asks.c.at, t.asks.c.generation, t.asks.c.seconds, t.asks.c.detail)
-    found: list[Any] = []
-    with studies.engine.connect().execution_options(read_only=True) as connection:
-        for start in range(0, len(jobs), CHUNK):
-            chunk = jobs[start : start + CHUNK]
-            found += connection.execute(select(*columns).where(t.asks.c.job.in_(chunk))).all()
-        found.sort(key=lambda row: (row.at, row.generation), reverse=True)
-        shown = found[skip : skip + count]
-        wanted = select(t.judgments.c.ask, t.judgments.c.item, t.judgments.c.target, t.judgments.c.label)
-        ids = [row.id for row in shown]
-        labels = {
-            (row.ask, row.item, row.target): row.label
-            for start in range(0, len(ids), CHUNK)
-            for row in connection.execute(wanted.where(t.judgments.c.ask.in_(ids[start : start + CHUNK])))
-        }
+    found = studies.store.rows_among(select(*columns), t.asks.c.job, jobs)
+    found.sort(key=lambda row: (row.at, row.generation), reverse=True)
+    shown = found[skip : skip + count]
+    wanted = select(t.judgments.c.ask, t.judgments.c.item, t.judgments.c.target, t.judgments.c.label)
+    labels = {
+        (row.ask, row.item, row.target): row.label
+        for row in studies.store.rows_among(wanted, t.judgments.c.ask, [row.id for row in shown])
+    }
     events = []
     for row in shown:
         one, detail = asked[row.job], orjson.loads(row.detail) if row.detail else {}

@@ -154,7 +154,7 @@ def _places(
 def _frame(studies: Studies, name: str, places: Iterable[Asked]) -> pl.DataFrame:
     listed = list(places)
     config = studies.study(name).config
-    given = standing_answers(studies.engine, [place.job for place in listed])
+    given = standing_answers(studies.store, [place.job for place in listed])
     rows = [
         _row(place, one, rater_kind(place.seat, config.simulated), config.perspective)
         for place in listed

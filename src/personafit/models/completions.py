@@ -98,8 +98,19 @@ def error_text(payload: Any) -> str:
     if isinstance(payload, dict):
         error = payload.get("error", payload.get("detail", payload.get("message")))
         payload = error.get("message") if isinstance(error, dict) else error
+    if isinstance(
+        payload, list
+    ):  # FastAPI's, which repeats beside each complaint what was sent, people included
+        payload = "; ".join(map(_complaint, payload))
     text = re.sub(r"<[^>]*>", " ", str(payload or ""))
     return " ".join(text.split())[:200]
+
+
+def _complaint(detail: Any) -> str:
+    if not isinstance(detail, dict) or "msg" not in detail:
+        return str(detail)
+    place = detail.get("loc")
+    return f"{'.'.join(map(str, place))}: {detail['msg']}" if isinstance(place, list) else str(detail["msg"])
 
 
 def pause_asked(headers: Mapping[str, str]) -> float | None:

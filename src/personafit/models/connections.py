@@ -1,16 +1,20 @@
 """Connections to one address, shared by all models behind it: a user, an assistant and a judge on one server need one pool."""
 
 import asyncio
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-import aiohttp
+if TYPE_CHECKING:
+    import aiohttp
 
-_Pools = dict[str, tuple[aiohttp.TCPConnector, int]]
+_Pools = dict[str, tuple["aiohttp.TCPConnector", int]]
 _POOLS: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Pools]" = WeakKeyDictionary()
 
 
-def borrow_pool(url: str) -> aiohttp.TCPConnector:
+def borrow_pool(url: str) -> "aiohttp.TCPConnector":
     """The pool for an address; whoever borrows it gives it back."""
+    import aiohttp
+
     pools = _POOLS.setdefault(asyncio.get_running_loop(), {})
     pool, borrowers = pools.get(url, (None, 0))
     if pool is None:

@@ -5,9 +5,8 @@ Servers differ in what they accept. A parameter that a server rejects by name is
 
 import asyncio
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import orjson
 
 from personafit._errors import UserError
@@ -17,6 +16,9 @@ from personafit.models.completions import decoded, error_text, pause_asked, read
 from personafit.models.connections import borrow_pool, give_pool_back
 from personafit.models.deadlines import Deadlines
 from personafit.models.spec import Spec
+
+if TYPE_CHECKING:
+    import aiohttp
 
 DEFAULT_URL = "https://api.openai.com/v1"
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
@@ -113,6 +115,8 @@ class OpenAIModel:
         return body
 
     async def _post(self, body: dict[str, Any], address: str | None = None) -> tuple[int, Any, float | None]:
+        import aiohttp
+
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=borrow_pool(self.url),
@@ -138,7 +142,7 @@ class OpenAIModel:
         finally:
             self._deadlines.end(task)
 
-    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _whole(self, response: "aiohttp.ClientResponse") -> bytes:
         """All of the reply; one that never ends would otherwise fill the memory before the time is over."""
         if (response.content_length or LARGEST_REPLY) < LARGEST_REPLY and not response.headers.get(
             "Content-Encoding"

@@ -6,7 +6,7 @@ Only replies that were parsed as text are read again; choices read from letter s
 from sqlalchemy import select
 
 from personafit._errors import UserError
-from personafit.items import QUESTIONS
+from personafit.items import QUESTIONS, order_places
 from personafit.raters.rater import choice_of
 from personafit.store import Judgment, RunRecord, Status, Store
 from personafit.store import tables as t
@@ -49,11 +49,12 @@ def rescore(store: Store, run: RunRecord) -> tuple[int, int]:
     latest = frame.sort("parse").unique("id", keep="last", maintain_order=True)
     changed: list[Judgment] = []
     for row in latest.iter_rows(named=True):
-        order = [int(place) for place in row["order"]]
-        letter = QUESTIONS[row["question"]].parse(row["reply"], len(order))
+        order = order_places(row["order"])
+        question = QUESTIONS[row["question"]]
+        letter = question.parse(row["reply"], len(order))
         status, label, value = Status.UNPARSED, None, None
         if letter is not None:
-            chosen = order[ord(letter) - ord("A")]
+            chosen = order[question.letters(len(order)).index(letter)]
             status = Status.OK
             label, value = choice_of([1.0 if index == chosen else 0.0 for index in range(len(order))])
         if (status, label) != (row["status"], row["label"]):

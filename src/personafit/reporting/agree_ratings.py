@@ -75,7 +75,7 @@ class Source:
 
     def silent(self) -> list[str]:
         """Raters who were asked and gave no answer."""
-        heard = set(self.votes()["rater"])
+        heard = set(self.votes()["rater"].unique())
         return [rater.name for key, rater in self.raters.items() if key not in heard]
 
 

@@ -62,7 +62,7 @@ def _distinct_names(raters: Mapping[str, Rater]) -> dict[str, Rater]:
 
 
 def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.DataFrame) -> Ratings:
-    choice = set(votes["item"]) <= source.choices
+    choice = set(votes["item"].unique()) <= source.choices
     number = pl.coalesce(
         pl.col("label").cast(pl.Float64, strict=False), pl.when(pl.col("label").is_null()).then("value")
     )
@@ -74,7 +74,7 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
         (pl.col("value").is_not_null().all() & (pl.len() > 1)).alias("weighed"),
         pl.col("label").drop_nulls().mode().sort().alias("most"),
     )
-    by_margin = pl.lit(choice and set(votes["label"].drop_nulls()) <= _PAIR_LABELS)
+    by_margin = pl.lit(choice and set(votes["label"].drop_nulls().unique()) <= _PAIR_LABELS)
     most = pl.col("most").list.first()
     undecided = pl.lit(TIE if choice else None, pl.String)
     plural = pl.when(pl.col("most").list.len() == 1).then(most).otherwise(undecided)
@@ -83,12 +83,13 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
     made_one = made_one.with_columns(
         pl.when(by_margin & pl.col("weighed")).then(sign).otherwise(plural).alias("label")
     )
-    present = set(made_one["rater"])
+    present = set(made_one["rater"].unique())
     keys = [key for key in names if key in present]
     units = made_one.select("item", "target").unique(maintain_order=True).with_row_index("unit")
     rows = made_one.join(units, on=["item", "target"], how="left")
     unit = rows["unit"].to_numpy()
-    rater = np.array([keys.index(key) for key in rows["rater"]], dtype=np.int64)
+    places = {key: place for place, key in enumerate(keys)}
+    rater = rows["rater"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
     values = np.full((len(units), len(keys)), np.nan)
     values[unit, rater] = rows["number" if numeric else "value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     codes = np.full(values.shape, -1, dtype=np.int64)
@@ -96,7 +97,7 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
         codes = _number_codes(values)
     else:
         labels = {label: code for code, label in enumerate(sorted(rows["label"].drop_nulls().unique()))}
-        codes[unit, rater] = [labels.get(label, -1) for label in rows["label"]]
+        codes[unit, rater] = rows["label"].replace_strict(labels, default=-1, return_dtype=pl.Int64)
     return Ratings(
         question=question,
         raters=tuple(names[key] for key in keys),

@@ -19,8 +19,11 @@ from personafit._errors import UserError
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting import plots
+from personafit.reporting.figure_names import short_name
+from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.graded import has_truth
 from personafit.reporting.results import Result, RunScores
+from personafit.reporting.shading import shade_cells
 from personafit.reporting.tables import columns_of
 from personafit.statistics import choice_scores, coverage, mean_by_item
 from personafit.store import TIE, Store
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
 CHOSEN = "chosen"
 VARIABLES = (CHOSEN, *ASPECTS)
 RESAMPLES = 1000
-FAINT = 0.6  # how dark a cell of correlation 1 is; the number in it must stay readable
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
     return str(table["source"]), list(table["rows"])
 
 
-def aspect_correlations(store: Store, scores: RunScores, seed: int = 0) -> list[Correlations]:
+def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
     """Per rater Pearson's r between being gold's choice and the five aspects, and among these; an answer of a pair a row."""
     view = scores.headline_view
     found = []
@@ -147,7 +149,7 @@ def aspect_correlations(store: Store, scores: RunScores, seed: int = 0) -> list[
         rows = _answer_rows(store, scores, rater, view)
         values = rows.select(VARIABLES).to_numpy().astype(np.float64)
         _, people = np.unique(rows["person"].to_numpy(), return_inverse=True)
-        pairs = _pearson(values, people, seed) if len(rows) else ()
+        pairs = _pearson(values, people) if len(rows) else ()
         found.append(Correlations(rater["name"], view, len(rows), rows["person"].n_unique(), pairs))
     return found
 
@@ -196,13 +198,13 @@ def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: s
     )
 
 
-def _pearson(values: NDArray[np.float64], people: NDArray[np.intp], seed: int) -> tuple[Correlation, ...]:
-    """Every pair of columns; intervals by resampling people, from each person's sums alone."""
+def _pearson(values: NDArray[np.float64], people: NDArray[np.intp]) -> tuple[Correlation, ...]:
+    """Every pair of columns; intervals by resampling people, seeded, from each person's sums alone."""
     count = int(people.max()) + 1
     columns = np.column_stack([np.ones(len(values)), values])
     sums = np.zeros((count, columns.shape[1], columns.shape[1]))
     np.add.at(sums, people, columns[:, :, None] * columns[:, None, :])
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), RESAMPLES)
     point = _from_sums(sums.sum(0)[None])[0]
     spread = _from_sums(np.tensordot(drawn.astype(np.float64), sums, 1))
     pairs = []
@@ -240,30 +242,16 @@ def heat_map(found: Correlations) -> "Figure":
     known = {frozenset((pair.first, pair.second)): pair.value for pair in found.pairs}
     with plots._style():
         figure, (axis,) = plots._subplots(0.62 * len(VARIABLES) + 1.0, 1)
-        for row, first in enumerate(VARIABLES):
-            for column, second in enumerate(VARIABLES):
-                value = 1.0 if first == second else known.get(frozenset((first, second)))
-                shade = FAINT * abs(value or 0.0)
-                axis.axhspan(
-                    row - 0.5,
-                    row + 0.5,
-                    column / len(VARIABLES),
-                    (column + 1) / len(VARIABLES),
-                    color=plots.ACCENT,
-                    alpha=shade,
-                    linewidth=0,
-                )
-                text = "–" if value is None else f"{value:.2f}".replace("-", "−")
-                axis.text(column, row, text, ha="center", va="center", fontsize=9.5, color=plots.INK)
-        axis.set_xlim(-0.5, len(VARIABLES) - 0.5)
-        axis.set_ylim(len(VARIABLES) - 0.5, -0.5)
+        cells = [
+            [1.0 if one == other else known.get(frozenset((one, other))) for other in VARIABLES]
+            for one in VARIABLES
+        ]
+        shade_cells(axis, cells)
         axis.set_xticks(range(len(VARIABLES)), VARIABLES)
         axis.set_yticks(range(len(VARIABLES)), VARIABLES)
-        axis.tick_params(length=0, labelcolor=plots.INK)
-        axis.set_facecolor("none")
-        for spine in axis.spines.values():
-            spine.set_visible(False)
-        title = f"{plots.short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
+        dots = [(f"{pair.first} and {pair.second}", pair) for pair in found.pairs]
+        figure.set_label(f"Pearson’s r, the highest first: {group_in_words(dots, 2)}.")
+        title = f"{short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
         axis.set_title(title, loc="left", fontsize=9.5, color=plots.INK, fontweight="bold", parse_math=False)
         return figure
 

@@ -103,11 +103,34 @@ def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
         people_are = f"people's effect is that on the gold '{scores.info['gold']}'"
     else:
         people_are = "the gold only says which answer was tested: there is no human effect to compare with"
-    return [_of_rater(scores, rater, view, items, people_are) for rater in scores.raters]
+    fits = _PeopleFits()
+    return [_of_rater(scores, rater, view, items, people_are, fits) for rater in scores.raters]
+
+
+class _PeopleFits:
+    """People's own regression: raters who answered the same items share it."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[pl.DataFrame, Fit]] = []
+
+    def of(self, rows: pl.DataFrame, names: list[str]) -> Fit:
+        """The regression of what people chose on these rows."""
+        told = rows.select("item", *names)
+        for known, fit in self._made:
+            if known.equals(told):
+                return fit
+        fit = _fit(rows, names, "people")
+        self._made.append((told, fit))
+        return fit
 
 
 def _of_rater(
-    scores: RunScores, rater: dict[str, Any], view: str, items: pl.DataFrame, people_are: str
+    scores: RunScores,
+    rater: dict[str, Any],
+    view: str,
+    items: pl.DataFrame,
+    people_are: str,
+    fits: _PeopleFits,
 ) -> RaterBias:
     asked = scores.scores[rater["fingerprint"], view]
     planned = int(asked["asked"].sum())
@@ -122,7 +145,7 @@ def _of_rater(
     human_names = [name for name in names if name != "position"]
     judge = _fit(rows, names, "choice")
     paired = judge if len(shared) == len(rows) else _fit(shared, names, "choice")
-    human = _fit(human_rows, human_names, "people")
+    human = fits.of(human_rows, human_names)
     found = []
     for name in EFFECTS:
         if name in absent:

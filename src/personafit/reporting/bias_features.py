@@ -5,6 +5,9 @@ rater was shown, because the question is what is in the answers.
 """
 
 import re
+from collections.abc import Collection
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,13 @@ from sqlalchemy import select
 from personafit.contexts import Context
 from personafit.people import facet_values
 from personafit.raters.rule import name as times_named
-from personafit.raters.rule import overlap
+from personafit.reporting.answer_pairs import answer_pairs
+from personafit.reporting.overlaps import overlaps
 from personafit.reporting.results import RunScores
 from personafit.store import Store
 from personafit.store import tables as t
 
 MODELS = ("llm", "reward")
-CHUNK = 500
 _ALIASES = {
     "o": "gpt",
     "chatgpt": "gpt",
@@ -37,23 +40,30 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
         person.id: Context("", "", tuple(facet_values(person.facets)), person.id, person.facets)
         for person in store.people(scores.run.dataset).values()
     }
-    wanted = set(scores.items["item"])
-    pairs = [i for i in store.items(scores.run.dataset) if i.id in wanted and len(i.products) == 2]
-    texts = store.texts({product for item in pairs for product in item.products})
-    made = _makers(store, [product for item in pairs for product in item.products])
+    pairs = list(answer_pairs(store, scores))
+    made = _makers(store, {product for pair in pairs for product in pair.products})
     rows = []
-    for item in pairs:
-        told, (one, two) = people[item.person], (texts[product] for product in item.products)
-        rows.append(
-            {
-                "item": item.id,
-                "length": float(np.log1p(len(one)) - np.log1p(len(two))),
-                "mention": overlap(one, item.prompt, told) - overlap(two, item.prompt, told),
-                "naming": float(times_named(one, item.prompt, told) > 0)
-                - float(times_named(two, item.prompt, told) > 0),
-                "makers": [made.get(product) for product in item.products],
-            }
-        )
+    for person, group in groupby(pairs, key=attrgetter("person")):
+        told, asked = people[person], list(group)
+        answers = [text for pair in asked for text in pair.texts]
+        prompts = [pair.prompt for pair in asked for _ in pair.texts]
+        lengths = np.log1p([len(answer) for answer in answers])
+        mentions = overlaps(" ".join(told.values), answers, prompts).astype(float)
+        named = [
+            float(times_named(answer, prompt, told) > 0)
+            for answer, prompt in zip(answers, prompts, strict=True)
+        ]
+        for place, pair in enumerate(asked):
+            one, two = 2 * place, 2 * place + 1
+            rows.append(
+                (
+                    pair.item,
+                    lengths[one] - lengths[two],
+                    mentions[one] - mentions[two],
+                    named[one] - named[two],
+                    [made.get(product) for product in pair.products],
+                )
+            )
     schema: dict[str, pl.DataType] = {
         "item": pl.String(),
         "length": pl.Float64(),
@@ -61,7 +71,7 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
         "naming": pl.Float64(),
         "makers": pl.List(pl.String()),
     }
-    frame = pl.DataFrame(rows, schema=schema)
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
     # Root mean square: the standard deviation about no difference, as which answer is product 0 tells nothing.
     scaled = [
         (
@@ -99,14 +109,9 @@ def own_family(rater: dict[str, Any], rows: pl.DataFrame) -> tuple[list[float], 
     return own, f"no pair has an answer of {family} beside one of another family"
 
 
-def _makers(store: Store, products: list[str]) -> dict[str, str]:
+def _makers(store: Store, products: Collection[str]) -> dict[str, str]:
     """Who made each product, by name where the maker is a rater or model the store knows."""
     names = dict(store.frame(select(t.raters.c.fingerprint, t.raters.c.name)).iter_rows())
-    found: dict[str, str] = {}
-    for start in range(0, len(products), CHUNK):
-        chunk = products[start : start + CHUNK]
-        query = select(t.products.c.id, t.products.c.maker).where(
-            t.products.c.id.in_(chunk), t.products.c.maker.is_not(None)
-        )
-        found.update((product, names.get(maker, maker)) for product, maker in store.frame(query).iter_rows())
-    return found
+    query = select(t.products.c.id, t.products.c.maker).where(t.products.c.maker.is_not(None))
+    found = store.rows_among(query, t.products.c.id, list(products))
+    return {row.id: names.get(row.maker, row.maker) for row in found}

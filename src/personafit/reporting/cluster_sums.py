@@ -45,11 +45,17 @@ class ClusterSums:
         self._by = by
         self._clusters = clusters
         self._open: pl.DataFrame | None = None
+        self._ranges: pl.DataFrame | None = None
+        """The least and the greatest value of each metric."""
         self._closed: dict[str, pl.DataFrame] = {}
 
     def add(self, scored: pl.DataFrame, last: str) -> None:
         """Take in a page whose last cluster may go on in the next."""
         rows = scored.drop_nulls(self._names) if self._names else scored
+        ranges = rows.group_by(self._keys).agg(*_first_ranges())
+        if self._ranges is not None:
+            ranges = pl.concat([self._ranges, ranges]).group_by(self._keys).agg(*_more_ranges())
+        self._ranges = ranges
         finest = rows.group_by(*self._keys, *self._clusters).agg(*_first_sums())
         if self._open is not None:
             finest = pl.concat([self._open, finest]).group_by(*self._keys, *self._clusters).agg(*_more_sums())
@@ -62,7 +68,10 @@ class ClusterSums:
         if self._open is not None:
             self._close(self._open)
             self._open = None
-        for row in self._closed[kind].iter_rows(named=True) if kind in self._closed else ():
+        if self._ranges is None or kind not in self._closed:
+            return
+        whole = self._closed[kind].join(self._ranges, on=self._keys, nulls_equal=True)
+        for row in whole.iter_rows(named=True):
             system = (row["system"], row["given"]) if "system" in row else EVERY_SYSTEM
             where = tuple((name, row[name]) for name in self._names)
             yield (row["rater"], row["view"], system, where), row
@@ -80,16 +89,23 @@ class ClusterSums:
 
 def _first_sums() -> Iterator[pl.Expr]:
     for metric in METRICS:
-        column = pl.col(metric)
-        yield column.sum().alias(f"{metric}|s")
-        yield column.count().cast(pl.Float64).alias(f"{metric}|n")
-        yield column.min().alias(f"{metric}|low")
-        yield column.max().alias(f"{metric}|high")
+        yield pl.col(metric).sum().alias(f"{metric}|s")
+        yield pl.col(metric).count().cast(pl.Float64).alias(f"{metric}|n")
 
 
 def _more_sums() -> Iterator[pl.Expr]:
     for metric in METRICS:
         yield pl.col(f"{metric}|s", f"{metric}|n").sum()
+
+
+def _first_ranges() -> Iterator[pl.Expr]:
+    for metric in METRICS:
+        yield pl.col(metric).min().alias(f"{metric}|low")
+        yield pl.col(metric).max().alias(f"{metric}|high")
+
+
+def _more_ranges() -> Iterator[pl.Expr]:
+    for metric in METRICS:
         yield pl.col(f"{metric}|low").min()
         yield pl.col(f"{metric}|high").max()
 
@@ -100,15 +116,11 @@ def _moments() -> Iterator[pl.Expr]:
         parts = ((n > 0).sum().cast(pl.Int64), n.sum(), s.sum(), (s * s).sum(), (s * n).sum(), (n * n).sum())
         for part, value in zip(PARTS, parts, strict=True):
             yield value.alias(f"{metric}|{part}")
-        yield pl.col(f"{metric}|low").min()
-        yield pl.col(f"{metric}|high").max()
 
 
 def _more_moments() -> Iterator[pl.Expr]:
     for metric in METRICS:
         yield pl.col(*(f"{metric}|{part}" for part in PARTS)).sum()
-        yield pl.col(f"{metric}|low").min()
-        yield pl.col(f"{metric}|high").max()
 
 
 def kinds(clusters: tuple[str, ...]) -> list[str]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import orjson
 import polars as pl
-from scipy import stats
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.personafeedback import PUBLISHED
@@ -216,6 +215,8 @@ def _reasoning(rows: Sequence[dict[str, Any]]) -> Iterator[Contrast]:
 
 
 def _size(rows: Sequence[dict[str, Any]]) -> Iterator[Contrast]:
+    from scipy.stats import spearmanr
+
     sized = [row for row in rows if row["kind"] == "open-source" and row["size"]]
     families = {
         "open-source models": sized,
@@ -225,7 +226,7 @@ def _size(rows: Sequence[dict[str, Any]]) -> Iterator[Contrast]:
         for heading, key in HALVES:
             size = np.log2([row["size"] for row in group])
             score = np.array([row["scores"][key] for row in group])
-            rank = float(stats.spearmanr(size, score).statistic)
+            rank = float(spearmanr(size, score).statistic)
             slope = float(np.polyfit(size, score, 1)[0])
             models = f"{len(group)} {name}, {heading} questions"
             said = f"Over {models}, size and accuracy rank together with Spearman {rank:.2f}"

@@ -130,11 +130,12 @@ def _asks(store: Store, scores: RunScores, rater: dict[str, Any], items: list[st
         & (pl.col("target") == "")
         & pl.col("item").is_in(items)
     ).select("item", "job", "ask", "context", "order", "sample")
-    said = store.frame(
-        select(t.asks.c.job, t.asks.c.id.label("ask"), t.asks.c.reply, t.asks.c.reasoning).where(
-            t.asks.c.rater == rater["fingerprint"], t.asks.c.item.in_(items)
-        )
-    ).with_columns(pl.col("job", "ask", "reply", "reasoning").cast(pl.String))
+    query = select(t.asks.c.job, t.asks.c.id, t.asks.c.reply, t.asks.c.reasoning).where(
+        t.asks.c.rater == rater["fingerprint"]
+    )
+    replies = [tuple(row) for row in store.rows_among(query, t.asks.c.item, items)]
+    schema = dict.fromkeys(("job", "ask", "reply", "reasoning"), pl.String)
+    said = pl.DataFrame(replies, schema, orient="row")
     told = store.texts({context for context in rows["context"] if context})
     joined = rows.join(said, on=["job", "ask"], how="left").sort("item", "order", "sample")
     head = pl.when(pl.col("order") == "").then(pl.lit("")).otherwise("[order " + pl.col("order") + "]\n")

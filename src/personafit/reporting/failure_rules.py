@@ -8,8 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import chain
+from operator import add
 from statistics import median
 
 from personafit._hashing import hash_text
@@ -23,7 +24,9 @@ COMMON = 0.05  # what this share of profiles says is no mark of one person
 STUFFED, FAR_ABOVE = 0.12, 2.0  # own terms among the answer's, and how many times the other answer's
 SHORT = 60  # columns: as many Latin letters, half as many Chinese characters
 
-_TERM = re.compile(r"[a-z][a-z0-9'’-]{2,}|[\u4e00-\u9fff]{2,}", re.IGNORECASE)
+# Of text in lower case; ı and ſ have none of their own and are what `re.IGNORECASE` takes for i and s, at twice the time.
+_WORD = re.compile(r"[a-zıſ][a-z0-9ıſ'’-]{2,}")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 _SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
 _THIRD_PERSON = re.compile(r"(?:该|这位|此)用户|用户本人|\bth(?:e|is) user\b", re.IGNORECASE)
 _REFUSAL = re.compile(
@@ -93,10 +96,11 @@ Failures = dict[str, str]
 @lru_cache(64)  # the rules look at an item's texts again and again
 def terms(text: str) -> frozenset[str]:
     """What texts are compared by: words of three letters or more, and pairs of neighbouring Chinese characters."""
-    found: set[str] = set()
-    for run in _TERM.findall(text.lower()):
-        found |= {run} if run[0] < "\u4e00" else set(map("".join, pairwise(run)))
-    return frozenset(found)
+    lowered = text.lower()
+    words = _WORD.findall(lowered)
+    if lowered.isascii():
+        return frozenset(words)
+    return frozenset(chain(words, *(map(add, run, run[1:]) for run in _CHINESE.findall(lowered))))
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,11 @@ class Portrait:
     illnesses: frozenset[str]
     income: frozenset[str]
     avoided: frozenset[str]
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """The terms of all strangers together."""
+        return frozenset().union(*self.strangers)
 
 
 def portraits(people: People, seed: int = 0) -> dict[str, Portrait]:
@@ -172,8 +181,8 @@ def _generic(portrait: Portrait, question: str, answer: str) -> str:
     said = _said(answer, question)
     if not portrait.strangers or abs(_chinese(said) - _chinese(portrait.own)) > 0.5:
         return ""  # in another script than the profile nothing could overlap
-    own = len(said & portrait.own)
-    usual = median(len(said & stranger) for stranger in portrait.strangers)
+    own, shared = len(said & portrait.own), said & portrait.others
+    usual = median(len(shared & stranger) for stranger in portrait.strangers)
     return f"{own} of the profile's own terms, a stranger's gives {usual:g}" if own <= usual else ""
 
 
@@ -185,11 +194,20 @@ def _said(text: str, question: str) -> frozenset[str]:
 
 @lru_cache(256)
 def _chinese(said: frozenset[str]) -> float:
+    if "".join(said).isascii():
+        return 0.0
     return sum(map("\u4e00".__le__, said)) / max(1, len(said))
 
 
 def _uncomfortable(portrait: Portrait, question: str, answer: str) -> str:
-    if (match := _THIRD_PERSON.search(answer)) and not re.search(r"用户|\busers?\b", question, re.IGNORECASE):
+    users = (
+        "用户" in answer or "user" in answer.casefold()
+    )  # most answers speak of none, and this is seen at once
+    if (
+        users
+        and (match := _THIRD_PERSON.search(answer))
+        and not re.search(r"用户|\busers?\b", question, re.IGNORECASE)
+    ):
         return f"speaks about the person: {match[0]}"
     if portrait.name and len(portrait.name) > 1 and portrait.name not in question:
         name = rf"\b{re.escape(portrait.name)}\b" if portrait.name.isascii() else re.escape(portrait.name)

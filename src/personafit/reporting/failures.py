@@ -19,6 +19,7 @@ from personafit.models import ChatRequest, Message, Model, ModelError, Transient
 from personafit.people import render_person
 from personafit.raters.aspects import tagged
 from personafit.raters.llm import REASONED_REPLY
+from personafit.reporting.answer_pairs import answer_pairs
 from personafit.reporting.failure_rules import MODES, failures, portraits
 from personafit.reporting.graded import has_truth
 from personafit.reporting.results import Result, RunScores
@@ -58,20 +59,16 @@ def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> p
     """One row per item and answer: the item's columns, the rater's choice, answer ('0' or '1'), product, text, and what
     the rules saw of each mode, or null."""
     known = portraits(People(store.people(scores.run.dataset)))
-    wanted = set(scores.items["item"])
-    items = [i for i in store.items(scores.run.dataset) if i.id in wanted and len(i.products) == 2]
-    texts = store.texts({product for item in items for product in item.products})
     rows = []
-    for item in items:
-        for index, product in enumerate(item.products):
-            answer, other = texts[product], texts[item.products[1 - index]]
-            seen = failures(known[item.person], item.prompt, answer, other)
-            marks = {mode: seen.get(mode) for mode in MODES}
-            rows.append({"item": item.id, "answer": str(index), "product": product, "text": answer, **marks})
+    for pair in answer_pairs(store, scores):
+        for index, product in enumerate(pair.products):
+            answer, other = pair.texts[index], pair.texts[1 - index]
+            seen = failures(known[pair.person], pair.prompt, answer, other)
+            rows.append((pair.item, str(index), product, answer, *map(seen.get, MODES)))
     schema = dict.fromkeys(("item", "answer", "product", "text", *MODES), pl.String())
     chosen = choices(scores, rater, scores.headline_view)
     judged = scores.items.join(chosen, on="item", how="left", maintain_order="left")
-    return judged.join(pl.DataFrame(rows, schema=schema), on="item", maintain_order="left")
+    return judged.join(pl.DataFrame(rows, schema=schema, orient="row"), on="item", maintain_order="left")
 
 
 # -- a model second --------------------------------------------------------------------------------------------------
@@ -179,6 +176,8 @@ def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any
 
 
 def _results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any], view: str) -> Iterator[Result]:
+    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    frame = frame.with_columns(pl.col("person", "prompt").rank("dense"))
     answer, gold = pl.col("answer"), pl.col("gold")
     kept = dict(zip(WHO, (answer == pl.col("choice"), answer == gold, answer != gold), strict=True))
     for who in WHO if has_truth(scores) else WHO[:1]:  # else gold is merely the answer under test
@@ -186,7 +185,9 @@ def _results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any], view
         for _, where in columns_of(scores):
             part = whole.filter(*(pl.col(name) == value for name, value in where.items()))
             for mode in MODES if len(part) else ():
-                seen = part.with_columns(pl.col(mode).is_not_null().cast(pl.Float64).alias("seen"))
+                seen = part.select(
+                    "person", "prompt", pl.col(mode).is_not_null().cast(pl.Float64).alias("seen")
+                )
                 estimate = mean_by_item(seen, "seen")
                 yield Result.of(
                     estimate,

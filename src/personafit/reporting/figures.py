@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 COIN = 50.0  # what a coin toss between two answers totals, in percent
 MOST_PANELS = 8
 NARROW = 4  # more panels than this leave no room for a title on one line
+PLAIN_VIEWS = 3  # the person, nobody, the wrong person
 CUSTOMARY = (*HALVES, *TIERS)
 
 Drawn = tuple[str, str, str, "Figure"]
@@ -30,7 +31,7 @@ def figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[dic
             "title": title,
             "caption": caption,
             "svg": plots.svg(figure, f"plot-{name}"),
-            "words": in_words(totals, name, view),
+            "words": str(figure.get_label()),
         }
         for name, title, caption, figure in draw_figures(totals, results, view)
     ]
@@ -45,17 +46,6 @@ def guessing(totals: RunTotals) -> float | None:
     return 100 * share or None
 
 
-def in_words(totals: RunTotals, name: str, view: str) -> str:
-    """A figure for those who do not see it: its numbers, or the table of the page that has them."""
-    if name != "position":
-        return f"The numbers are in the table under {'Scores' if name == 'slices' else 'What each score is worth'}."
-    said = [
-        f"{row.name} chose the first shown {_said(row.dots[0])}, the same in both orders {_said(row.dots[1])}"
-        for row in _by_position(totals, view)
-    ]
-    return f"{'; '.join(said)}."
-
-
 def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[Drawn]:
     """The same as figures to be put or saved anywhere."""
     metric = totals.info["metric"].replace("_", " ")
@@ -67,9 +57,15 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
         )
         drawn.append(("slices", f"{metric.capitalize()} by slice", caption, plots.panels_figure(*found)))
     if found_views := _by_view(totals, results, view):
+        both = (
+            "both other marks"
+            if len(found_views[1]) <= PLAIN_VIEWS
+            else "“none” and of the wrong person’s mark"
+        )
         caption = (
-            "How to read it: if the filled dot is not clearly to the right of both other marks, the rater totals as "
-            "well without the person or with somebody else’s profile, and its score is not personalization."
+            f"How to read it: if the filled dot is not clearly to the right of {both}, the rater totals as "
+            "well without the person or with somebody else’s profile, and its score is not personalization; bars are "
+            "95 % intervals over people, the dotted line is a guess."
         )
         figure = plots.series_figure(*found_views, guessing(totals), f"{metric} in %, all items here")
         drawn.append(("views", "With the person, without, and with the wrong one", caption, figure))
@@ -154,10 +150,3 @@ def _dot(result: Result) -> Dot:
 
 def _percent_dot(value: float | None, low: float | None, high: float | None) -> Dot:
     return Dot(*(None if number is None else 100 * number for number in (value, low, high)))
-
-
-def _said(dot: Dot) -> str:
-    if dot.value is None:
-        return "never known"
-    interval = "" if dot.low is None or dot.high is None else f" ({dot.low:.1f} to {dot.high:.1f})"
-    return f"{dot.value:.1f} %{interval}"

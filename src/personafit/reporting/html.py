@@ -15,7 +15,17 @@ from personafit.reporting.tables import explain
 from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
 
-ITEM_BROWSER = (PACKAGE, "search.js", "report.js")
+ITEM_BROWSER = (
+    PACKAGE,
+    "search.js",
+    "browser.js",
+    "browser-filters.js",
+    "browser-finding.js",
+    "browser-list.js",
+    "browser-item.js",
+    "browser-judged.js",
+    "browser-begin.js",
+)
 """The scripts of the item browser; its markup is `items.html.j2`."""
 
 

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, draw_point, short_name
+from personafit.reporting.figure_names import lined_name, short_name
+from personafit.reporting.figure_words import group_in_words
+from personafit.reporting.plots import (
+    ACCENT,
+    GRID,
+    INK,
+    MUTED,
+    PAPER,
+    WIDTH,
+    draw_point,
+)
+from personafit.reporting.written import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,13 +53,15 @@ def dot_panels(
         for line, mark in enumerate(marks):
             draw_mark(axis, mark, line)
         axis.set_ylim(lines - 0.4, -0.6)
-        names = [short_name(mark.name) for mark in marks] if place == 0 else []
+        names = [lined_name(mark.name) for mark in marks] if place == 0 else []
         axis.set_yticks(range(len(names)), names, parse_math=False)
         if limits is not None:
             axis.set_xlim(*limits)
         if border is not None:
             axis.axvline(border, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
         frame(axis, title)
+    groups = [(title, group_in_words([(mark.name, mark) for mark in marks], 2)) for title, _, marks in panels]
+    figure.set_label(" ".join(f"{title}: {group}." for title, group in groups if group))
     return figure
 
 
@@ -56,7 +69,8 @@ def draw_mark(axis: "Axes", mark: Mark, line: float) -> None:
     """One number with its interval on a line."""
     if mark.value is None:
         return
-    draw_point(axis, mark.value, line, shape_of(mark.control), (mark.low, mark.high), f"{mark.value:.2f}")
+    label = plain(mark.value, 2)
+    draw_point(axis, mark.value, line, shape_of(mark.control), (mark.low, mark.high), label)
 
 
 def scatter_figure(
@@ -85,6 +99,8 @@ def scatter_figure(
     axis.margins(0.18)
     axis.set_ylabel(up, color=MUTED, fontsize=9)
     frame(axis, title, across)
+    said = [f"{name}: {across} {plain(x)}, {up} {plain(y, 2)}" for name, _, x, y in points]
+    figure.set_label(f"{'; '.join(said)}.")
     return figure
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from personafit import __version__
 
@@ -23,6 +23,8 @@ PACKAGE = "personafit.reporting"
 
 # Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
 INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+JOINTS = re.compile("[/:,=_]")  # none of these stands in an escaped character
 
 # Characters that turn the direction of all that follows, and halves of a pair, which no file takes (a folder's name may have them).
 # In item texts directions stay: there each text has a box of its own.
@@ -59,7 +61,7 @@ def fill_block(package: str, template: str, block: str, **values: Any) -> Markup
 
 
 def _environment(package: str) -> Environment:
-    return Environment(
+    environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -67,6 +69,13 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breaking"] = breaking
+    return environment
+
+
+def breaking(name: str) -> Markup:
+    """A name that may break after what joins its parts, and first there, where there is little room for it."""
+    return Markup(JOINTS.sub(r"\g<0><wbr>", str(escape(_visible(str(name))))))
 
 
 def asset(package: str, *names: str) -> str:
@@ -77,8 +86,8 @@ def asset(package: str, *names: str) -> str:
 def embed(value: Any) -> Markup:
     """Any JSON-like value as JSON that nothing in it can break out of."""
     text = orjson.dumps(value).decode()
-    for character, escape in INERT.items():
-        text = text.replace(character, escape)
+    for character, escaped in INERT.items():
+        text = text.replace(character, escaped)
     return Markup(text)
 
 

@@ -1,6 +1,7 @@
 """The figures of a report: dots with interval bars, rows for raters; told apart by shape and fill, never by colour alone.
 
-Matplotlib is imported on first use, since most commands draw nothing. A figure can be saved as PNG as it is, or turned
+A dot was measured here, a hollow square is a control, a hollow diamond is people, a cross was published by others. Every figure
+carries what it shows in words as its label. Matplotlib is imported on first use, since most commands draw nothing. A figure can be saved as PNG as it is, or turned
 into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it follows dark mode.
 """
 
@@ -13,6 +14,10 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from personafit.reporting.figure_names import lined_name, short_name
+from personafit.reporting.figure_words import panels_in_words, series_in_words
+from personafit.reporting.written import plain
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -22,10 +27,10 @@ VARIABLES = {INK: "ink", MUTED: "muted", GRID: "rule", ACCENT: "accent", PAPER: 
 
 WIDTH = 9.2  # inches; the page scales it
 ROW = 0.36  # inches per line of dots
-LONGEST_NAME = 36
+LARGE, SMALL = 6.5, 4.5  # points: a mark, and a mark of a line that was published
 LEGEND_WIDTH = 90  # characters
 
-# Shape and fill of the first, second, ... series; a hollow or crossed mark is a control.
+# Shape and fill of the first, second, ... series.
 MARKS = (
     *(("o", True), ("o", False), ("X", True), ("s", True), ("D", False), ("^", True), ("v", False)),
     *(("P", True), ("s", False), ("*", True), ("h", False), (">", True), ("<", False)),
@@ -49,6 +54,8 @@ class Row:
     dots: Sequence[Dot]
     control: bool = False
     remark: str = ""
+    people: bool = False
+    published: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Panel:
 
 
 def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
-    """Panels side by side, raters as lines; controls are hollow squares."""
+    """Panels side by side, raters as lines."""
     with _style():
         titles = max(panel.title.count("\n") for panel in panels)
         figure, axes = _subplots(len(rows) * ROW + 0.9 + 0.2 * titles, len(panels))
@@ -71,15 +78,15 @@ def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
                 panel.title, loc="left", fontsize=9.5, color=INK, fontweight="bold", parse_math=False
             )
             for line, row in enumerate(rows):
-                mark = ("s", False) if row.control else ("o", True)
-                _draw(axis, line, row.dots[place], mark, MUTED if row.control else ACCENT, show_value=True)
+                _draw(axis, line, row.dots[place], _row_mark(row), show_value=True)
+        figure.set_label(panels_in_words([panel.title for panel in panels], rows))
         return figure
 
 
 def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | None, label: str) -> "Figure":
     """All series of a rater on one line of one panel, each with its own mark; the remark stands at the right."""
     with _style():
-        step = 0.62 / max(1, len(series) - 1)
+        step = min(0.4, 0.62 / max(1, len(series) - 1))
         above = 0.2 * (len(series) / _legend_columns(series) - 1)  # inches of further lines in the legend
         full = _room(len(series))
         rooms = [_room(sum(dot.value is not None for dot in row.dots)) / full for row in rows]
@@ -91,7 +98,8 @@ def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | No
             there = [place for place, dot in enumerate(row.dots) if dot.value is not None]
             for turn, place in enumerate(there):
                 at = centres[line] + (turn - (len(there) - 1) / 2) * step
-                _draw(axis, at, row.dots[place], _mark(place), ACCENT if place == 0 else MUTED)
+                colour = ACCENT if place == 0 and not row.published else MUTED
+                _draw(axis, at, row.dots[place], _mark(place, colour), size=SMALL if row.published else LARGE)
             across = axis.get_yaxis_transform()
             axis.text(
                 1.015, centres[line], row.remark, transform=across, va="center", fontsize=9, parse_math=False
@@ -100,6 +108,7 @@ def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | No
                 axis.axhline(centres[line] - rooms[line] / 2, color=GRID, linewidth=0.7)
         _legend(axis, series)
         axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
+        figure.set_label(series_in_words(series, rows))
         return figure
 
 
@@ -119,9 +128,10 @@ def svg(figure: "Figure", name: str) -> str:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """The figure as a file of its own, such as PNG."""
+    """The figure as a file of its own, such as PNG; an SVG has what it shows in words for its title."""
+    words = {"Title": str(figure.get_label())} if path.suffix == ".svg" and figure.get_label() else None
     with _style():
-        figure.savefig(path, dpi=160, facecolor=PAPER)
+        figure.savefig(path, dpi=160, facecolor=PAPER, metadata=words)
 
 
 def _page_tag(tag: str, name: str) -> str:
@@ -166,6 +176,8 @@ def _subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
     FigureCanvasAgg(figure)
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.08)  # or the last number below one panel touches the first below the next
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
@@ -196,13 +208,25 @@ def _frame(
 
 
 def _draw(
-    axis: "Axes", y: float, dot: Dot, mark: tuple[str, bool], colour: str, show_value: bool = False
+    axis: "Axes",
+    y: float,
+    dot: Dot,
+    mark: tuple[str, str, str],
+    show_value: bool = False,
+    size: float = LARGE,
 ) -> None:
     if dot.value is None:
         return
-    shape, filled = mark
-    label = f"{dot.value:.1f}" if show_value else None
-    draw_point(axis, dot.value, y, (shape, colour, colour if filled else PAPER), (dot.low, dot.high), label)
+    label = plain(dot.value) if show_value else None
+    draw_point(axis, dot.value, y, mark, (dot.low, dot.high), label, size)
+
+
+def _row_mark(row: Row) -> tuple[str, str, str]:
+    if row.published:
+        return "x", MUTED, MUTED
+    if row.people:
+        return "D", INK, PAPER
+    return ("s", MUTED, PAPER) if row.control else ("o", ACCENT, ACCENT)
 
 
 def draw_point(
@@ -212,6 +236,7 @@ def draw_point(
     mark: tuple[str, str, str],
     interval: tuple[float | None, float | None] = (None, None),
     label: str | None = None,
+    size: float = LARGE,
 ) -> None:
     """One number: a mark of a shape, a colour and a fill, its interval through it, its label above it."""
     shape, colour, fill = mark
@@ -219,10 +244,23 @@ def draw_point(
     if low is not None and high is not None:
         axis.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
     axis.plot(
-        [x], [y], shape, markersize=6.5, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
+        [x], [y], shape, markersize=size, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
     )
     if label is not None:
-        axis.annotate(label, (x, y), (0, 6), textcoords="offset points", ha="center", fontsize=7.5, color=INK)
+        axis.annotate(
+            label,
+            (x, y),
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7.5,
+            color=INK,
+            bbox={
+                "boxstyle": "square,pad=0.08",
+                "facecolor": PAPER,
+                "edgecolor": "none",
+            },  # over the dotted line
+        )
 
 
 def _legend(axis: "Axes", series: Sequence[str]) -> None:
@@ -230,9 +268,7 @@ def _legend(axis: "Axes", series: Sequence[str]) -> None:
 
     handles = []
     for place, name in enumerate(series):
-        shape, filled = _mark(place)
-        colour = ACCENT if place == 0 else MUTED
-        fill = colour if filled else PAPER
+        shape, colour, fill = _mark(place, ACCENT if place == 0 else MUTED)
         handles.append(
             Line2D(
                 [],
@@ -259,8 +295,9 @@ def _legend_columns(series: Sequence[str]) -> int:
     return max(1, min(len(series), LEGEND_WIDTH // (max(len(short_name(name)) for name in series) + 6)))
 
 
-def _mark(place: int) -> tuple[str, bool]:
-    return MARKS[place % len(MARKS)]
+def _mark(place: int, colour: str) -> tuple[str, str, str]:
+    shape, filled = MARKS[place % len(MARKS)]
+    return shape, colour, colour if filled else PAPER
 
 
 def _limits(dots: Sequence[Dot], chance: float | None) -> tuple[float, float]:
@@ -274,13 +311,5 @@ def _limits(dots: Sequence[Dot], chance: float | None) -> tuple[float, float]:
 
 
 def _name(row: Row) -> str:
-    return f"{short_name(row.name)} (control)" if row.control else short_name(row.name)
-
-
-def short_name(text: str) -> str:
-    """Names come from outside: no line breaks or direction marks in a figure, and the middle of long ones left out."""
-    plain = "".join(character if character.isprintable() else "\ufffd" for character in text)
-    if len(plain) <= LONGEST_NAME:
-        return plain
-    half = LONGEST_NAME // 2
-    return f"{plain[:half]}…{plain[-half:]}"
+    kind = " (control)" if row.control else " (published)" if row.published else ""
+    return lined_name(row.name + kind)

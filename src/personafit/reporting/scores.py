@@ -61,15 +61,14 @@ def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = Non
         if everything.is_empty()
         else (everything.filter(whole), everything.filter(~whole))
     )
-    options = option_counts(store, run.dataset)
-    scores: dict[tuple[str, str], pl.DataFrame] = {}
-    for rater in run.config["raters"]:
-        for view in run.config["views"]:
-            rows = _of(answers, rater["fingerprint"], view, run.config["question"])
-            rows = rows.join(options, on="item", how="left", maintain_order="left")
-            scores[rater["fingerprint"], view] = _per_item(
-                items, rows, rater["orders"] * run.config["samples"]
-            )
+    scored = _scored(answers, items, option_counts(store, run.dataset), run.config["question"])
+    scores = {
+        (rater["fingerprint"], view): _per_item(
+            items, scored.get((rater["fingerprint"], view)), rater["orders"] * run.config["samples"]
+        )
+        for rater in run.config["raters"]
+        for view in run.config["views"]
+    }
     return RunScores(run, info, items, scores, answers, parts)
 
 
@@ -82,29 +81,38 @@ def held_answers(store: Store, totals: RunTotals) -> pl.DataFrame | None:
     if len(store.frame(select(judgment.ask).where(own, judgment.target != "").limit(1))):
         return None
     question = pl.lit(totals.run.config["question"]).alias("question")
-    return (
-        sample.answers.join(sample.items.select("position", "item"), on="position")
-        .with_columns(question, pl.lit("").alias("target"))
-        .sort("job")
+    items = sample.items.select("position", "item")
+    answers = sample.answers.join(items, on="position", maintain_order="left").with_columns(
+        question, pl.lit("").alias("target")
     )
+    return answers if answers["job"].is_sorted() else answers.sort("job")
 
 
-def _of(answers: pl.DataFrame, rater: str, view: str, question: str) -> pl.DataFrame:
-    columns = ["item", "order", "sample", "status", "label", "value"]
+_SCORES = ("accuracy", "debiased", "consistent", "answered")
+
+
+def _scored(
+    answers: pl.DataFrame, items: pl.DataFrame, options: pl.DataFrame, question: str
+) -> dict[tuple[str, str], pl.DataFrame]:
+    """(rater fingerprint, view) to the scores of the items they answered."""
     if answers.is_empty():
-        return pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
-    wanted = (pl.col("rater") == rater) & (pl.col("view") == view) & (pl.col("question") == question)
-    return answers.filter(wanted).select(columns)
+        return {}
+    columns = ["item", "rater", "view", "order", "sample", "status", "label", "value"]
+    rows = (
+        answers.filter(pl.col("question") == question)
+        .select(columns)
+        .join(items.select("item", "gold"), on="item")
+        .join(options, on="item", how="left")
+    )
+    scored = choice_scores(rows, ("rater", "view", "item")).select("rater", "view", "item", *_SCORES)
+    parts = scored.partition_by("rater", "view", as_dict=True, include_key=False)
+    return {(str(rater), str(view)): part for (rater, view), part in parts.items()}
 
 
-def _per_item(items: pl.DataFrame, answers: pl.DataFrame, asks: int) -> pl.DataFrame:
-    joined = items.join(answers, on="item", how="inner", maintain_order="left")
-    columns = ["item", "accuracy", "debiased", "consistent", "answered"]
-    if joined.is_empty():
-        empty = [pl.lit(None, pl.Float64).alias(name) for name in columns[1:4]]
-        scored = items.with_columns(*empty, pl.lit(0).alias("answered"))
+def _per_item(items: pl.DataFrame, scored: pl.DataFrame | None, asks: int) -> pl.DataFrame:
+    if scored is None:
+        empty = [pl.lit(None, pl.Float64).alias(name) for name in _SCORES[:3]]
+        whole = items.with_columns(*empty, pl.lit(0).alias("answered"))
     else:
-        scored = items.join(
-            choice_scores(joined).select(columns), on="item", how="left", maintain_order="left"
-        )
-    return scored.with_columns(pl.col("answered").fill_null(0), pl.lit(asks).alias("asked"))
+        whole = items.join(scored, on="item", how="left", maintain_order="left")
+    return whole.with_columns(pl.col("answered").fill_null(0), pl.lit(asks).alias("asked"))

@@ -13,6 +13,7 @@ from personafit.reporting.asked import ERRORS_SHOWN, rater_facts
 from personafit.reporting.results import Result
 from personafit.reporting.tables import columns_of, missing_halves, published_rows
 from personafit.reporting.totals import RunTotals
+from personafit.reporting.written import plain, signed
 from personafit.store import Status, Store
 
 Line = tuple[str | None, str | None, str | None]
@@ -75,7 +76,7 @@ def headline(totals: RunTotals, results: Sequence[Result]) -> list[TableRow]:
             view=view,
             cells=[
                 _cell(found.get(metric)),
-                _cell(found.get("lift"), signed=True),
+                _cell(found.get("lift"), difference=True),
                 _cell(found.get("restraint")),
             ],
             control=found[metric].control,
@@ -144,7 +145,7 @@ def worth_table(totals: RunTotals, results: Sequence[Result]) -> Table:
             number = numbers.get(name)
             own = [note for note in _split(number.note if number else None) if note not in common]
             numbered = [remarks.setdefault(note, len(remarks) + 1) for note in own]
-            cells.append(_cell(number, signed=name == "lift", notes=numbered))
+            cells.append(_cell(number, difference=name == "lift", notes=numbered))
         rows.append(TableRow(line_name(total), str(view), cells, total.control))
     return Table(
         ["coverage", "people", *(name.replace("_", " ") for name in names)], rows, list(remarks), common
@@ -209,20 +210,19 @@ def when(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _cell(result: Result | None, signed: bool = False, notes: Sequence[int] = ()) -> Cell:
+def _cell(result: Result | None, difference: bool = False, notes: Sequence[int] = ()) -> Cell:
     if result is None or result.value is None:
         return Cell(notes=notes)
-    write = signed_points if signed else "{:.1f}".format
+    write = signed_points if difference else plain
     interval = ""
     if result.low is not None and result.high is not None:
-        interval = f"{write(100 * result.low)}{' to ' if signed else '–'}{write(100 * result.high)}"
+        interval = f"{write(100 * result.low)}{' to ' if difference else '–'}{write(100 * result.high)}"
     return Cell(write(100 * result.value), interval, result.value, notes)
 
 
 def signed_points(value: float) -> str:
     """A difference in points, its sign shown unless it is nothing."""
-    text = f"{value:+.1f}".replace("-", "−")
-    return "0.0" if text in ("+0.0", "−0.0") else text
+    return signed(value)
 
 
 def _split(note: str | None) -> list[str]:

@@ -100,10 +100,10 @@ def draw_settings(found: Sequence[Setting]) -> tuple[str, str, "Figure"]:
     for model, published in dict.fromkeys((one.model, one.published) for one in found):
         ours = {one.view: one for one in found if (one.model, one.published) == (model, published)}
         dots = [_dot(ours.get(view)) for view in views]
-        rows.append(Row(f"{model} (published)" if published else model, dots))
+        rows.append(Row(model, dots, published=published))
     caption = (
         "How to read it: one line per model, one mark per setting; bars are 95 % intervals over people, the dotted line is a coin "
-        "toss. Lines called published were measured by others on other items and have no interval."
+        "toss. Lines called published, with small grey marks, were measured by others on other items and have no interval."
     )
     figure = plots.series_figure(rows, views, COIN, "accuracy in %; published rows have no interval")
     return "One model under several settings", caption, figure

@@ -12,8 +12,6 @@ from personafit.reporting.totals import RunTotals
 from personafit.store import Store
 from personafit.store import tables as t
 
-CHUNK = 500  # jobs looked up at once
-
 
 def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
     """Per item of the sample and such view: the view's place, the text, how making it ended, and what it was made from."""
@@ -37,12 +35,9 @@ def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
 def _contexts(store: Store, jobs: list[str]) -> dict[str, tuple[str, str, list[str]]]:
     found: dict[str, tuple[str, str, list[str]]] = {}
     product = t.products.c
-    for start in range(0, len(jobs), CHUNK):
-        query = (
-            select(t.asks.c.job, product.text, product.status, product.parents)
-            .select_from(t.asks.join(t.products, product.id == t.asks.c.context))
-            .where(t.asks.c.job.in_(jobs[start : start + CHUNK]))
-        )
-        for job, text, status, parents in store.frame(query).iter_rows():
-            found[job] = (text, status, orjson.loads(parents))
+    query = select(t.asks.c.job, product.text, product.status, product.parents).select_from(
+        t.asks.join(t.products, product.id == t.asks.c.context)
+    )
+    for row in store.rows_among(query, t.asks.c.job, jobs):
+        found[row.job] = (row.text, row.status, orjson.loads(row.parents))
     return found

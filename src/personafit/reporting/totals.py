@@ -137,15 +137,16 @@ class _Walk:
             scored = self._scored(items, answers)
             if first:
                 self._note_items(items, last_person)
-                self._note_answers(answers)
+                self._note_answers(items, answers)
                 self._totals.sample.add(self._totals, page, scored, answers)
                 last_person = items["person"][-1]
                 if self._win:
                     self._note_lengths(scored)
+            coded = self._coded(scored)
             for part in parts:
-                part.add(scored, items[by][-1])
+                part.add(coded, coded[by][-1])
             if held is not None:
-                held.append(scored)
+                held.append(coded)
         self._totals.sample.prune()
         return _closed(parts, clusters)
 
@@ -211,6 +212,13 @@ class _Walk:
             items.drop("item", "gold", "option_count"), on="position", how="inner"
         )
 
+    def _coded(self, scored: pl.DataFrame) -> pl.DataFrame:
+        """What tells rows apart as numbers and categories: grouping by them is faster than by texts."""
+        return scored.with_columns(
+            pl.col("person", "prompt").hash(),
+            pl.col("rater", "view", *(set(self._names) & set(scored.columns))).cast(pl.Categorical),
+        )
+
     def _note_items(self, items: pl.DataFrame, last_person: str | None) -> None:
         totals = self._totals
         totals.items += len(items)
@@ -221,10 +229,14 @@ class _Walk:
                 key = (system, given), tuple(zip(names, values, strict=True))
                 totals.seen[key] = min(place, totals.seen.get(key, place))
 
-    def _note_answers(self, answers: pl.DataFrame) -> None:
+    def _note_answers(self, items: pl.DataFrame, answers: pl.DataFrame) -> None:
         for rater, status, count in answers.group_by("rater", "status").len().iter_rows():
             self._totals.statuses[rater, status] = self._totals.statuses.get((rater, status), 0) + count
         failed = answers.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
+        places = items.select("position").with_row_index("place")
+        failed = failed.join(places, on="position", how="left", maintain_order="left").sort(
+            "place", maintain_order=True
+        )
         errors = self._totals.errors
         counted = failed.group_by("rater", "status", pl.col("detail").str.slice(0, 400), maintain_order=True)
         for *key, count in counted.len().iter_rows():

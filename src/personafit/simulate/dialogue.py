@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from personafit.contexts import ContextBuilder, TaskItem, Unmade
-from personafit.engine import Job, Lane
+from personafit.engine import Job, Lane, together
 from personafit.models import ChatRequest
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
@@ -47,6 +47,7 @@ class Simulation:
             free=system.price == user.price == (0.0, 0.0),
             chains=system.max_concurrency + sum(endpoints.values()),
             endpoints=endpoints,
+            together=together(system, user),
         )
 
     def scenes(self) -> Iterator[Scene]:

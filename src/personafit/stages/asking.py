@@ -166,12 +166,10 @@ class Asker(Generic[T]):
         return reply
 
     def _failures(self, keys: list[str]) -> dict[str, str]:
-        query = select(t.asks.c.job, t.asks.c.detail).where(
-            t.asks.c.job.in_(keys), t.asks.c.status == Status.FAILED
-        )
+        query = select(t.asks.c.job, t.asks.c.detail).where(t.asks.c.status == Status.FAILED)
         return {
-            job: f"The ask failed ({(detail or 'no reason is known').rstrip('.')}); the same command tries it again."
-            for job, detail in self._store.frame(query).iter_rows()
+            row.job: f"The ask failed ({(row.detail or 'no reason is known').rstrip('.')}); the same command tries it again."
+            for row in self._store.rows_among(query, t.asks.c.job, keys)
         }
 
 

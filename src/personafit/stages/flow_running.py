@@ -26,7 +26,6 @@ from personafit.store import Status, Store
 from personafit.store import tables as t
 
 BY_PEOPLE, BY_MODEL = False, True
-_CHUNK = 500
 
 
 async def run_flow(
@@ -236,13 +235,12 @@ def _marks(
     asks = [hash_text(key, str(state.generation)) for key, state in states.items()]
     judgment = t.judgments.c
     found: dict[tuple[str, str], list[float]] = {}
-    for start in range(0, len(asks), _CHUNK):
-        query = select(judgment.item, judgment.target, judgment.label, judgment.value).where(
-            judgment.ask.in_(asks[start : start + _CHUNK]), judgment.status == Status.OK
-        )
-        for item, target, label, value in session.store.frame(query).iter_rows():
-            beyond = float(label) - MIDDLE if label is not None else float(value)
-            found.setdefault((item, target), []).append(beyond)
+    query = select(judgment.item, judgment.target, judgment.label, judgment.value).where(
+        judgment.status == Status.OK
+    )
+    for row in session.store.rows_among(query, judgment.ask, asks):
+        beyond = float(row.label) - MIDDLE if row.label is not None else float(row.value)
+        found.setdefault((row.item, row.target), []).append(beyond)
     return found
 
 

@@ -13,8 +13,6 @@ from personafit.raters.relevance import RelevanceRater, relevance_job
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
-CHUNK = 500
-
 
 class Wanted(Protocol):
     """A prompt of a person, and what is known of them."""
@@ -78,15 +76,10 @@ class Matching:
     def _said(self) -> dict[str, tuple[str | None, float | None]]:
         states = self._store.job_states([job.key for job in self._jobs])
         asks = [hash_text(key, str(state.generation)) for key, state in states.items()]
-        judgment, found = t.judgments.c, {}
-        for start in range(0, len(asks), CHUNK):
-            query = select(judgment.item, judgment.label, judgment.value).where(
-                judgment.ask.in_(asks[start : start + CHUNK]), judgment.status == Status.OK
-            )
-            found.update(
-                {item: (label, value) for item, label, value in self._store.frame(query).iter_rows()}
-            )
-        return found
+        judgment = t.judgments.c
+        query = select(judgment.item, judgment.label, judgment.value).where(judgment.status == Status.OK)
+        said = self._store.rows_among(query, judgment.ask, asks)
+        return {row.item: (row.label, row.value) for row in said}
 
 
 def _listings(one: Wanted, rater: RelevanceRater) -> list[Listing]:

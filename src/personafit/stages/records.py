@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, field_name, located
 from personafit.people import Attribute, Person
 from personafit.store import Status
 
@@ -231,7 +231,7 @@ def read_lines(path: Path, record: type[R]) -> Iterator[R]:
                 yield record.model_validate_json(line)
             except ValidationError as error:
                 first = error.errors()[0]
-                field = ".".join(map(str, first["loc"]))
+                field = field_name(first["loc"])
                 raise UserError(
                     f"{located(path, number, field)}: {first['msg']}; make the file again with `personafit stages`."
                 ) from error

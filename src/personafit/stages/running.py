@@ -86,8 +86,12 @@ class _Stages:
         )
         self._matcher = config.matcher or f"list:{config.model}"
         self._tally = Tally()
-        run = store.begin_run(self._name(verifiers), "stages", self._record(verifiers), 0)
-        self._session = Session(store, run, progress, config.budget, config.retry)
+        self._store, self._progress, self._verifiers = store, progress, verifiers
+
+    def _begin(self) -> Session:
+        name, record = self._name(self._verifiers), self._record(self._verifiers)
+        run = self._store.begin_run(name, "stages", record, 0)
+        return Session(self._store, run, self._progress, self._config.budget, self._config.retry)
 
     def _name(self, verifiers: list[str]) -> str:
         parts: list[Any] = [
@@ -113,11 +117,11 @@ class _Stages:
 
     async def execute(self) -> StagesDone:
         """One stage after another; ended early, nothing is written."""
-        session = self._session
         try:
             self._corpus.fill(
                 read_log(self._config.conversations, self._config.person), self._config.redacting
             )
+            session = self._session = self._begin()  # a log that cannot be read is no run
             steps = await self._prepare()
             await self._extract()
             await self._checking.check(session, self._merged)

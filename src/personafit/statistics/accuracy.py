@@ -12,6 +12,9 @@ from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
 
 TIE = "tie"
 UNIT = (0.0, 1.0)
+PLACES = {
+    letter: str(10 + place) for place, letter in enumerate("abcdefghij")
+}  # an order names its places by one character each
 
 
 def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.DataFrame:
@@ -30,7 +33,9 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
     # The margin is that of product 0; turned so that a positive one favours the gold answer.
     toward_gold = pl.when(pl.col("gold") == "0").then(pl.col("value")).otherwise(-pl.col("value"))
     first = (
-        pl.when(pl.col("label") == TIE).then(0.5).otherwise(pl.col("label") == pl.col("order").str.head(1))
+        pl.when(pl.col("label") == TIE)
+        .then(0.5)
+        .otherwise(pl.col("label") == pl.col("order").str.head(1).replace(PLACES))
     ).cast(pl.Float64)
     carried = [name for name in answers.columns if name not in _CONSUMED]
     return (

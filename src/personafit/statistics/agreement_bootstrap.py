@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.special import ndtr, ndtri
-from scipy.stats import t as student
 
 from personafit.statistics import agreement
 from personafit.statistics.agreement import Figure, Floats, Ints
 from personafit.statistics.clusters import Estimate
+from personafit.statistics.student import student_reach
 
 TableFigure = Literal["percent", "fleiss", "nominal", "ordinal", "interval"]
 PairFigure = Literal["percent", "kappa", "linear", "quadratic", "spearman"]
@@ -136,7 +136,7 @@ def percentile_interval(figure: Figure, draws: Floats, n: int, people: int, floo
     ends = np.quantile(defined, ndtr([shift - _NORMAL, shift + _NORMAL]))
     # Resamples of n people spread too little by √((n-1)/n), and Student's t is wider than the normal. Stretching, not
     # quantiles further out: resamples never leave the range of people's own figures.
-    stretch = student.ppf(0.975, people - 1) * np.sqrt(people / (people - 1)) / _NORMAL
+    stretch = student_reach(people - 1) * np.sqrt(people / (people - 1)) / _NORMAL
     low, high = np.clip(figure.value + stretch * (ends - figure.value), floor, 1.0)
     if high - low < 1e-12:
         return without(

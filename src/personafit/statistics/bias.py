@@ -7,10 +7,10 @@ difference of two regressions on the same people is paired by adding up both par
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog
 from scipy.special import expit
 
 from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE
@@ -31,8 +31,8 @@ class Fit:
     weights: Floats
     influence: Floats
     """Rows × columns; the sums over people, squared and added up, are the variances."""
-    people: NDArray[np.str_]
-    prompts: NDArray[np.str_] | None
+    people: NDArray[Any]
+    prompts: NDArray[Any] | None
     separated: bool
 
 
@@ -45,8 +45,8 @@ def fit_choices(
 ) -> Fit:
     """Regress choices in [0, 1] on the columns of the design; prompts are a second kind of cluster if given."""
     x, y = np.asarray(design, dtype=np.float64), np.asarray(choices, dtype=np.float64)
-    who = np.asarray(people).astype(np.str_)
-    asked = None if prompts is None else np.asarray(prompts).astype(np.str_)
+    who = np.asarray(people)
+    asked = None if prompts is None else np.asarray(prompts)
     if x.ndim != 2 or not len(x) == len(y) == len(who):
         raise ValueError("design, choices and people must have one row per choice")
     if len(y) and not (np.isfinite(x).all() and (y >= 0).all() and (y <= 1).all()):
@@ -72,6 +72,8 @@ def separated(design: ArrayLike, choices: ArrayLike) -> bool:
     both = np.unique(x[~hard], axis=0)
     if not toward.any():
         return False
+    from scipy.optimize import linprog
+
     found = linprog(
         -toward.sum(0),
         A_ub=-toward,

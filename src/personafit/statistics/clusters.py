@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
-LEVEL = 0.95
+from personafit.statistics.student import LEVEL, student_p_value, student_reach
+
+DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
+FEWEST_ALIKE = 5
+SAME = 1e-6  # what sums of squares leave of two equal numbers
+ALIKE = "all of the few people have the same mean: no interval can be given"
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -53,15 +57,22 @@ def cluster_mean(
         low, high = exact_interval(mean, bounds, people_count)
         return Estimate(mean, low, high, count, people_count)
     variance, freedom = _variance(residuals, person_codes, people_count, prompts)
+    if alike(mean, variance, people_count):
+        return Estimate(mean, None, None, count, people_count, ALIKE)
     low, high = student_interval(mean, variance, freedom, bounds)
     return Estimate(mean, low, high, count, people_count)
+
+
+def alike(mean: float, variance: float, people: int) -> bool:
+    """Whether a few people happen to agree to the last digit on something else than nothing, which is no certainty."""
+    return people < FEWEST_ALIKE and abs(mean) > SAME and variance < SAME**2
 
 
 def student_interval(
     mean: float, variance: float, freedom: int, bounds: tuple[float, float] | None
 ) -> tuple[float, float]:
     """Student's t interval around a mean, cut at the limits of the scale."""
-    margin = float(stats.t.ppf(0.5 + LEVEL / 2, freedom)) * variance**0.5
+    margin = student_reach(freedom) * variance**0.5
     low, high = mean - margin, mean + margin
     return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
@@ -83,12 +94,16 @@ def clustered_p_value(values: ArrayLike, people: ArrayLike, prompts: ArrayLike |
     variance, freedom = _variance(scores - mean, person_codes, people_count, prompts)
     if variance == 0.0:
         return 1.0 if mean == 0.0 else None
-    return float(2 * stats.t.sf(abs(mean) / variance**0.5, freedom))
+    return float(student_p_value(mean / variance**0.5, freedom))
 
 
 def prompts_recur(people: ArrayLike, prompts: ArrayLike) -> bool:
     """Whether some prompt was put by more than one person, so that prompts are a second kind of cluster."""
-    pairs = {*zip(np.asarray(people).tolist(), np.asarray(prompts).tolist(), strict=True)}
+    who, asked = np.asarray(people), np.asarray(prompts)
+    if who.dtype.kind in "iu" and asked.dtype.kind in "iu":
+        (person, _), (prompt, count) = _codes(who), _codes(asked)
+        return count < _codes(person * count + prompt)[1]
+    pairs = {*zip(who.tolist(), asked.tolist(), strict=True)}
     return len({prompt for _, prompt in pairs}) < len(pairs)
 
 
@@ -115,7 +130,11 @@ def _sum_of_squares(residuals: Floats, codes: Codes, count: int) -> float:
 
 
 def _codes(labels: ArrayLike) -> tuple[Codes, int]:
-    unique, codes = np.unique(np.asarray(labels), return_inverse=True)
+    values = np.asarray(labels)
+    if values.dtype.kind in "iu" and len(values) and values.min() >= 0 and values.max() < DENSE * len(values):
+        present = np.bincount(values) > 0  # numbers so close together need no sorting
+        return (np.cumsum(present) - 1)[values], int(present.sum())
+    unique, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.intp), len(unique)
 
 

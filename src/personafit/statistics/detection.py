@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
 
@@ -132,6 +131,8 @@ def standing(scores: ArrayLike, lists: ArrayLike) -> Floats:
 
     Cosines and BM25 are higher for some prompts than for others, so only their order within a list means anything.
     """
+    from scipy.stats import rankdata
+
     values, places = np.asarray(scores, dtype=np.float64), np.empty(len(np.asarray(scores)))
     for members in _members(np.asarray(lists)):
         places[members] = (rankdata(values[members]) - 0.5) / len(members)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from personafit.statistics.clusters import Estimate, exact_interval, student_interval
+from personafit.statistics.clusters import ALIKE, Estimate, alike, exact_interval, student_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,8 @@ class ClusteredSums:
             by_prompt = self.prompts.variance()
             variance = max(variance + by_prompt - self.pairs.variance(), variance, by_prompt)
             freedom = min(people.clusters, self.prompts.clusters) - 1
+        if alike(mean, variance, people.clusters):
+            return Estimate(mean, None, None, people.count, people.clusters, ALIKE)
         low, high = student_interval(mean, variance, freedom, bounds)
         return Estimate(mean, low, high, people.count, people.clusters)
 

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.stats import nct
-from scipy.stats import t as student
 
 from personafit.statistics.agreement import Figure
 from personafit.statistics.agreement_bootstrap import people_index
+from personafit.statistics.student import student_reach
 
 POWER = 0.8
 _MOST = 10_000_000
@@ -75,6 +73,8 @@ def smallest_difference(plan: Spread, people: int, items: float) -> Figure:
     deviation = float(np.sqrt(plan.between + plan.within / items))
     if deviation == 0:
         return Figure(None, "undefined: the pilot's values are all the same, so any difference would show")
+    from scipy.optimize import brentq
+
     # The power of an effect rises without bound, and an effect of 100 shows with any two people.
     effect = brentq(lambda size: _power(size, people) - POWER, 1e-9, 100.0, xtol=1e-12)
     return Figure(float(effect) * deviation)
@@ -112,8 +112,10 @@ def items_needed(plan: Spread, difference: float, people: int) -> Figure:
 
 def _power(effect: float, people: int) -> float:
     """Power of a two-sided t test on people's means; `effect` is the difference in their standard deviations."""
+    from scipy.stats import nct
+
     degrees = people - 1
-    bar = student.ppf(0.975, degrees)
+    bar = student_reach(degrees)
     shift = effect * np.sqrt(people)
     # Beyond these shifts the two tails are 1 and 0 to nine digits, and scipy's noncentral t gives nan.
     near = nct.sf(bar, degrees, shift) if shift < bar + 40 else 1.0

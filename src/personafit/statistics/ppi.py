@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import t as student
 
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE, people_index
 from personafit.statistics.clusters import Estimate, cluster_mean
+from personafit.statistics.student import student_reach
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def ppi_mean(
         return Corrected(Estimate(value, None, None, len(truth), met, note), classical, naive, weight)
     # Two degrees of freedom go: the mean and the weight were both fitted.
     error = np.sqrt(deviations @ deviations * met / (met - 2))
-    half = float(student.ppf(0.975, met - 2) * error)
+    half = float(student_reach(met - 2) * error)
     corrected = Estimate(value, value - half, value + half, len(truth), met)
     return Corrected(corrected, classical, naive, weight)
 

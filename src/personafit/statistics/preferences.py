@@ -6,7 +6,6 @@ interval of a mean serves it too.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
 
@@ -15,21 +14,22 @@ Floats = NDArray[np.float64]
 FEWEST_PEOPLE = 3
 
 
-def scale_by_rank(differences: ArrayLike, low: float = 1.0, high: float = 5.0) -> Floats:
-    """Differences of scores on a scale: none is its middle, the largest either way an end, the others by the rank of their size.
+def scale_by_rank(differences: ArrayLike) -> Floats:
+    """Differences of scores as marks from 1 to 5: none is 3, the largest either way an end, the others by the rank of their size.
 
     Monotone: a larger difference never gets a lower mark, and the sign is kept. Nothing that is not a number gets a mark.
     """
+    from scipy.stats import rankdata
+
     values = np.asarray(differences, dtype=np.float64)
     marks = np.full(values.shape, np.nan)
     known = np.isfinite(values)
-    middle, half = (low + high) / 2, (high - low) / 2
     sizes = np.abs(values[known])
     moved = sizes > 0
     share = np.zeros(len(sizes))
     if moved.any():
         share[moved] = rankdata(sizes[moved], "max") / moved.sum()
-    marks[known] = middle + half * np.sign(values[known]) * share
+    marks[known] = 3.0 + 2.0 * np.sign(values[known]) * share
     return marks
 
 

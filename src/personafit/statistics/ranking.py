@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
-from scipy.stats import t as student
 
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE, people_index
 from personafit.statistics.clusters import Estimate
+from personafit.statistics.student import student_p_value, student_reach
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Ranking:
         gaps = np.array([values[i] - values[j] for i, j in pairs])
         variances = np.array([_gap_variance(self.covariance, i, j) for i, j in pairs])
         errors = np.sqrt(np.maximum(variances, 1e-18))  # rounding is no difference
-        adjusted = holm([float(p) for p in 2 * student.sf(np.abs(gaps) / errors, degrees)])
-        half = student.ppf(0.975, degrees) * errors
+        adjusted = holm([float(p) for p in student_p_value(gaps / errors, degrees)])
+        half = student_reach(degrees) * errors
         return tuple(
             Contrast(i, j, float(gap), float(gap - width), float(gap + width), p if p is not None else 1.0)
             for (i, j), gap, width, p in zip(pairs, gaps, half, adjusted, strict=True)
@@ -94,7 +94,7 @@ def bradley_terry(
     scores = pull.reshape(count, systems)
     bread = np.linalg.pinv(information, hermitian=True)
     covariance = bread @ (scores.T @ scores) @ bread * count / (count - 1)
-    half = student.ppf(0.975, count - 1) * np.sqrt(np.diag(covariance))
+    half = student_reach(count - 1) * np.sqrt(np.diag(covariance))
     intervals = tuple(
         Estimate(float(s), float(s - h), float(s + h), int(k), count)
         for s, h, k in zip(strengths, half, n, strict=True)

@@ -6,10 +6,10 @@ rate does; the rate at no difference is reported, with a person-clustered sandwi
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from scipy.special import expit
 
-from personafit.statistics.clusters import LEVEL, Estimate, cluster_mean
+from personafit.statistics.clusters import Estimate, cluster_mean
+from personafit.statistics.student import student_reach
 
 # A faint pull of the coefficients to zero: keeps separated data finite, moves others by less than they are known.
 RIDGE = 0.05
@@ -39,7 +39,7 @@ def length_controlled_rate(wins: ArrayLike, length_difference: ArrayLike, people
     np.add.at(sums, codes, scores)
     inverse = np.linalg.inv(information)
     covariance = len(unique) / (len(unique) - 1) * inverse @ (sums.T @ sums) @ inverse
-    margin = float(stats.t.ppf(0.5 + LEVEL / 2, len(unique) - 1)) * float(covariance[0, 0]) ** 0.5
+    margin = student_reach(len(unique) - 1) * float(covariance[0, 0]) ** 0.5
     low, high = expit(weights[0] - margin), expit(weights[0] + margin)
     return Estimate(value, float(low), float(high), len(y), len(unique))
 

@@ -4,14 +4,14 @@ Writing is idempotent: a row that is already there is left alone, so a run kille
 commit repeats that call and nothing else, and two runs on one store cannot double a judgment.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
-from sqlalchemy import Column, Connection, Engine, Row, Select, Table, Text, any_, literal
+from sqlalchemy import Column, Connection, CursorResult, Engine, Row, Select, Table, Text, any_, bindparam
 from sqlalchemy.dialects import postgresql
 
 from personafit.store import tables as t
@@ -93,34 +93,48 @@ class Database:
             return connection.execute(query).all()
 
     @repeated_when_lost
-    def _among(self, query: Select[Any], column: Column[Any], values: Sequence[str]) -> list[Row[Any]]:
+    def rows_among(self, query: Select[Any], column: Column[Any], values: Sequence[str]) -> list[Row[Any]]:
+        """The rows of a query whose column has one of these values, however many they are."""
         with self._read() as connection:
             return list(among(connection, query, column, values))
 
     @repeated_when_lost
-    def frame(self, query: Select[Any]) -> pl.DataFrame:
-        """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory."""
+    def frame(self, query: Select[Any], schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
+        """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory.
+
+        With a schema its columns have those names and types; else the query's names, and the types of what was found.
+        """
         with self._read() as connection:
-            result = connection.execution_options(stream_results=_streams(connection)).execute(query)
-            names = list(result.keys())
+            result = self._sent(connection, query)
+            names = list(result.keys()) if schema is None else schema
             parts = [
-                pl.DataFrame(
-                    [tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None
-                )
-                for rows in result.partitions(FRAME_ROWS)
+                pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+                for rows in _tuples(result, FRAME_ROWS)
             ]
         return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=names)
 
     def stream(self, query: Select[Any], rows: int) -> Iterator[Sequence[Row[Any]]]:
         """The rows of a query, so many at a time; none is kept."""
         with self._read() as connection:
-            options = connection.execution_options(stream_results=_streams(connection))
-            yield from options.execute(query).partitions(rows)
+            yield from self._sent(connection, query).partitions(rows)
+
+    def frames(self, query: Select[Any], schema: Mapping[str, Any], rows: int) -> Iterator[pl.DataFrame]:
+        """The rows of a query as frames of so many; none is kept."""
+        with self._read() as connection:
+            for part in _tuples(self._sent(connection, query), rows):
+                yield pl.DataFrame(part, schema=schema, orient="row")
+
+    def _sent(self, connection: Connection, query: Select[Any]) -> CursorResult[Any]:
+        # Drivers must be told not to fetch everything at once; SQLite's never does, and being told costs it time.
+        streams = connection.dialect.name != "sqlite"
+        return connection.execution_options(stream_results=streams).execute(query)
 
 
-def _streams(connection: Connection) -> bool:
-    """Whether the driver must be told not to fetch everything at once; SQLite's never does, and being told costs it time."""
-    return connection.dialect.name != "sqlite"
+def _tuples(result: CursorResult[Any], rows: int) -> Iterator[Sequence[Any]]:
+    """The rows of a result as the driver has them, so many at a time: wrapping each takes as long as reading it."""
+    cursor = result.cursor
+    while cursor is not None and (part := result.cursor_strategy.fetchmany(result, cursor, rows)):
+        yield part
 
 
 def among(
@@ -128,8 +142,10 @@ def among(
 ) -> Iterator[Row[Any]]:
     """The rows of a query whose column has one of these values."""
     arrays = connection.dialect.name == "postgresql"  # takes them as one, without a parameter for each
+    if arrays:
+        query = query.where(column == any_(bindparam("among", type_=postgresql.ARRAY(Text))))
+    else:
+        query = query.where(column.in_(bindparam("among", expanding=True)))
     size = ARRAY if arrays else CHUNK
     for start in range(0, len(values), size):
-        part = list(values[start : start + size])
-        condition = column == any_(literal(part, postgresql.ARRAY(Text))) if arrays else column.in_(part)
-        yield from connection.execute(query.where(condition))
+        yield from connection.execute(query, {"among": list(values[start : start + size])})

@@ -132,10 +132,10 @@ class Datasets(Database):
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         """The texts of products by id; an unknown id is absent."""
         query = select(t.products.c.id, t.products.c.text)
-        return {row.id: row.text for row in self._among(query, t.products.c.id, list(ids))}
+        return {row.id: row.text for row in self.rows_among(query, t.products.c.id, list(ids))}
 
     def lengths(self, ids: Iterable[str]) -> dict[str, int]:
         """How many code points each product has."""
         length = func.length(t.products.c.text).label("length")
-        found = self._among(select(t.products.c.id, length), t.products.c.id, list(ids))
+        found = self.rows_among(select(t.products.c.id, length), t.products.c.id, list(ids))
         return {row.id: row.length for row in found}

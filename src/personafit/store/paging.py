@@ -1,14 +1,14 @@
 """A run read a page at a time: some items, and every answer about them, in the order of persons or of prompts.
 
-The database sorts, on disk where it must, so memory is that of a page however long the run is.
+The database sorts, on disk where it must, so memory is that of a page however long the run is; a run of moderate size is one page.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 import polars as pl
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import ColumnElement, FromClause, Select, and_, func, select
 
 from personafit.store import tables as t
 from personafit.store.records import Status
@@ -17,6 +17,7 @@ from personafit.store.store import Store
 
 ITEMS = 4_000
 ANSWERS = 10_000
+ASKS_AT_ONCE, ITEMS_AT_ONCE = 400_000, 40_000  # of a run that is one page: some 100 MB
 
 _ITEM = {
     "position": pl.Int64,
@@ -28,8 +29,7 @@ _ITEM = {
     "gold": pl.String,
     "extra": pl.String,
 }
-_ANSWER = {
-    "position": pl.Int64,
+_SAID = {
     "job": pl.String,
     "ask": pl.String,
     "generation": pl.Int64,
@@ -45,6 +45,7 @@ _ANSWER = {
     "label": pl.String,
     "value": pl.Float64,
 }
+_ANSWER = {"position": pl.Int64} | _SAID
 
 
 def run_pages(
@@ -53,29 +54,43 @@ def run_pages(
     """Pages of items (with gold and tier), each with the answers about them; `by` is `person` or `prompt`.
 
     Items that the run left out are left out here. Of several tries or readings the one that counts is given, as in
-    `run_answers`; products and slices stay JSON until somebody needs them.
+    `run_answers`; products and slices stay JSON until somebody needs them. The answers of a page come in no particular order.
     """
     column, position = t.items.c[by], t.items.c.position
-    items = store.stream(_items(run, gold).order_by(column, position), ITEMS)
+    ordered = _items(run, gold).order_by(column, position)
+    if run.planned <= ASKS_AT_ONCE and store.count_items(run.dataset) <= ITEMS_AT_ONCE:
+        yield _at_once(store, run, store.frame(ordered, _ITEM))
+        return
     # Joined to nothing, the column orders as before but no index gives that order: the answers must be sorted once and
     # not looked for item by item, which is what SQLite would choose.
-    answers = store.stream(_answers(run).order_by(column.concat(""), position), ANSWERS)
-    selected = None if run.config["selected"] is None else frozenset(run.config["selected"])
-    ahead = _frame([], _ANSWER)
-    for rows in items:
-        page = _frame(rows, _ITEM)
+    query = _answers(run).order_by(column.concat(""), position)
+    answers = store.frames(query, _ANSWER, ANSWERS)
+    ahead = pl.DataFrame(schema=_ANSWER)
+    for page in store.frames(ordered, _ITEM, ITEMS):
         # Both come in the same order: once an answer is about an item of a later page, this page has all of its own.
         while ahead.is_empty() or ahead["position"][-1] in page["position"]:
             more = next(answers, None)
             if more is None:
                 break
-            ahead = pl.concat([ahead, _frame(more, _ANSWER)])
+            ahead = pl.concat([ahead, more])
         here = pl.col("position").is_in(page["position"].implode())
         ours, ahead = ahead.filter(here), ahead.filter(~here)
-        page = _with_tier(page)
-        if selected is not None:
-            page = page.filter(pl.Series([item in selected for item in page["item"]], dtype=pl.Boolean))
-        yield page, _that_count(ours)
+        yield _selected(run, _with_tier(page)), _that_count(ours)
+
+
+def _at_once(store: Store, run: RunRecord, items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The only page of a run of moderate size: its answers in the order of their jobs, in which they are stored."""
+    found = store.frame(_stored_answers(run).order_by(t.run_jobs.c.job), {"item": pl.String} | _SAID)
+    answers = found.join(items.select("item", "position"), on="item", maintain_order="left")
+    return _selected(run, _with_tier(items)), _that_count(answers.select("position", *_SAID))
+
+
+def _selected(run: RunRecord, items: pl.DataFrame) -> pl.DataFrame:
+    """Without the items that the run left out."""
+    if run.config["selected"] is None:
+        return items
+    selected = frozenset(run.config["selected"])
+    return items.filter(pl.Series([item in selected for item in items["item"]], dtype=pl.Boolean))
 
 
 def any_prompt_recurs(store: Store, dataset: str) -> bool:
@@ -103,20 +118,25 @@ def _items(run: RunRecord, gold: str) -> Select[Any]:
 
 
 def _answers(run: RunRecord) -> Select[Any]:
-    ask, judgment, items = t.asks, t.judgments, t.items
+    items = t.items
+    of_item = and_(items.c.dataset == run.dataset, items.c.id == t.asks.c.item)
+    return _stored_answers(run, items.c.position, t.asks.join(items, of_item))
+
+
+def _stored_answers(
+    run: RunRecord, about: ColumnElement[Any] = t.asks.c.item, asks: FromClause = t.asks
+) -> Select[Any]:
+    """Every answer of the run, the last reading of every try, with what it is about."""
+    ask, judgment = t.asks, t.judgments
     of_ask = and_(judgment.c.ask == ask.c.id, judgment.c.item == ask.c.item, judgment.c.target == "")
     asked = ("job", "id", "generation", "rater", "view", "order", "sample", "status", "detail", "at")
     return (
         select(
-            items.c.position,
+            about,
             *(ask.c[name] for name in asked),
             *(judgment.c[name] for name in ("parse", "status", "label", "value")),
         )
-        .select_from(
-            t.run_jobs.join(ask, ask.c.job == t.run_jobs.c.job)
-            .join(items, and_(items.c.dataset == run.dataset, items.c.id == ask.c.item))
-            .outerjoin(judgment, of_ask)
-        )
+        .select_from(t.run_jobs.join(asks, ask.c.job == t.run_jobs.c.job).outerjoin(judgment, of_ask))
         .where(t.run_jobs.c.run == run.id, ask.c.question == run.config["question"])
     )
 
@@ -134,7 +154,3 @@ def _that_count(answers: pl.DataFrame) -> pl.DataFrame:
 def _with_tier(page: pl.DataFrame) -> pl.DataFrame:
     tiers = [(orjson.loads(extra) if extra else {}).get("tier") for extra in page["extra"]]
     return page.drop("extra").with_columns(pl.Series("tier", tiers, dtype=pl.String))
-
-
-def _frame(rows: Iterable[Any], schema: dict[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([tuple(row) for row in rows], schema=schema, orient="row")

@@ -122,7 +122,7 @@ class Runs(Database):
         """The last final ask of each of these jobs that has one."""
         found: dict[str, Ask] = {}
         query = select(t.asks).where(t.asks.c.status != Status.FAILED)
-        for row in self._among(query, t.asks.c.job, keys):
+        for row in self.rows_among(query, t.asks.c.job, keys):
             values = row._mapping
             if row.job not in found or found[row.job].generation < row.generation:
                 found[row.job] = Ask.model_construct(**{**values, "status": Status(row.status)})
@@ -134,7 +134,7 @@ class Runs(Database):
         query = select(ask.id, ask.reply, ask.reasoning).where(
             or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
         )
-        return {row.id: (row.reply, row.reasoning) for row in self._among(query, ask.job, list(jobs))}
+        return {row.id: (row.reply, row.reasoning) for row in self.rows_among(query, ask.job, list(jobs))}
 
     def write(self, outcomes: Sequence[Outcome], run: int | None = None, links: Sequence[str] = ()) -> None:
         """Store finished asks with their judgments and products, all or nothing.

@@ -5,11 +5,18 @@ import os
 from pathlib import Path
 
 from personafit._errors import UserError
-from personafit.benchmarks import Benchmark
+from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, starter
 from personafit.raters.fitted import PairwiseModel
 from personafit.statistics import Estimate
 from personafit.training.pairwise import Choice
 from personafit.training.quality import QualityReport
+
+
+def open_choices(data: Path) -> Benchmark:
+    """What --data names: a benchmark folder, PersonaFeedback as published, or `starter`."""
+    if str(data) == "starter":
+        return starter()
+    return FolderBenchmark(data) if (data / "benchmark.toml").is_file() else PersonaFeedback(data)
 
 
 def load_choices(benchmark: Benchmark) -> list[Choice]:

@@ -88,8 +88,8 @@ def solve_pairs(judged: JudgedPairs, pairs: PairVectors, settings: KernelSetting
     return SolvedPairs(settings, pairs, closeness, pair_closeness, inverse, judged.relevant, judged.prompts)
 
 
-def fit_matcher(judged: JudgedPairs, solved: SolvedPairs, embedder: str = DEFAULT) -> Matcher:
-    """The matcher of all pairs; `embedder` is the name of what made their vectors."""
+def fit_matcher(judged: JudgedPairs, solved: SolvedPairs) -> Matcher:
+    """The matcher of all pairs; the default embedder made their vectors."""
     fit = solved.without(np.zeros(0, dtype=np.intp))
     calibration = calibrate(fit.inner_scores, judged.relevant)
     chance = float(probabilities(np.array([fit.threshold]), calibration)[0])
@@ -102,8 +102,8 @@ def fit_matcher(judged: JudgedPairs, solved: SolvedPairs, embedder: str = DEFAUL
         base=fit.base,
         calibration=calibration,
         threshold=math.floor(chance * 10**DIGITS) / 10**DIGITS,  # cut where scores are cut
-        embedder=embedder,
-        embedder_fingerprint=make_embedder(embedder).fingerprint,
+        embedder=DEFAULT,
+        embedder_fingerprint=make_embedder(DEFAULT).fingerprint,
         fitted_on=frozenset(hash_text(prompt) for prompt in judged.prompts),
         card={
             "pairs": len(judged),

@@ -27,6 +27,7 @@ from personafit.raters.fitted.rater import fitted_mark
 
 SURFACE_PENALTIES = (400.0, 200.0, 100.0, 50.0, 25.0)
 GRAM_PENALTIES = (800.0, 400.0, 200.0, 100.0, 50.0)
+INNER_FOLDS = 5
 _LEAST_SHARE = 0.03  # grams in a smaller share of the answers say more about the topic than about the fit
 _CALIBRATION_PENALTY = 0.001
 _DIGITS = 6  # significant digits kept of a weight, for a file a person can read
@@ -57,10 +58,10 @@ class _Fitted:
     penalties: tuple[float, float]
 
 
-def fit_pairwise(choices: Sequence[Choice], *, inner_folds: int = 5, seed: int = 0) -> PairwiseModel:
+def fit_pairwise(choices: Sequence[Choice], *, seed: int = 0) -> PairwiseModel:
     """Fit on all choices; penalties and calibration come from folds by person inside them."""
     _check(choices)
-    fitted = _fit(_Table(choices), np.arange(len(choices)), [c.person for c in choices], inner_folds, seed)
+    fitted = _fit(_Table(choices), np.arange(len(choices)), [c.person for c in choices], seed)
     tiers = Counter(choice.tier for choice in choices if choice.tier)
     card: dict[str, Any] = {
         "pairs": len(choices),
@@ -78,7 +79,6 @@ def cross_fit(
     choices: Sequence[Choice],
     *,
     folds: int = 10,
-    inner_folds: int = 5,
     seed: int = 0,
     groups: Sequence[Hashable] | None = None,
 ) -> Floats:
@@ -95,7 +95,7 @@ def cross_fit(
     margins = np.zeros(len(choices))
     for fold in range(int(fold_of.max()) + 1):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
-        model = _fit(table, train, owners, inner_folds, seed).model
+        model = _fit(table, train, owners, seed).model
         rows = [choices[row] for row in test.tolist()]
         margins[test] = model.margins((c.facets, c.question, c.chosen, c.rejected) for c in rows)
     return margins
@@ -141,9 +141,14 @@ class _Table:
         return csr_matrix((values, np.array(places).reshape(-1, 2).T), shape=shape)
 
 
-def _fit(
-    table: _Table, rows: NDArray[np.int64], owners: Sequence[Hashable], inner_folds: int, seed: int
-) -> _Fitted:
+def _fit(table: _Table, rows: NDArray[np.int64], owners: Sequence[Hashable], seed: int) -> _Fitted:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):  # threads that share out such small steps mostly wait for each other
+        return _fit_both(table, rows, owners, seed)
+
+
+def _fit_both(table: _Table, rows: NDArray[np.int64], owners: Sequence[Hashable], seed: int) -> _Fitted:
     differences = table.differences[rows]
     scales = np.sqrt((differences**2).mean(axis=0))
     # A feature that never differs gets no say rather than a division by nothing.
@@ -154,7 +159,7 @@ def _fit(
         _Member(table.gram_differences(rows, vocabulary), GRAM_PENALTIES),
     )
     row_owners = [owners[row] for row in rows.tolist()]
-    fold_of = deal_folds(row_owners, inner_folds, seed + 1)
+    fold_of = deal_folds(row_owners, INNER_FOLDS, seed + 1)
     surface_scores, gram_scores = (_left_out_scores(member, fold_of) for member in members)
     penalties, blend = _choose(surface_scores, gram_scores, row_owners)
     surface, grams = (

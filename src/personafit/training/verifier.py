@@ -78,17 +78,15 @@ def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> Fitte
     return Fitted(_logistic(rows, problematic, penalty), suspect, reject)
 
 
-def fit_verifier(
-    statements: Statements, rows: Floats, embedder: Embedder, card: dict[str, Any], name: str = DEFAULT
-) -> Verifier:
-    """The verifier of all statements; `name` is that of the embedder that made their rows."""
+def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder, card: dict[str, Any]) -> Verifier:
+    """The verifier of all statements; the default embedder made their rows."""
     fitted = fit_linear(rows, statements.problematic, statements.people)
     return Verifier(
         problem=_rounded(fitted.weights),
         modes={mode: _rounded(one) for mode, one in fit_modes(rows, statements.modes).items()},
         suspect=round(fitted.suspect, _DIGITS),
         reject=round(fitted.reject, _DIGITS),
-        embedder=name,
+        embedder=DEFAULT,
         embedder_fingerprint=embedder.fingerprint,
         card=card,
     )

@@ -84,13 +84,11 @@ def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats,
     return scores, suspect, reject
 
 
-def detection_figures(
-    statements: Statements, said: Bools, control: str | None, split: str = BY_PERSON
-) -> list[Figure]:
+def detection_figures(statements: Statements, said: Bools, control: str | None) -> list[Figure]:
     """Every figure of flags, clustered by person."""
     truth, people = statements.problematic, statements.people
     return [
-        Figure(metric, split, detection(said, truth, metric, people, statements.of), control)
+        Figure(metric, BY_PERSON, detection(said, truth, metric, people, statements.of), control)
         for metric in METRICS
     ]
 

@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sqlite3
+import subprocess
 import sys
 import time
 from contextlib import closing
@@ -15,7 +16,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.engine.ray import working_on
-from tests.engine.ray.commands import at_work
+from tests.engine.ray.commands import PATIENCE, at_work
 from tests.engine.ray.conftest import processes
 from tests.faults.world import answers, write_benchmark
 from tests.helpers import run_cli
@@ -60,6 +61,38 @@ def test_an_address_where_something_else_answers(endpoint: StubEndpoint) -> None
         refused(where)
         == f"--on {where}: what answers there is no Ray cluster; give the port of its head, usually 6379."
     )
+
+
+@pytest.mark.slow
+def test_a_cluster_with_a_token(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{free.getsockname()[1]}"
+    token = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a token of the team's"}
+    start = (
+        f"ray start --head --node-ip-address 127.0.0.1 --port {where.partition(':')[2]} --num-cpus 0 --object-store-memory 100000000 "
+        "--include-dashboard false --disable-usage-stats --block"
+    )
+    join = f"from personafit.engine.ray import working_on\nwith working_on('ray://{where}'): print('joined')"
+    with (tmp_path / "log").open("wb") as log:
+        head = subprocess.Popen(
+            [Path(sys.executable).parent / "ray", *start.split()[1:]], env=token, stdout=log
+        )
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while b"runtime started" not in (tmp_path / "log").read_bytes():
+            assert head.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        said = refused(f"ray://{where}")
+        joined = subprocess.run(
+            [sys.executable, "-c", join], env=token, capture_output=True, text=True, check=True
+        )
+    finally:
+        head.send_signal(signal.SIGTERM)
+        head.wait()
+    assert said.endswith("where the cluster has a token set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here too.")
+    assert joined.stdout == "joined\n"
 
 
 def session_of(process: int) -> int | None:

@@ -1,5 +1,8 @@
 """Dialogues whose speakers and judges are in workers: turn by turn the same as locally."""
 
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +10,21 @@ import pytest
 from sqlalchemy import select
 
 from personafit.benchmarks.config import RunConfig
+from personafit.engine.ray import model as ray_model
 from personafit.engine.ray import working_on
-from personafit.store import Store
+from personafit.engine.ray.pipeline import pipeline
+from personafit.store import Outcome, Store
 from personafit.store import tables as t
+from tests.engine.ray.disturbed import DisturbedStore
 from tests.scripted import run
 from tests.tiny_models import save_tiny_gguf
+
+DIALOGUES = 16  # as many as two workers get a pipeline for
+
+
+def judge(messages: Sequence[Any]) -> str:
+    """Says nothing that can be used, and takes no time."""
+    return "?"
 
 
 def said(store: Store) -> list[tuple[Any, ...]]:
@@ -51,3 +64,56 @@ def test_the_same_turns_as_locally(cluster: Any, second_node: Any, tmp_path: Pat
         found = said(store)
     assert found == expected
     assert len({row[0] for row in found if row[2] == "assistant turn"}) >= 2
+
+
+@pytest.mark.slow
+def test_a_pipeline_of_dialogues_loses_its_workers_and_goes_on_from_the_last_stored_turns(
+    cluster: Any,
+    second_node: Any,
+    workers_of: Callable[[Any], list[int]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, user = (
+        f"embedded:{save_tiny_gguf(tmp_path / name)},cache=off,threads=1" for name in ("one.gguf", "two.gguf")
+    )
+    config = RunConfig(
+        "personalens",
+        data=Path("starter"),
+        systems=[system],
+        user=user,
+        raters=[f"python:{__name__}:judge"],
+        givens=["none"],
+        limit=DIALOGUES,
+    )
+    with Store(tmp_path / "local.db") as store:
+        run(store, config)
+        expected = said(store)
+    came: dict[int, list[Any]] = {}
+
+    async def watched(jobs: Sequence[Any], *more: Any) -> AsyncIterator[tuple[int, Any]]:
+        came.update((number, []) for number in range(len(jobs)))
+        async for number, outcome in pipeline(jobs, *more):
+            came[number].append(outcome)
+            yield number, outcome
+
+    def kill() -> None:
+        for node in cluster.worker_nodes:
+            for worker in workers_of(node):
+                os.kill(worker, signal.SIGKILL)
+
+    monkeypatch.setattr(ray_model, "pipeline", watched)
+    store = DisturbedStore(tmp_path / "ray.db", "user", kill)
+    with store, working_on(f"ray://{cluster.address}"):
+        finished = run(store, config)
+        found = said(store)
+    assert not finished.summary.failed
+    assert len(came) == DIALOGUES
+    assert any(ended(outcomes) for outcomes in came.values()), "the pipeline did not go on"
+    assert any(outcomes and not ended(outcomes) for outcomes in came.values()), "none was lost in its middle"
+    assert found == expected
+
+
+def ended(outcomes: Sequence[Outcome]) -> bool:
+    """Whether these are all turns of a dialogue."""
+    return any(product.kind == "dialogue" for outcome in outcomes for product in outcome.products)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from personafit.engine.ray import working_on
+from personafit.engine.ray.pool import PAUSE
 from personafit.engine.ray.worker import Worker, open_chat
 from personafit.models import Spec, Unanswerable, Unusable, parse_spec
 from personafit.models.placing import Held, current_place
@@ -35,6 +36,15 @@ def open_echo(spec: Spec) -> Held:
         return [say(word) for word in batch]
 
     return Held({"kind": "echo"}, work)
+
+
+def open_late(spec: Spec) -> Held:
+    """The same, with weights that take until somebody says so to be read."""
+    begun = Path(spec.name)
+    begun.touch()
+    while begun.exists():
+        time.sleep(0.05)
+    return open_echo(spec)
 
 
 async def ask(pool: Any, words: Sequence[str]) -> list[Any]:
@@ -119,17 +129,37 @@ def test_a_worker_for_which_there_is_no_room_any_more_is_waited_for_while_others
     assert asyncio.run(outlive()) == ["HERE"]
 
 
+@pytest.mark.slow
+def test_a_worker_that_reads_its_weights_is_waited_for_however_long_it_takes(
+    place: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+
+    async def outwait() -> list[Any]:
+        pool = place.batches(parse_spec(f"echo:{begun}"), open_late, SETTINGS, 1)
+        asked = asyncio.create_task(ask(pool, ["here"]))
+        while not begun.exists():
+            await asyncio.sleep(0.05)
+        monkeypatch.setattr("personafit.engine.ray.pool.PATIENCE", 0.0)
+        await asyncio.sleep(4 * PAUSE)  # a few looks of whoever would tell those who wait
+        begun.unlink()
+        return await asked
+
+    assert asyncio.run(outwait()) == ["HERE"]
+
+
 def test_a_worker_says_what_it_has_not(tmp_path: Path) -> None:
     from personafit import __version__
 
     folder = save_chat(tmp_path / "chat")
     spec = parse_spec(f"hf:{folder}")
     settings = open_chat(spec).settings
-    assert Worker(open_chat, spec).greet(__version__, settings) is None
-    assert "install the same on all nodes" in str(Worker(open_chat, spec).greet("0.0.1", settings))
+    assert Worker(open_chat, spec).greet(__version__) is None
+    assert "install the same on all nodes" in str(Worker(open_chat, spec).greet("0.0.1"))
+    assert Worker(open_chat, spec).open(settings) is None
     (folder / "tokenizer_config.json").write_text(
         (folder / "tokenizer_config.json").read_text() + "\n", encoding="utf-8"
     )
-    assert "(weights is " in str(Worker(open_chat, spec).greet(__version__, settings))
+    assert "(weights is " in str(Worker(open_chat, spec).open(settings))
     missing = parse_spec(f"hf:{tmp_path / 'elsewhere'}")
-    assert "cannot open" in str(Worker(open_chat, missing).greet(__version__, settings))
+    assert "cannot open" in str(Worker(open_chat, missing).open(settings))

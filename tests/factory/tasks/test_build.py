@@ -11,15 +11,16 @@ from personafit.benchmarks.personalens import open_tasks
 from personafit.factory.tasks.interactions import TEMPLATE
 from personafit.people import Person
 from personafit.raters.dialogues.counting import Said, mark_turns, preferences_of
+from tests.conftest import Command
 from tests.factory.tasks import writers
 from tests.factory.tasks.building import built, rows, written_config
-from tests.helpers import results_of, run_cli
+from tests.helpers import results_of
 from tests.simulate.talking import Talking
 
 ECHO = "def echo(messages, known):\n    return known['text'] or 'Gladly.'\n"
 
 
-def test_templates_make_people_and_tasks_that_dialogues_run_on(tmp_path: Path) -> None:
+def test_templates_make_people_and_tasks_that_dialogues_run_on(personafit: Command, tmp_path: Path) -> None:
     path = written_config(tmp_path, "people = 6", "templates_only = true", "single = 2", "multi = 1")
     made = built(path)
     out = tmp_path / "out"
@@ -35,12 +36,10 @@ def test_templates_make_people_and_tasks_that_dialogues_run_on(tmp_path: Path) -
             assert set(task.situation) == {"location", "device", "time_of_day", "day", "surroundings"}
     (tmp_path / "echoes.py").write_text(ECHO, encoding="utf-8")
     with Talking() as talking:
-        run_cli(
+        personafit(
             *("run", "personalens", "--data", "out", "--system", "canned", "--system", "python:echoes:echo"),
             *("--user", talking.model("user"), "--judge", talking.model("judge")),
             *("--given", "none", "--given", "I", "--limit", "9"),
-            cwd=tmp_path,
-            path=tmp_path,
         )
     found = {(r["system"], r["given"], r["metric"]): r for r in results_of(tmp_path) if not r["slice"]}
     assert found["python:echoes:echo", "I", "coverage_before"]["value"] == 1.0, "the history shows all of it"

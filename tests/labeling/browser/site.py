@@ -102,7 +102,7 @@ def serving(folder: Path) -> Iterator[Site]:
     """The server, from the command line, until the tests are done."""
     store = folder / "store.db"
     run_cli(
-        "label", "new", "pilot", "--from", "starter", "--question", "fit", "--overlap", "2", "--raters", "3", "--n", "2",
+        "label", "new", "pilot", "--from", "starter", "--question", "fit", "--overlap", "2", "--raters", "3", "--limit", "2",
         "--practice", "1", "--attention", "1", "--gold", "1", "--completion-code", "C0DE", "--store", str(store), cwd=folder,
     )  # fmt: skip
     (folder / "parts.py").write_text(PARTS)

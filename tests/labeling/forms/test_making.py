@@ -198,7 +198,7 @@ def test_a_sample_of_a_run_is_even_over_a_metric(tmp_path: Path, monkeypatch: py
     with Store(url) as store:
         with pytest.raises(UserError, match="there are: accuracy, margin"):
             make(store, "fit", source="last", stratify="beauty")
-        with pytest.raises(UserError, match="say how many with --n"):
+        with pytest.raises(UserError, match="say how many with --limit"):
             make(store, "fit", source="last", count=None, stratify="accuracy")
         make(store, "fit", source="last", count=20, stratify="accuracy", language="en")
         kept = pages(store, Role.ITEM)

@@ -30,7 +30,7 @@ from personafit.labeling.studies import Studies
 from personafit.labeling.votes import adjudicated_votes, study_votes
 from personafit.store import Store
 from personafit.store import study_tables as s
-from tests.helpers import run_cli
+from tests.conftest import Command
 from tests.labeling.served import new_study
 
 NAME = "Ana Example <ana@example.org>"
@@ -347,12 +347,14 @@ def test_forgetting_a_person_takes_their_pages_and_every_answer_to_them(studies:
         assert places == list(range(len(places)))
 
 
-def test_the_command_forgets_a_person_in_studies_too(studies: Studies, tmp_path: Path) -> None:
+def test_the_command_forgets_a_person_in_studies_too(
+    personafit: Command, studies: Studies, tmp_path: Path
+) -> None:
     page = studies.pages("pilot")[0]
     store = str(tmp_path / "store.db")
-    before = run_cli("forget", page.person, "--dry-run", "--store", store, cwd=tmp_path).stdout
+    before = personafit("forget", page.person, "--dry-run", "--store", store).out
     assert page.id in {one.id for one in studies.pages("pilot")}
-    done = run_cli("forget", page.person, "--store", store, cwd=tmp_path).stdout
+    done = personafit("forget", page.person, "--store", store).out
     told = [word for word in before.split() if word.isdigit()]
     assert told == [word for word in done.split() if word.isdigit()], (before, done)
     assert "study pages" in done
@@ -361,17 +363,17 @@ def test_the_command_forgets_a_person_in_studies_too(studies: Studies, tmp_path:
     assert not any(words in path.read_bytes() for path in tmp_path.glob("store.db*"))
 
 
-def test_people_models_gold_and_decisions_stand_in_one_table(studies: Studies, tmp_path: Path) -> None:
+def test_people_models_gold_and_decisions_stand_in_one_table(
+    personafit: Command, studies: Studies, tmp_path: Path
+) -> None:
     decide(studies, "pilot", disputes(studies, "pilot")[0].key, "0")
-    run_cli("run", "starter", "--rater", "rule:overlap", "--store", str(tmp_path / "store.db"), cwd=tmp_path)
+    personafit("run", "starter", "--rater", "rule:overlap", "--store", str(tmp_path / "store.db"))
     source = study_source(studies, "pilot")
     kinds = Counter(source.raters[key].kind for key in set(source.votes()["rater"]))
     assert kinds["simulated"] == 3
     assert kinds["rule"] >= 1
     assert kinds["gold"] == 2
-    table = json.loads(
-        run_cli("agree", "pilot", "--json", "--store", str(tmp_path / "store.db"), cwd=tmp_path).stdout
-    )
+    table = json.loads(personafit("agree", "pilot", "--json", "--store", str(tmp_path / "store.db")).out)
     judged = {row["rater"]: row["n"] for row in table["raters"]}
     assert judged["rule:overlap"] == 8
     assert sum(name.startswith("simulated:") for name in judged) == 3

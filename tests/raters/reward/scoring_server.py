@@ -72,8 +72,10 @@ class ScoringServer:
         body, name = await request.json(), request.path.strip("/")
         self.requests.append((name, body))
         self.keys.append(request.headers.get("Authorization"))
-        if self.says is not None:
-            return self.says()
+        return self.says() if self.says is not None else self.reply(name, body)
+
+    def reply(self, name: str, body: Body) -> web.Response:
+        """What a well-behaved server says."""
         if not self.system and body.get("messages", [{}])[0].get("role") == "system":
             return web.json_response({"error": {"message": "System role not supported"}}, status=400)
         numbers = [score(body)] * self.numbers

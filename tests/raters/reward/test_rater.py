@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from personafit._errors import UserError
@@ -200,6 +201,22 @@ def test_the_rendering_it_was_trained_on_is_used(tmp_path: Path) -> None:
     assert make_rater(f"reward:{folder}").record.settings["rendering"] == rendering
     with pytest.raises(UserError, match="rendered otherwise"):
         make_rater(f"reward:{folder},max_tokens=500")
+
+
+def test_padding_among_what_is_tried_does_not_matter(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from personafit.models.reward.rendering import Renderer
+    from tests.raters.reward.tiny import SIZE
+
+    folder = save_reward(tmp_path)
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    settings["pad_token_id"] = int(np.random.default_rng(0).integers(0, SIZE, (3, 12))[1, -1])
+    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    words = transformers.AutoTokenizer.from_pretrained(folder)
+    say_trained(folder, Renderer(words, 512).fingerprint)
+    assert scores(rate(make_rater(f"reward:{folder}"), shown())[0])
+    assert "one by one" not in capsys.readouterr().err
 
 
 def test_fingerprints_tell_weights_apart(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ def test_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_specs() -> None:
-    with pytest.raises(UserError, match="api is one of classify, pooling, score"):
+    with pytest.raises(
+        UserError, match="api is one of classify, pooling, score, rerank, sglang, tei, openrlhf"
+    ):
         make_rater("reward:x@http://localhost:1,api=chat")
     with pytest.raises(UserError, match="system is yes or no"):
         make_rater("reward:x@http://localhost:1,system=maybe")

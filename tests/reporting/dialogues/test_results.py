@@ -231,4 +231,4 @@ def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval(tmp_path
     assert one(results, "contradictions").low == 0.0
     mark = one(results, "personalization")
     assert (mark.value, mark.low, mark.high) == (3.0, None, None)
-    assert "every value is the same" in (mark.note or "")
+    assert "the same mean: no interval" in (mark.note or "")

@@ -8,11 +8,14 @@ import pytest
 from personafit.benchmarks.personalens.plan import make_plan
 from personafit.raters.dialogues import make_dialogue_judge
 from personafit.store import Store
-from tests.helpers import results_of, run_cli
+from tests.conftest import Command
+from tests.helpers import results_of
 from tests.simulate.talking import Talking, configuration, write_tasks
 
 
-def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(tmp_path: Path) -> None:
+def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(
+    personafit: Command, tmp_path: Path
+) -> None:
     data = write_tasks(tmp_path / "data", 2)
     with Talking() as talking:
         command = [
@@ -39,13 +42,13 @@ def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(tmp
                 "full",
             ),
         ]
-        done = run_cli(*command, cwd=tmp_path)
+        done = personafit(*command)
         asked = talking.answered.total()
-        again = run_cli(*command, "--json", cwd=tmp_path)
+        again = personafit(*command, "--json")
         assert talking.answered.total() == asked
-    assert "everything about the person (the full view)" in done.stdout
+    assert "everything about the person (the full view)" in done.out
     results = results_of(tmp_path)
-    assert json.loads(again.stdout)["results"] == results
+    assert json.loads(again.out)["results"] == results
     totals = {(r["system"], r["given"], r["metric"]): r for r in results if not r["slice"]}
     helper = next(system for system, _, _ in totals if system.startswith("openai:assistant"))
     assert totals[helper, "I", "personalization"]["value"] == 3.0
@@ -61,10 +64,10 @@ def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(tmp
     assert "What the context does" in page.read_text(encoding="utf-8")
 
 
-def test_a_bar_on_personalization_fails_the_command(tmp_path: Path) -> None:
+def test_a_bar_on_personalization_fails_the_command(personafit: Command, tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data", 2)
     with Talking() as talking:
-        done = run_cli(
+        done = personafit(
             *(
                 "run",
                 "personalens",
@@ -85,15 +88,14 @@ def test_a_bar_on_personalization_fails_the_command(tmp_path: Path) -> None:
                 "--fail-under",
                 "personalization=3.5",
             ),
-            cwd=tmp_path,
             code=1,
         )
-    assert "personalization" in done.stderr
-    assert "3.000" in done.stderr
+    assert "personalization" in done.err
+    assert "3.000" in done.err
 
 
 @pytest.mark.slow
-def test_the_default_model_in_a_role_is_warned_of_and_noted(tmp_path: Path) -> None:
+def test_the_default_model_in_a_role_is_warned_of_and_noted(personafit: Command, tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data", 1)
     with Talking() as talking:
         user, judge = ("--user", talking.model("user")), ("--judge", talking.model("judge"))
@@ -109,7 +111,7 @@ def test_the_default_model_in_a_role_is_warned_of_and_noted(tmp_path: Path) -> N
             "--dry-run",
         )
         said = {
-            options: run_cli(*common, *options, cwd=tmp_path).stderr
+            options: personafit(*common, *options).err
             for options in ((), user, judge, (*user, "--judge", "embedded:smollm2"), (*user, *judge))
         }
     assert "is the user and the judge here" in said[()]

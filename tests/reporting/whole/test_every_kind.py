@@ -108,7 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "starter",
             "--question",
             "fit",
-            "--n",
+            "--limit",
             "30",
             "--overlap",
             "3",
@@ -166,7 +166,7 @@ def test_every_part_has_its_chapter_and_says_how_to_make_it_again(page: Any) -> 
 @pytest.mark.slow
 def test_people_stand_above_the_raters_of_the_run_in_the_tiers(page: Any) -> None:
     table = page.locator("#tiers table", has_text="the majority of the others")
-    names = table.locator("tbody th").all_text_contents()
+    names = table.locator("tbody th .name").all_text_contents()
     assert names[0] == "one simulated person (panel)"
     assert sorted(names[1:]) == ["aspects:python:heads_of_all:heads", "rule:length", "rule:overlap"]
     headings = [text.strip() for text in table.locator("thead button").all_text_contents()]
@@ -175,12 +175,12 @@ def test_people_stand_above_the_raters_of_the_run_in_the_tiers(page: Any) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(page: Any, scheme: Any) -> None:
+def test_axe_finds_nothing_and_nothing_scrolls_sideways(page: Any, scheme: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 
     page.emulate_media(color_scheme=scheme)
     found = Axe().run(page).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    assert [one["id"] for one in found] == []
     levels = page.locator("h1, h2, h3, h4, h5").evaluate_all("all => all.map(one => Number(one.tagName[1]))")
     assert all(after <= before + 1 for before, after in pairwise(levels))
     for width in (390, 1280):

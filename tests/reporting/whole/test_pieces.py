@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -18,10 +19,13 @@ from personafit.reporting.whole.ceiling import beside_people
 from personafit.reporting.whole.content import Chapter, Grid, Group, Words, text_cell
 from personafit.reporting.whole.curves import is_training, read_training, training_figure
 from personafit.reporting.whole.export import latex, write_tables
+from personafit.reporting.whole.fitted import fitted_pieces, is_fitted, read_fitted
 from personafit.reporting.whole.making import training_words
-from personafit.reporting.whole.printed import printed_pieces
+from personafit.reporting.whole.printed import printed_pieces, table_grid
 from personafit.stages.error_flow import Step, Traced
 from personafit.statistics import Estimate
+from personafit.training.matcher_card import card
+from personafit.training.matcher_quality import BY_PROMPT, METRICS, Figure
 
 
 @pytest.mark.parametrize(
@@ -63,6 +67,43 @@ def test_what_is_printed_becomes_a_table_of_the_page() -> None:
         None,
     )
     assert (list(quoted.names), quoted.source) == (["GPT"], "published, Table 3")
+
+
+def test_a_column_of_intervals_joins_the_numbers_before_it() -> None:
+    table = Printed("rater", title="Ranking")
+    for heading in ("strength", "95 % interval", "comparisons"):
+        table.add_column(heading, justify="left" if heading == "95 % interval" else "right")
+    table.add_row("one", "-0.30", "-0.54 to -0.05", "146")
+    grid = table_grid(table)
+    assert (grid.heads, grid.columns) == (["rater"], ["strength", "comparisons"])
+    assert grid.rows[0].cells == [Cell("−0.30", "−0.54 to −0.05", -0.3), Cell("146", sort=146.0)]
+
+
+def test_the_card_of_a_fitted_rater_becomes_sentences_and_tables(tmp_path: Path) -> None:
+    metrics = (*METRICS, "f1_mean_of_prompts", "average_precision")
+    figures = [
+        Figure(metric, BY_PROMPT, Estimate(value, value - 0.07, value + 0.07, 134, 12), control)
+        for control, value in ((None, 0.44), ("always-yes", 0.48))
+        for metric in metrics
+    ]
+    gain = Estimate(-0.011, -0.086, 0.064, 134, 12)
+    figures.append(Figure("f1_gain_over_attribute_alone", BY_PROMPT, gain))
+    facts = {"pairs": 134, "relevant": 42, "prompts": 12, "people": 12}
+    matcher = SimpleNamespace(card=facts, threshold=0.27, fingerprint="c55c")
+    assert not is_fitted(tmp_path)
+    (tmp_path / "card.md").write_text(card(matcher, figures, "starter"))  # type: ignore[arg-type]
+    (tmp_path / "quality.json").write_text("[]")
+    assert is_fitted(tmp_path)
+    pieces = fitted_pieces(read_fitted(tmp_path))
+    (grid,) = [one for one in pieces if isinstance(one, Grid)]
+    assert isinstance(pieces[0], Words)
+    assert pieces[0].sentences[0].startswith("A fitted matcher. Fitted on 134 pairs of a prompt")
+    assert grid.title == "Prompts left out"
+    assert [row.names[0] for row in grid.rows] == ["matcher", "always yes"]
+    assert grid.rows[0].cells[0] == Cell("0.440", "0.370 to 0.510", 0.44)
+    (tmp_path / "card.md").write_text("no title")
+    with pytest.raises(UserError, match=r"card\.md is no card of a rater"):
+        read_fitted(tmp_path)
 
 
 HOSTILE = "=cmd & 50% of_{it} \\input{x} $a^2$ ~\u202e#"

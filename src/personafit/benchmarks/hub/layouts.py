@@ -6,19 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from personafit._errors import UserError
+from personafit.benchmarks.folder import OPTIONAL, REQUIRED, check_folder
 
-FOLDER_FILES = (
-    "benchmark.toml",
-    "people.jsonl",
-    "products.jsonl",
-    "items.jsonl",
-    "gold.jsonl",
-    "conversations.jsonl",
-    "relevant_memories.jsonl",
-    "tasks.jsonl",
-    "votes.jsonl",
-    "card.md",
-)
+FOLDER_FILES = (*REQUIRED, *OPTIONAL)
 NOTICES = ("README.md", "LICENSE*", "NOTICE*", "CITATION*")
 
 
@@ -37,8 +27,6 @@ class Layout(NamedTuple):
 
 
 def _read_folder(folder: Path) -> None:
-    from personafit.benchmarks.folder import check_folder
-
     if problems := check_folder(folder):
         raise UserError(f"{problems[0]} ({len(problems)} problems in all)")
 
@@ -76,7 +64,7 @@ def _reads(name: str) -> Callable[[Path], None]:
 
 
 LAYOUTS = (
-    Layout("benchmark folder", FOLDER_FILES[:5], FOLDER_FILES, _read_folder, "personafit run {folder}"),
+    Layout("benchmark folder", REQUIRED, FOLDER_FILES, _read_folder, "personafit run {folder}"),
     Layout(
         "PersonaFeedback (hub layout)",
         ("data/*/*.jsonl", "persona/all_personas.jsonl"),

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
-from personafit.benchmarks.choices import MOST, Choice, ChoiceBenchmark
+from personafit.benchmarks.choices import Choice, ChoiceBenchmark
 from personafit.benchmarks.lamp.files import (
     LICENCE,
     VERSION,
@@ -23,6 +22,7 @@ from personafit.benchmarks.lamp.files import (
     profile_memories,
     read_tasks,
 )
+from personafit.items import MOST
 from personafit.people import Person
 
 STARS = tuple(f"{number} out of 5" for number in range(1, 6))
@@ -57,8 +57,8 @@ class Asked(NamedTuple):
 class Task(NamedTuple):
     """How one task is read."""
 
-    ask: Callable[[str, str, str], Asked | None]
-    """From input, output and id; None where they do not fit the task."""
+    ask: Callable[[str, str], Asked | None]
+    """From input and output; None where they do not fit the task."""
     memory: tuple[str, ...]
     """Fields of a profile's entry that are told, those that are there."""
 
@@ -89,11 +89,6 @@ class LaMP(ChoiceBenchmark):
     def remarks(self) -> list[str]:
         """What is read, and how far it is the published task."""
         notes = list(self._read[1])
-        if "LaMP_2" in self._files:
-            notes.append(
-                f"LaMP_2 has fifteen tags and a choice here at most {MOST}: the right one and {MOST - 1} drawn ones are shown, so a score "
-                "here is higher than one over fifteen."
-            )
         if "LaMP_3" in self._files:
             notes.append("LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE.")
         return notes
@@ -104,7 +99,7 @@ class LaMP(ChoiceBenchmark):
 
 
 def _asked(task: str, question: Question) -> tuple[Person, Choice]:
-    asked = TASKS[task].ask(question.input, question.output, question.id)
+    asked = TASKS[task].ask(question.input, question.output)
     if asked is None:
         raise UserError(
             f"{question.place}, field 'input' is not a question of {task}, or its output does not fit it."
@@ -125,7 +120,7 @@ def _asked(task: str, question: Question) -> tuple[Person, Choice]:
     return person, choice
 
 
-def _cited(text: str, output: str, name: str) -> Asked | None:
+def _cited(text: str, output: str) -> Asked | None:
     match = _REFERENCES.search(text)
     if match is None or output not in ("[1]", "[2]"):
         return None
@@ -135,21 +130,21 @@ def _cited(text: str, output: str, name: str) -> Asked | None:
     return Asked(prompt, right, (wrong,), "LaMP_1")
 
 
-def _tagged(text: str, output: str, name: str) -> Asked | None:
+def _tagged(text: str, output: str) -> Asked | None:
     match = _TAGGED.search(text)
     tags = [tag.strip() for tag in match[2].split(",")] if match else []
-    if match is None or output not in tags:
+    if match is None or output not in tags or len(tags) > MOST:
         return None
-    others = sorted((tag for tag in tags if tag != output), key=lambda tag: hash_text("lamp", name, tag))
+    others = tuple(tag for tag in tags if tag != output)
     films = match[1] == "tags"
     asked = (
         "Which tag would I give this film?" if films else "In which section would this article of mine stand?"
     )
     prompt = f"{asked}\n\n{match[3].strip()}"
-    return Asked(prompt, output, tuple(others[: MOST - 1]), "LaMP_2" if films else "LaMP_2_news")
+    return Asked(prompt, output, others, "LaMP_2" if films else "LaMP_2_news")
 
 
-def _rated(text: str, output: str, name: str) -> Asked | None:
+def _rated(text: str, output: str) -> Asked | None:
     match = _REVIEW.search(text)
     if match is None or output not in ("1", "2", "3", "4", "5"):
         return None

@@ -10,11 +10,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
-from personafit.benchmarks.choices import PUBLISHED
+from personafit.benchmarks.choices import read_published
 from personafit.benchmarks.lamp.files import (
     LICENCE,
     VERSION,
@@ -129,8 +127,7 @@ class LaMPWriting:
 
     def published(self) -> list[Published]:
         """Scores others have published on the same questions."""
-        rows = orjson.loads((PUBLISHED / f"{NAME}.json").read_bytes())["scores"]
-        return [Published.model_validate(row) for row in rows]
+        return read_published(NAME)
 
     def notes(self) -> list[str]:
         """What is read."""

@@ -118,5 +118,6 @@ def _reason(address: str, error: Exception) -> str:
         return f"no cluster could be started here ({one_line(error)})"
     return (
         f"what answers there is no Ray cluster this machine belongs to ({one_line(error)}); give the port of its head (usually "
-        f"{PORT}) and make this machine a node with ray start --address={address}"
+        f"{PORT}), make this machine a node with ray start --address={address}, and where the cluster has a token set "
+        "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here too"
     )

@@ -42,12 +42,13 @@ class RayModel:
         await self._pool.close()
 
     async def together(
-        self, jobs: Sequence[tuple[Job, int]]
+        self, jobs: Sequence[tuple[Job, int]], others: Sequence["RayModel"]
     ) -> AsyncIterator[tuple[int, Outcome | ModelError]]:
-        """Do jobs that ask this model as a pipeline, each whole in one worker; a few are left to the pool."""
+        """Do jobs or chains that ask this model and others as a pipeline, each in one worker; a few are left to the pools."""
         if len(jobs) < FEW * self._place.workers:
             return
-        await self._pool.rest()  # so that the weights are not held twice
+        for model in (self, *others):
+            await model._pool.rest()  # so that the weights are not held twice
         async with aclosing(pipeline(jobs, self._place.workers, self._place.needs())) as outcomes:
             async for number, outcome in outcomes:
                 yield number, outcome

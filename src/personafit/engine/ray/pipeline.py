@@ -1,8 +1,9 @@
-"""Jobs that stand alone as a Ray Data pipeline: rows of jobs in, rows of outcomes out, models in the actors between.
+"""Jobs and whole chains as a Ray Data pipeline: rows of jobs in, rows of outcomes out, models in the actors between.
 
-Each job is done whole in a worker: asking, reading, asking once more. Its outcome comes back and is stored by whoever
-began, under the job's key, so that a row which Ray computes twice after a loss is still stored once. The pipeline may end
-early; what did not come out of it is simply still to be done.
+A job is done whole in a worker: asking, reading, asking once more. From its outcome follows the next link of its chain, as
+a turn of a dialogue follows from the last, and the same worker goes on with it. Every outcome is a row that comes back as
+soon as it is made, and is stored by whoever began, under its job's key, so that a row which Ray computes twice after a loss
+is still stored once. The pipeline may end early; what did not come out of it is simply still to be done.
 """
 
 import asyncio
@@ -10,16 +11,18 @@ import logging
 import math
 import pickle  # nosec B403
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
 from personafit.engine.jobs import Job
 from personafit.models import ModelError
 from personafit.store import Outcome
 
-ROWS = 4  # in one block: what is lost with a worker, or with Ctrl-C
+ROWS = 4  # jobs in one block, where each stands alone; a chain has one to itself
 BLOCKS = 4  # for each worker at least, so that none stands idle for long at the end
 DEATHS = 3  # of workers over one block, before its rows are left to be done one by one
+ROW = 1  # byte: what comes back is handed on whenever it is larger than this, which is at every row
 
 
 class Work:
@@ -28,28 +31,35 @@ class Work:
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
 
-    def __call__(self, block: Any) -> Any:
-        """Do the jobs of a block."""
+    def __call__(self, block: Any) -> Iterator[Any]:
+        """Do the jobs of a block, with all that follows from them."""
         import pyarrow
 
-        outcomes = [pickle.dumps(self._do(packed)) for packed in block.column("job").to_pylist()]
-        return pyarrow.table({"number": block.column("number"), "outcome": outcomes})
+        jobs = (block.column(name).to_pylist() for name in ("number", "job"))
+        for number, packed in zip(*jobs, strict=True):
+            for link, outcome in enumerate(self._follow(packed)):
+                yield pyarrow.table({"number": [number], "link": [link], "outcome": [pickle.dumps(outcome)]})
 
-    def _do(self, packed: bytes) -> Outcome | ModelError:
+    def _follow(self, packed: bytes) -> Iterator[Outcome | ModelError]:
         try:
-            work, generation = pickle.loads(packed)  # nosec B301 # from the process that began
-            outcome: Outcome = self._loop.run_until_complete(work(generation))
-            return outcome
+            work, then, generation = pickle.loads(packed)  # nosec B301 # from the process that began
+            while True:
+                outcome: Outcome = self._loop.run_until_complete(work(generation))
+                yield outcome
+                job = then(outcome) if then else None
+                if job is None:
+                    return
+                work, then, generation = job.work, job.then, 0
         except ModelError as error:
-            return error
+            yield error
 
 
 async def pipeline(
     jobs: Sequence[tuple[Job, int]], workers: int, needs: dict[str, Any]
 ) -> AsyncGenerator[tuple[int, Outcome | ModelError], None]:
-    """The outcomes of jobs by their number, as they come; some may be missing at the end."""
+    """The outcomes of jobs by their number, as they come; some may be missing at the end, and of a chain its last links."""
     loop = asyncio.get_running_loop()
-    came: asyncio.Queue[list[tuple[int, Outcome | ModelError]] | BaseException | None] = asyncio.Queue()
+    came: asyncio.Queue[list[tuple[int, int, bytes]] | BaseException | None] = asyncio.Queue()
     left = threading.Event()
     dataset = await asyncio.to_thread(_dataset, jobs, workers, needs)
 
@@ -58,10 +68,11 @@ async def pipeline(
 
         end: BaseException | None = None
         try:
-            for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow"):
+            # Nothing is fetched ahead: a row would wait for the next one.
+            for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 if left.is_set():
                     return
-                loop.call_soon_threadsafe(came.put_nowait, _outcomes(block))
+                loop.call_soon_threadsafe(came.put_nowait, _rows(block))
         except ray.exceptions.RayError as error:
             logging.getLogger(__name__).debug("the pipeline ended early: %s", error)
         except BaseException as error:
@@ -71,12 +82,15 @@ async def pipeline(
 
     # A thread that nobody waits for: after Ctrl-C it would sit there until the next block is done.
     threading.Thread(target=carry, name="pipeline", daemon=True).start()
+    links: Counter[int] = Counter()
     try:
-        while isinstance(outcomes := await came.get(), list):
-            for number, outcome in outcomes:
-                yield number, outcome
-        if outcomes is not None:
-            raise outcomes
+        while isinstance(rows := await came.get(), list):
+            for number, link, outcome in rows:
+                if link == links[number]:  # or the one before it was lost on its way
+                    links[number] += 1
+                    yield number, pickle.loads(outcome)  # nosec B301 # from our own workers
+        if rows is not None:
+            raise rows
     finally:
         left.set()
         # There is no public way to end an execution before its end.
@@ -84,12 +98,8 @@ async def pipeline(
             executor.shutdown(force=True)
 
 
-def _outcomes(block: Any) -> list[tuple[int, Outcome | ModelError]]:
-    columns = (block.column(name).to_pylist() for name in ("number", "outcome"))
-    return [
-        (number, pickle.loads(packed))  # nosec B301 # from our own workers
-        for number, packed in zip(*columns, strict=True)
-    ]
+def _rows(block: Any) -> list[tuple[int, int, bytes]]:
+    return list(zip(*(block.column(name).to_pylist() for name in ("number", "link", "outcome")), strict=True))
 
 
 def _dataset(jobs: Sequence[tuple[Job, int]], workers: int, needs: dict[str, Any]) -> Any:
@@ -97,17 +107,21 @@ def _dataset(jobs: Sequence[tuple[Job, int]], workers: int, needs: dict[str, Any
     from ray import cloudpickle
 
     rows = [
-        {"number": number, "job": cloudpickle.dumps((job.work, generation))}
+        {"number": number, "job": cloudpickle.dumps((job.work, job.then, generation))}
         for number, (job, generation) in enumerate(jobs)
     ]
     workers = min(workers, len(rows))
-    blocks = max(math.ceil(len(rows) / ROWS), min(len(rows), BLOCKS * workers))
-    return ray.data.from_items(rows, override_num_blocks=blocks).map_batches(
+    chains = any(job.then for job, _ in jobs)
+    blocks = max(math.ceil(len(rows) / (1 if chains else ROWS)), min(len(rows), BLOCKS * workers))
+    dataset = ray.data.from_items(rows, override_num_blocks=blocks)
+    dataset.context.target_max_block_size = ROW
+    return dataset.map_batches(
         Work,
         batch_size=None,
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(size=workers),
         max_restarts=-1,
-        max_task_retries=DEATHS,
+        # A chain would be computed again from its beginning, instead of from what is stored of it.
+        max_task_retries=0 if chains else DEATHS,
         **needs,
     )

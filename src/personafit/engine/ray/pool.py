@@ -19,7 +19,7 @@ from personafit.engine.ray.worker import Worker
 from personafit.models import ModelError, Spec, Transient, Unanswerable, Unusable, one_line
 from personafit.models.placing import Opener
 
-DEATHS = 3  # of workers over one request, before it is given up
+DEATHS = 3  # of workers over one request, before it is given up; of one over its weights, before it counts as absent
 PATIENCE = 300.0  # seconds without any worker before those who wait are told
 FAILURES = (
     40  # of a worker that cannot even be started, one after the other, before it is believed that none can
@@ -58,6 +58,7 @@ class ActorPool:
         self._tasks: list[asyncio.Task[None]] = []
         self.live = 0
         """How many workers are there now."""
+        self._opening = 0
         self._seen_live = 0.0
         self._fault: Unusable | None = None
 
@@ -113,18 +114,16 @@ class ActorPool:
                 batch = await self._take()
                 try:
                     answers = await actor.work.remote([request.one for request in batch])
-                except (
-                    ray.exceptions.RayTaskError
-                ) as error:  # a bug in the worker's code: for the callers to show
-                    for request in batch:
-                        _settle(request, error)
-                except ray.exceptions.RayError:  # its process or its node is gone, or what it said is lost
-                    self.live -= 1
-                    self._ask_again(batch)
-                    await self._greet(actor)
-                else:
-                    for request, answer in zip(batch, answers, strict=True):
-                        _settle(request, answer)
+                    answered = list(zip(batch, answers, strict=True))
+                except Exception as error:
+                    if _lost(error):
+                        self.live -= 1
+                        self._ask_again(batch)
+                        await self._greet(actor)
+                        continue
+                    answered = [(request, error) for request in batch]  # a bug: for the callers to show
+                for request, answer in answered:
+                    _settle(request, answer)
         finally:
             with contextlib.suppress(Exception):  # the cluster may be gone
                 ray.kill(actor)
@@ -133,16 +132,19 @@ class ActorPool:
         """Wait until the worker is there, for the first time or again, and holds what is meant."""
         import ray
 
-        failures = 0
+        failures = deaths = 0
         while True:
             try:
-                fault = await actor.greet.remote(__version__, self._settings)
+                fault = await actor.greet.remote(__version__)
+                if fault is None:
+                    deaths += 1
+                    fault = await self._open(actor, counts=deaths <= DEATHS)
             except ray.exceptions.ActorUnavailableError:  # it is being started, or there is no room for it
                 await asyncio.sleep(PAUSE)
                 continue
             except ray.exceptions.RayError as error:
                 failures += 1
-                if failures < FAILURES:
+                if failures < FAILURES or self.live:  # the others do its work
                     await asyncio.sleep(PAUSE)
                     continue
                 fault = f"No worker can be started for {self._spec.text} ({one_line(error)})."
@@ -152,6 +154,15 @@ class ActorPool:
                 await asyncio.Event().wait()  # until the pool is closed
             self.live += 1
             return
+
+    async def _open(self, actor: Any, counts: bool) -> str | None:
+        """Have the worker read its weights through, however long that takes: it counts as there meanwhile."""
+        self._opening += counts
+        try:
+            fault: str | None = await actor.open.remote(self._settings)
+            return fault
+        finally:
+            self._opening -= counts
 
     async def _take(self) -> list[_Request]:
         """The next batch: an even share of what waits, so that batches are small when the end is near, but never tiny."""
@@ -187,7 +198,7 @@ class ActorPool:
         while True:
             await asyncio.sleep(PAUSE)
             now = time.monotonic()
-            if self.live or not self._waiting:
+            if self.live or self._opening or not self._waiting:
                 self._seen_live = now
             elif now - self._seen_live > PATIENCE:
                 self._tell(
@@ -200,6 +211,13 @@ class ActorPool:
         while self._waiting:
             _settle(self._waiting.popleft(), error)
         self._some.clear()
+
+
+def _lost(error: Exception) -> bool:
+    """Whether the worker's process or its node is gone, or what it said; and not something that its code raised."""
+    import ray
+
+    return isinstance(error, ray.exceptions.RayError) and not isinstance(error, ray.exceptions.RayTaskError)
 
 
 def _settle(request: _Request, answer: Any) -> None:

@@ -19,13 +19,17 @@ class Worker:
         self._opener, self._spec = opener, spec
         self._held: Held | None = None
 
-    def greet(self, version: str, settings: dict[str, Any]) -> str | None:
+    def greet(self, version: str) -> str | None:
+        """See that the code is the same; returns what is wrong, or nothing."""
+        if version == __version__:
+            return None
+        return (
+            f"The worker on {socket.gethostname()} has personafit {__version__} and this is {version}: "
+            "install the same on all nodes."
+        )
+
+    def open(self, settings: dict[str, Any]) -> str | None:
         """Find the model and see that it is the one that is meant; returns what is wrong, or nothing."""
-        if version != __version__:
-            return (
-                f"The worker on {socket.gethostname()} has personafit {__version__} and this is {version}: "
-                "install the same on all nodes."
-            )
         try:
             self._held = self._opener(self._spec)
         except (UserError, ModelError) as error:
@@ -35,7 +39,7 @@ class Worker:
     def work(self, batch: Sequence[Any]) -> list[Any]:
         """Answers, one for one; an error that belongs to the model is an answer too."""
         if self._held is None:
-            raise RuntimeError("a worker is greeted before it works")
+            raise RuntimeError("a worker opens its model before it works")
         try:
             return list(self._held.work(batch))
         except ModelError as error:

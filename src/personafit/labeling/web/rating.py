@@ -60,7 +60,7 @@ def show(
     asked = form.fields(page, assigned.arrangement)
     fields = [*asked, *extra_fields(page)]
     given = standing_answers(
-        studies.engine, [job_key(study.name, page.id, field, seat.rater) for field in fields]
+        studies.store, [job_key(study.name, page.id, field, seat.rater) for field in fields]
     )
     shown = form.shown(page, assigned.arrangement)
     if isinstance(form, ChatForm):

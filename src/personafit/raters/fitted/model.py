@@ -43,10 +43,6 @@ class PairwiseModel:
         """Log odds that people choose A over B; swapping A and B negates it exactly."""
         return float(self.margins([(facets, question, answer_a, answer_b)])[0])
 
-    def probability(self, facets: Facets, question: str, answer_a: str, answer_b: str) -> float:
-        """How likely people are to choose A over B."""
-        return 1 / (1 + math.exp(-max(-700.0, self.margin(facets, question, answer_a, answer_b))))
-
     def margins(self, pairs: Iterable[PairToRate]) -> Floats:
         """The margin of every (facets, question, answer A, answer B)."""
         differences, gram_differences = [], []

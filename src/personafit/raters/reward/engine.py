@@ -78,10 +78,11 @@ class Engine:
         return None
 
     def _tried(self) -> list[list[int]]:
-        """Two texts of drawn tokens with the same beginning."""
+        """Two texts of drawn tokens with the same beginning, no padding among them: plain transformers would read before it."""
         size = self._model.config.get_text_config().vocab_size
         draws = np.random.default_rng(0).integers(0, size, (3, TRIED))
-        start, first, second = ([int(token) for token in row if token != self._padding] for row in draws)
+        padding = getattr(self._model.config, "pad_token_id", None)
+        start, first, second = ([int(token) for token in row if token != padding] for row in draws)
         return [start + first, start + second]
 
     @torch.inference_mode()

@@ -1,13 +1,12 @@
-"""`reward:NAME@URL`: a reward model behind a server that scores conversations.
+"""`reward:NAME@URL`: a reward model behind a server.
 
-Three forms are spoken, as vLLM's server offers them: `/classify` and `/pooling`, which take messages and use the
-model's own chat template, and `/score`, which takes two texts and none. The first two are tried in turn; `,api=` names one.
+vLLM's `/classify` and `/pooling` take messages and use the model's own chat template: they are tried in turn unless `,api=` names
+a form. Servers that take bare text or tokens get them made here, where `,tokenizer=` says of which model.
 """
 
 import asyncio
-import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +17,23 @@ from personafit.models import ChatRequest, Message, Spec, Transient, Unanswerabl
 from personafit.models.openai import OpenAIModel
 from personafit.models.reward.rendering import KNOWN
 from personafit.models.weights import switch
-from personafit.people import RENDERING, FacetValue, render_facets
+from personafit.people import RENDERING, render_facets
 from personafit.raters.rater import Verdict, rater_record
+from personafit.raters.reward.forms import APIS, Asked, Form
+from personafit.raters.reward.reading import OPTIONS as READING_OPTIONS
+from personafit.raters.reward.reading import Reader, Reading
 from personafit.raters.reward.verdicts import known, verdict_of
+from personafit.raters.reward.weights import find_weights
 
-OPTIONS = ("api", "system", "price", "concurrency", "timeout", "key_env")
+SERVER_OPTIONS = ("price", "concurrency", "timeout", "key_env")
+OPTIONS = ("api", "system", "tokenizer", *READING_OPTIONS, *SERVER_OPTIONS)
 READING = "served-1"
 TRIED = ("classify", "pooling")
-# How a server says that this form is not for this model: no such address, or no such ability.
-_UNKNOWN = re.compile(r"HTTP (?:404|405|501)|not support|numbers per text")
+# How a server says that this form is not for this model: no such address, no such ability, or other fields than it wants.
+_UNKNOWN = re.compile(r"HTTP (?:404|405|422|501)|not support|numbers per text|input_ids")
+_NO_MODEL = re.compile(
+    r"invalid model|model [`'\"][^`'\"]*[`'\"] (?:not found|does not exist)", re.IGNORECASE
+)
 
 
 class ServedRewardRater:
@@ -36,17 +43,26 @@ class ServedRewardRater:
 
     def __init__(self, spec: Spec) -> None:
         spec.allow(OPTIONS)
-        shared = {name: value for name, value in spec.options.items() if name not in ("api", "system")}
+        shared = {name: value for name, value in spec.options.items() if name in SERVER_OPTIONS}
         self._server = OpenAIModel(replace(spec, options=shared))
         self._root = self._server.url.removesuffix("/v1")  # these addresses stand beside /v1, not below it
         self._api = spec.options.get("api")
         if self._api not in (None, *APIS):
             raise UserError(f"{spec.text}: api is one of {', '.join(APIS)}, not '{self._api}'.")
+        self._reading = _reading(spec)
+        if self._reading is None and self._api is not None and APIS[self._api].here:
+            raise UserError(
+                f"{spec.text}: such a server takes text as the model reads it, which is made here; say of which model, "
+                "as in ,tokenizer=FOLDER or ,tokenizer=OWNER/NAME."
+            )
+        self.fitted_on = frozenset() if self._reading is None else self._reading.fitted_on
         self._system = switch(spec, "system", default="yes")
         self._choosing = asyncio.Lock()
         self.endpoint = self._server.endpoint
         self.max_concurrency = self._server.max_concurrency
         self.price = self._server.price
+        told = {"rendering": content_hash([RENDERING, KNOWN, READING])}
+        rendering = told if self._reading is None else self._reading.settings
         self.record = rater_record(
             spec.text,
             "reward",
@@ -55,51 +71,61 @@ class ServedRewardRater:
                 "model": self._server.model,
                 "api": self._api,
                 "system": self._system,
-                "rendering": content_hash([RENDERING, KNOWN, READING]),
-            },
+            }
+            | rendering,
         )
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """The choice by the scores of the answers, each sent by itself."""
-        facets = known(shown.context)
-        calls = [asyncio.ensure_future(self._score(facets, shown.item.prompt, text)) for text in shown.texts]
+        tokens: list[list[int] | None] = [None] * len(shown.texts)
+        dropped = None
+        if self._reading is not None:
+            tokens[:], dropped = await self._reading.do(lambda reader: reader.tokens(shown))
+        calls = [
+            asyncio.ensure_future(self._score(shown, text, read))
+            for text, read in zip(shown.texts, tokens, strict=True)
+        ]
         try:
             scored = await asyncio.gather(*calls)
         finally:
             for call in calls:
                 call.cancel()
-        verdict = verdict_of([score for score, _ in scored])
+        verdict = verdict_of([score for score, _ in scored], dropped)
         verdict.calls = len(calls)
-        verdict.tokens_in = sum(tokens for _, tokens in scored)
+        # Servers count in various ways; what was made here is known.
+        counted = zip(scored, tokens, strict=True)
+        verdict.tokens_in = sum(said if read is None else len(read) for (_, said), read in counted)
         if self.price:
             verdict.cost = verdict.tokens_in * self.price[0] / 1e6
         return verdict
 
     def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest | None:
         """The conversations that would be scored, for estimates."""
-        facets = known(shown.context)
-        turns = [turn for text in shown.texts for turn in self._turns(facets, shown.item.prompt, text)]
-        return ChatRequest(tuple(turns), max_tokens=0)
+        return ChatRequest(
+            tuple(turn for text in shown.texts for turn in self._turns(shown, text)), max_tokens=0
+        )
 
     async def close(self) -> None:
         """Close the connections."""
+        if self._reading is not None:
+            self._reading.close()
         await self._server.close()
 
-    async def _score(self, facets: Mapping[str, FacetValue], prompt: str, answer: str) -> tuple[float, int]:
+    async def _score(self, shown: Shown, text: str, tokens: list[int] | None) -> tuple[float, int]:
         if self._api is None:
             async with self._choosing:  # the first ask finds out; the others wait for it
                 if self._api is None:
-                    return await self._first(facets, prompt, answer)
-        return await self._ask(self._api, facets, prompt, answer)
+                    return await self._first(shown, text, tokens)
+        return await self._ask(self._api, shown, text, tokens)
 
-    async def _first(self, facets: Mapping[str, FacetValue], prompt: str, answer: str) -> tuple[float, int]:
+    async def _first(self, shown: Shown, text: str, tokens: list[int] | None) -> tuple[float, int]:
         """Try the forms in turn until the server knows one."""
         said: list[str] = []
         for api in TRIED:
             try:
-                found = await self._ask(api, facets, prompt, answer)
+                found = await self._ask(api, shown, text, tokens)
             except (Unusable, Unanswerable) as error:
-                if not _UNKNOWN.search(str(error)):
+                if not _UNKNOWN.search(str(error)) or _NO_MODEL.search(str(error)):
                     raise
                 said.append(str(error).rstrip("."))
                 continue
@@ -110,74 +136,54 @@ class ServedRewardRater:
             f"name one with ,api={'|'.join(APIS)}."
         )
 
-    async def _ask(
-        self, api: str, facets: Mapping[str, FacetValue], prompt: str, answer: str
-    ) -> tuple[float, int]:
-        turns = self._turns(facets, prompt, answer)
+    async def _ask(self, api: str, shown: Shown, text: str, tokens: list[int] | None) -> tuple[float, int]:
+        turns = self._turns(shown, text)
         try:
-            return await self._send(api, turns)
+            return await self._send(api, Asked(self._server.model, turns, tokens))
         except Unanswerable as error:
-            if not self._system or turns[0]["role"] != "system" or "system" not in str(error).lower():
+            told = tokens is None and self._system and turns[0]["role"] == "system"
+            if not told or "system" not in str(error).lower():
                 raise
         self._system = False  # its chat template knows no system turn: the person is told in the question's
-        return await self._send(api, self._turns(facets, prompt, answer))
+        return await self._send(api, Asked(self._server.model, self._turns(shown, text)))
 
-    async def _send(self, api: str, turns: list[Message]) -> tuple[float, int]:
-        body, read = APIS[api]
-        sent = {"model": self._server.model, **body(turns)}
-        payload = await self._server.post(f"{self._root}/{api}", sent, f"/{api}")
+    async def _send(self, api: str, asked: Asked) -> tuple[float, int]:
+        form = APIS[api]
+        body = form.body(asked) if self._reading is None else await self._reading.do(_bodies(form, asked))
         try:
-            score = read(payload["data"])
-            usage = payload.get("usage") or {}
+            payload = await self._server.post(f"{self._root}/{form.path}", body, f"/{form.path}")
+        except Unanswerable as error:
+            if _NO_MODEL.search(str(error)):  # some say so with the status of a bad request
+                raise Unusable(str(error)) from error
+            raise
+        try:
+            return form.read(payload)
         except (TypeError, KeyError, IndexError, ValueError, AttributeError):
             raise Transient(f"{self._server.url} answered something that is no score.") from None
-        tokens = usage.get("prompt_tokens")
-        return score, tokens if isinstance(tokens, int) and tokens > 0 else 0
 
-    def _turns(self, facets: Mapping[str, FacetValue], prompt: str, answer: str) -> list[Message]:
-        person = render_facets(facets)
+    def _turns(self, shown: Shown, answer: str) -> list[Message]:
+        person = render_facets(known(shown.context))
         told = KNOWN.format(person=person) if person else ""
         system = [{"role": "system", "content": told}] if told and self._system else []
-        asked = prompt if self._system or not told else f"{told}\n\n{prompt}"
+        asked = shown.item.prompt if self._system or not told else f"{told}\n\n{shown.item.prompt}"
         return [*system, {"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
 
 
-def _conversation(turns: list[Message]) -> dict[str, Any]:
-    # The plain score: squeezed between 0 and 1, good answers would become equal.
-    return {"messages": turns, "add_generation_prompt": False, "use_activation": False}
+def _bodies(form: Form, asked: Asked) -> Callable[[Reader], dict[str, Any]]:
+    return lambda reader: form.body(replace(asked, tokenizer=reader.tokenizer))
 
 
-def _two_texts(turns: list[Message]) -> dict[str, Any]:
-    asked = "\n\n".join(turn["content"] for turn in turns[:-1])
-    return {"text_1": asked, "text_2": turns[-1]["content"], "use_activation": False}
-
-
-def _classified(data: Any) -> float:
-    return _single(data[0]["probs"])
-
-
-def _pooled(data: Any) -> float:
-    """One number, or one per token, of which the last counts."""
-    numbers = data[0]["data"]
-    while isinstance(numbers, list) and numbers and isinstance(numbers[0], list):
-        numbers = numbers[-1]
-    return _single(numbers)
-
-
-def _scored(data: Any) -> float:
-    return _single(data[0]["score"])
-
-
-def _single(value: Any) -> float:
-    numbers = value if isinstance(value, list) else [value]
-    if len(numbers) != 1:
-        raise Unanswerable(f"The server gives {len(numbers)} numbers per text; a reward model gives one.")
-    return math.nan if numbers[0] is None else float(numbers[0])
-
-
-Form = tuple[Callable[[list[Message]], dict[str, Any]], Callable[[Any], float]]
-APIS: dict[str, Form] = {
-    "classify": (_conversation, _classified),
-    "pooling": (_conversation, _pooled),
-    "score": (_two_texts, _scored),
-}
+def _reading(spec: Spec) -> Reading | None:
+    """How the model that `tokenizer=` names reads; None where the server is to see to that."""
+    source = spec.options.get("tokenizer")
+    alone = [name for name in READING_OPTIONS if name in spec.options]
+    if source is None:
+        if alone:
+            raise UserError(
+                f"{spec.text}: {alone[0]} is for texts that are made here, with ,tokenizer=FOLDER."
+            )
+        return None
+    if "system" in spec.options:
+        raise UserError(f"{spec.text}: system is for servers that make the text; leave out it or tokenizer.")
+    options = {name: spec.options[name] for name in alone}
+    return Reading(find_weights(replace(spec, name=source, url=None, options=options)))

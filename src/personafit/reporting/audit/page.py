@@ -1,21 +1,19 @@
 """The audit as a page with plots, as a table in the terminal, and as flat records."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from rich.table import Table
 
-from personafit import __version__
 from personafit.reporting.audit import records
 from personafit.reporting.audit.findings import Audit
 from personafit.reporting.figures import Drawn
+from personafit.reporting.page import PACKAGE, fill_page, put_page
 from personafit.reporting.plots import Dot, Panel, Row, panels_figure, save, series_figure, svg
 from personafit.reporting.results import Result
+from personafit.reporting.sections import Cell
 from personafit.statistics import Estimate
 
 MARKS = {"passes": "✓", "warns": "!", "fails": "✗"}
@@ -24,32 +22,24 @@ MARKS = {"passes": "✓", "warns": "!", "fails": "✗"}
 def write_audit(audit: Audit, folder: Path) -> Path:
     """Write audit.html and its plots as PNG; returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    environment = Environment(
-        loader=PackageLoader("personafit.reporting"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     figures = []
     for name, title, caption, figure in audit_figures(list(audit_results(audit))):
         save(figure, folder / f"{name}.png")
-        figures.append({"title": title, "caption": caption, "svg": Markup(svg(figure, name))})
-    page = environment.get_template("audit.html.j2").render(
-        style=Markup(
-            (files("personafit.reporting") / "templates" / "report.css").read_text(encoding="utf-8")
-        ),
-        version=__version__,
+        drawn = Markup(svg(figure, name))
+        words = str(figure.get_label())
+        figures.append({"name": name, "title": title, "caption": caption, "svg": drawn, "words": words})
+    page = fill_page(
+        PACKAGE,
+        "audit.html.j2",
+        "",
         audit=audit,
         parts=[part for part, _ in audit.pairs.parts],
         marks=MARKS,
-        cell=show,
+        cell=_cell,
         figures=figures,
     )
     path = folder / "audit.html"
-    partial = path.with_name(".audit.html.partial")
-    partial.write_text(page, encoding="utf-8")
-    os.replace(partial, path)
+    put_page(path, page)
     return path
 
 
@@ -133,6 +123,14 @@ def show(estimate: Estimate, gap: str = " ") -> str:
     return f"{text}{gap}({100 * estimate.low:.1f}–{100 * estimate.high:.1f})"
 
 
+def _cell(estimate: Estimate) -> Cell:
+    """The same for the page, where the interval stands below."""
+    if estimate.value is None:
+        return Cell()
+    text, _, interval = show(estimate, "\n").partition("\n")
+    return Cell(text, interval.strip("()"), estimate.value)
+
+
 def _slice(part: str) -> dict[str, str]:
     return {} if part == "all" else {"tier": part}
 
@@ -158,7 +156,8 @@ def audit_figures(results: Sequence[Result]) -> Iterator[Drawn]:
     yield (
         "shortcuts",
         "Shortcuts by tier",
-        "Each dot is the share of pairs a shortcut gets right; at the dashed line it does no better than a coin. "
+        "How to read it: each mark is the share of pairs a shortcut gets right, the bar its 95 % interval; hollow squares are rules, "
+        "dots are fitted or counted on the labels; at the dotted line a shortcut does no better than a coin. "
         "A benchmark that asks for the person should have every shortcut there.",
         panels_figure(rows, [Panel(part, 50.0) for part in parts]),
     )

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from personafit._hashing import draw
@@ -66,6 +65,13 @@ class SurfaceScores:
 
 def surface_scores(pairs: Pairs, scored: pl.DataFrame, seed: int) -> SurfaceScores:
     """Fit and score, by person."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "blas"):  # threads that share out such small steps mostly wait for each other
+        return _surface_scores(pairs, scored, seed)
+
+
+def _surface_scores(pairs: Pairs, scored: pl.DataFrame, seed: int) -> SurfaceScores:
     prompts = pairs.frame["prompt"].to_list()
     style = _features(pairs.frame["chosen"], prompts) - _features(pairs.frame["rejected"], prompts)
     people = pairs.frame["person"].to_list()
@@ -125,6 +131,8 @@ def _fit(differences: Floats) -> Floats:
         lead = differences @ weights
         value = float(np.logaddexp(0.0, -lead).sum()) + 0.5 * RIDGE * float(weights @ weights)
         return value, -differences.T @ expit(-lead) + RIDGE * weights
+
+    from scipy.optimize import minimize
 
     found: Floats = minimize(loss, np.zeros(differences.shape[1]), jac=True, method="L-BFGS-B").x
     return found

@@ -11,7 +11,6 @@ from personafit.statistics.agreement import Weights, cohen_kappa
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
-CHUNK = 500
 KAPPAS: tuple[tuple[str, Weights], ...] = (("kappa", "none"), ("kappa_linear", "linear"))
 MEDIAN = "against the median of people's votes; `people` is the most voters a dialogue had"
 
@@ -56,21 +55,18 @@ def judge_human_kappa(store: Store, marks: pl.DataFrame, raters: list[dict[str, 
 
 def human_votes(store: Store, items: list[str]) -> pl.DataFrame:
     """The median of what people said about each dialogue and question, and how many they were."""
-    parts = []
-    for start in range(0, len(items), CHUNK):
-        query = (
-            select(t.judgments.c.item, t.judgments.c.question, t.judgments.c.value)
-            .select_from(t.judgments.join(t.raters, t.raters.c.fingerprint == t.judgments.c.rater))
-            .where(
-                t.judgments.c.item.in_(items[start : start + CHUNK]),
-                t.raters.c.kind == "human",
-                t.judgments.c.status == Status.OK.value,
-                t.judgments.c.target == "",
-            )
+    query = (
+        select(t.judgments.c.item, t.judgments.c.question, t.judgments.c.value)
+        .select_from(t.judgments.join(t.raters, t.raters.c.fingerprint == t.judgments.c.rater))
+        .where(
+            t.raters.c.kind == "human",
+            t.judgments.c.status == Status.OK.value,
+            t.judgments.c.target == "",
         )
-        parts.append(store.frame(query).cast({"item": pl.String, "question": pl.String, "value": pl.Float64}))
+    )
     schema = {"item": pl.String, "question": pl.String, "value": pl.Float64}
-    frame = pl.concat(parts) if parts else pl.DataFrame(schema=schema)
+    rows = store.rows_among(query, t.judgments.c.item, items)
+    frame = pl.DataFrame([tuple(row) for row in rows], schema, orient="row")
     return frame.group_by("item", "question", maintain_order=True).agg(
         pl.col("value").median().alias("vote"), pl.len().alias("voters")
     )

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from personafit.reporting.dialogues.effects import history_curve
 from personafit.reporting.dialogues.tables import short
+from personafit.reporting.figure_names import lined_name, shown
+from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.figures import Drawn
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, svg
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, Dot, draw_point, svg
 from personafit.reporting.results import Result
+from personafit.reporting.written import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +37,13 @@ class Series:
 def dialogue_figures(results: list[Result]) -> list[dict[str, str]]:
     """The pictures a run can give, each with how to read it."""
     return [
-        {"name": name, "title": title, "caption": caption, "svg": svg(figure, f"plot-{name}")}
+        {
+            "name": name,
+            "title": title,
+            "caption": caption,
+            "svg": svg(figure, f"plot-{name}"),
+            "words": str(figure.get_label()),
+        }
         for name, title, caption, figure in draw_dialogues(results)
     ]
 
@@ -87,8 +96,11 @@ def _lines(results: Sequence[Result]) -> list[Line]:
 def _dots(results: Sequence[Result], lines: Sequence[Line]) -> "Figure":
     figure, axes = _subplots(0.36 * len(lines) + 0.9, len(PANELS))
     totals = {(r.metric, r.system, r.given, r.rater, r.view): r for r in reversed(results) if not r.slice}
+    said: list[str] = []
+    names = _names(lines)
     for place, (title, metric, scale, limits) in enumerate(PANELS):
         axis = axes[place]
+        dots: list[tuple[str, Dot]] = []
         _plain(axis)
         axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold", parse_math=False)
         axis.set_ylim(len(lines) - 0.4, -0.6)
@@ -110,61 +122,51 @@ def _dots(results: Sequence[Result], lines: Sequence[Line]) -> "Figure":
                     None,
                 )
             _dot(axis, row, found, scale)
+            if found is not None:
+                dots.append(
+                    (names[row], Dot(*(_times(end, scale) for end in (found.value, found.low, found.high))))
+                )
             guess = totals.get(("majority_coverage", system, given, None, None)) if not judged else None
             if guess is not None and guess.value is not None:
                 axis.plot([100 * guess.value], [row], "x", color=MUTED, markersize=6)
+        if group := group_in_words(dots, 1 if scale == 100 else 2):
+            said.append(f"{title}: {group}.")
+    axes[0].set_yticks(range(len(lines)), [lined_name(name) for name in names], parse_math=False)
+    figure.set_label(" ".join(said))
+    return figure
+
+
+def _names(lines: Sequence[Line]) -> list[str]:
+    """What tells the lines apart: the assistant and the judge only where there are several."""
     several = len({line[0] for line in lines}) > 1
     judges = len({line[2:] for line in lines}) > 1
-    names = [
-        _short(
-            " · ".join(
-                filter(
-                    None,
-                    [
-                        short(system) if several else None,
-                        str(given),
-                        f"{short(rater)} ({view})" if judges else None,
-                    ],
-                )
+    return [
+        " · ".join(
+            filter(
+                None,
+                [
+                    short(system) if several else None,
+                    str(given),
+                    f"{short(rater)} ({view})" if judges else None,
+                ],
             )
         )
         for system, given, rater, view in lines
     ]
-    axes[0].set_yticks(range(len(lines)), names, parse_math=False)
-    return figure
+
+
+def _times(value: float | None, scale: float) -> float | None:
+    return None if value is None else scale * value
 
 
 def _dot(axis: "Axes", row: int, found: Result | None, scale: float) -> None:
     if found is None or found.value is None:
         return
-    colour = MUTED if found.control else ACCENT
-    if found.low is not None and found.high is not None:
-        axis.plot(
-            [scale * found.low, scale * found.high],
-            [row, row],
-            color=colour,
-            linewidth=1.6,
-            solid_capstyle="butt",
-        )
-    fill = PAPER if found.control else colour
-    axis.plot(
-        [scale * found.value],
-        [row],
-        "s" if found.control else "o",
-        color=colour,
-        markerfacecolor=fill,
-        markersize=6.5,
-    )
-    text = f"{scale * found.value:.1f}" if scale == 100 else f"{found.value:.2f}"
-    axis.annotate(
-        text,
-        (scale * found.value, row),
-        (0, 6),
-        textcoords="offset points",
-        ha="center",
-        fontsize=7.5,
-        color=INK,
-    )
+    colour, fill = (MUTED, PAPER) if found.control else (ACCENT, ACCENT)
+    text = plain(scale * found.value, 1 if scale == 100 else 2)
+    ends = [None if end is None else scale * end for end in (found.low, found.high)]
+    mark = ("s" if found.control else "o", colour, fill)
+    draw_point(axis, scale * found.value, row, mark, (ends[0], ends[1]), text)
 
 
 def _turns(results: Sequence[Result]) -> list[Series]:
@@ -219,7 +221,7 @@ def _curves(series: Sequence[Series], label: str, limits: tuple[float, float]) -
             SHAPES[place],
             color=colour,
             markerfacecolor=colour if place % 2 == 0 else PAPER,
-            label=_short(line.name, 70),
+            label=_cut(line.name, 70),
         )
     axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
     if all(float(point[0]).is_integer() for line in series for point in line.points):
@@ -229,6 +231,12 @@ def _curves(series: Sequence[Series], label: str, limits: tuple[float, float]) -
     )
     for text in legend.get_texts():
         text.set_parse_math(False)
+    ends = [
+        f"{line.name} goes from {plain(line.points[0][1], 2)} at {line.points[0][0]:g} to "
+        f"{plain(line.points[-1][1], 2)} at {line.points[-1][0]:g}"
+        for line in series
+    ]
+    figure.set_label(f"By {label}: {'; '.join(ends)}.")
     return figure
 
 
@@ -252,6 +260,6 @@ def _plain(axis: "Axes") -> None:
     axis.spines["bottom"].set_color(GRID)
 
 
-def _short(text: str, most: int = 44) -> str:
-    clean = "".join(char if char.isprintable() else "�" for char in text)
+def _cut(text: str, most: int) -> str:
+    clean = shown(text)
     return clean if len(clean) <= most else f"{clean[: most - 1]}…"

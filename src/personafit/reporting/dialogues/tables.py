@@ -10,6 +10,7 @@ from personafit.reporting.dialogues.loading import COUNTED, DialogueRun
 from personafit.reporting.dialogues.published import published_rows
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
+from personafit.reporting.written import plain, signed
 
 PERCENT = frozenset({"completion"})
 
@@ -80,15 +81,14 @@ def number(result: Result | None) -> Cell:
     if result is None or result.value is None:
         return Cell()
     scale = 100 if is_share(result.metric) else 1
-    digits = ".1f" if scale == 100 else ".2f"
-    sign = "+" if result.metric.endswith("_effect") else ""
+    difference = result.metric.endswith("_effect")
 
     def write(value: float) -> str:
-        return format(scale * value, f"{sign}{digits}").replace("-", "−")
+        return (signed if difference else plain)(scale * value, 1 if scale == 100 else 2)
 
     interval = ""
     if result.low is not None and result.high is not None:
-        interval = f"{write(result.low)}{' to ' if sign else '–'}{write(result.high)}"
+        interval = f"{write(result.low)}{' to ' if difference else '–'}{write(result.high)}"
     return Cell(write(result.value), interval, result.value)
 
 

@@ -23,7 +23,6 @@ MAX_DIALOGUES = 1_500
 MAX_CHARACTERS = 30_000_000  # of turns: beyond this browsers struggle to open the page
 MAX_TEXT = 8_000  # characters of one turn or reply
 WRONG = ("contradicts", "reasks", "invents", "strays")
-CHUNK = 500
 
 LABELS = {
     "contradicts": "goes against",
@@ -161,11 +160,8 @@ def _replies(store: Store, run: DialogueRun, kept: list[str]) -> dict[str, list[
     """Per dialogue every ask: judge, view, question, sample, status, detail, reply."""
     judges = {rater["fingerprint"]: place for place, rater in enumerate(run.raters)}
     asks = run.answers.unique("ask", maintain_order=True).filter(pl.col("item").is_in(kept))
-    texts: dict[str, str | None] = {}
-    ids = asks["ask"].to_list()
-    for start in range(0, len(ids), CHUNK):
-        query = select(t.asks.c.id, t.asks.c.reply).where(t.asks.c.id.in_(ids[start : start + CHUNK]))
-        texts.update(dict(store.frame(query).iter_rows()))
+    query = select(t.asks.c.id, t.asks.c.reply)
+    texts = {row.id: row.reply for row in store.rows_among(query, t.asks.c.id, asks["ask"].to_list())}
     found: dict[str, list[list[Any]]] = defaultdict(list)
     for row in asks.iter_rows(named=True):
         if row["rater"] in judges:

@@ -6,6 +6,7 @@ from personafit.reporting.dialogues.loading import DialogueRun
 from personafit.reporting.dialogues.signatures import Signature
 from personafit.reporting.dialogues.tables import short
 from personafit.reporting.results import Result
+from personafit.reporting.written import signed
 from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE
 
 VIEWS = {
@@ -52,7 +53,10 @@ def _effects(results: Sequence[Result], several: bool) -> list[str]:
             continue
         if row.low is None or row.high is None or row.given is None or row.given.startswith("wrong:"):
             continue
-        change = f"{row.value:+.2f} points of personalization over {row.slice['against']} ({row.low:+.2f} to {row.high:+.2f})"
+        change = (
+            f"{signed(row.value, 2)} points of personalization over {row.slice['against']} "
+            f"({signed(row.low, 2)} to {signed(row.high, 2)})"
+        )
         change = change.replace("-", "−")
         against = row.slice["against"]
         worse_history = against != "none" and not against.startswith("wrong:")

@@ -44,6 +44,7 @@ def render_page(store: Store, totals: RunTotals, results: Sequence[Result]) -> s
         answered=answered(totals),
         sentences=explain_injection(results),
         figure=None if figure is None else Markup(plots.svg(figure, "plot-moved")),
+        figure_words="" if figure is None else str(figure.get_label()),
         caption=CAPTION,
         attacks=[
             {

@@ -9,6 +9,7 @@ from rich.text import Text
 from personafit.benchmarks.injection import ATTACKS
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, signed_points
+from personafit.reporting.written import signed
 
 COLUMNS = ("moved", "moved_by_placebo", "moved_beyond_placebo", "pull")
 HEADINGS = ("asks that could move", "moved, %", "by a placebo, %", "beyond it, points", "pull on the margin")
@@ -153,7 +154,7 @@ def _percent(value: float) -> str:
 
 
 def _margin(value: float) -> str:
-    return f"{value:+.2f}"
+    return signed(value, 2)
 
 
 _WRITTEN = {"pull": _margin, "moved_beyond_placebo": _points}

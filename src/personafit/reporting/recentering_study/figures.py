@@ -2,14 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from personafit.reporting.marks import Mark, dot_panels, frame, scatter_figure
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, short_name
+from personafit.reporting.figure_names import lined_name
+from personafit.reporting.figure_words import group_in_words
+from personafit.reporting.marks import Mark, dot_panels, scatter_figure
+from personafit.reporting.plots import WIDTH
 from personafit.reporting.preference.figure import preference_figure
 from personafit.reporting.preference.results import RULE, same_model
 from personafit.reporting.recentering_study.loading import Study
 from personafit.reporting.results import Result
+from personafit.reporting.shading import shade_cells
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,38 +35,26 @@ def _kappas(study: Study) -> "Figure | None":
     if not pairs:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.figure import Figure
 
     assert study.relevance is not None
-    names = [rater.name for rater in study.relevance.raters]
     places = {(rater.name, rater.kind): place for place, rater in enumerate(study.relevance.raters)}
-    matrix = np.full((len(names), len(names)), np.nan)
+    known = {}
     for r in pairs:
         first, second = places[str(r.rater), r.slice["kind"]], places[r.slice["other"], r.slice["other_kind"]]
-        if r.value is not None:
-            matrix[first, second] = matrix[second, first] = r.value
-    size = max(3.0, 0.55 * len(names) + 1.6)
-    figure = Figure(figsize=(min(WIDTH, size + 2.2), size), layout="constrained", facecolor="none")
+        known[first, second] = known[second, first] = r.value
+    count = len(places)
+    figure = Figure(figsize=(WIDTH, 0.42 * count + 1.7), layout="constrained", facecolor="none")
     FigureCanvasAgg(figure)
     axis = figure.subplots()
-    shades = LinearSegmentedColormap.from_list("kappa", [PAPER, ACCENT])
-    axis.imshow(np.ma.masked_invalid(matrix), cmap=shades, vmin=0, vmax=1)
-    for (row, column), value in np.ndenumerate(matrix):
-        if np.isfinite(value):
-            colour = PAPER if value > 0.55 else INK
-            shown = f"{round(value, 2) + 0:.2f}".replace("-", "−")  # and no minus before nothing
-            axis.text(column, row, shown, ha="center", va="center", fontsize=8.5, color=colour)
-    labels = [short_name(f"{rater.name} ({rater.kind})") for rater in study.relevance.raters]
-    axis.set_xticks(range(len(names)), labels, rotation=40, ha="right", parse_math=False)
-    axis.set_yticks(range(len(names)), labels, parse_math=False)
-    frame(axis, "Kappa of every two raters")
-    axis.grid(visible=False)
-    axis.set_xticks(np.arange(-0.5, len(names)), minor=True)
-    axis.set_yticks(np.arange(-0.5, len(names)), minor=True)
-    axis.grid(which="minor", color=GRID, linewidth=0.8)
-    axis.tick_params(which="minor", length=0)
-    axis.tick_params(axis="x", labelcolor=MUTED)
+    shade_cells(axis, [[known.get((row, column)) for column in range(count)] for row in range(count)], "")
+    labels = [lined_name(f"{rater.name} ({rater.kind})") for rater in study.relevance.raters]
+    axis.set_xticks(
+        range(count), labels, rotation=30, ha="right", rotation_mode="anchor", fontsize=8.5, parse_math=False
+    )
+    axis.set_yticks(range(count), labels, fontsize=8.5, parse_math=False)
+    said = [(f"{r.rater} and {r.slice['other']}", r) for r in pairs]
+    figure.set_label(f"Kappa, the highest first: {group_in_words(said, 2)}.")
     return figure
 
 

@@ -62,14 +62,14 @@ def _of_run(name: str, url: str) -> Study:
             run = store.run(Path(name).name if Path(name).is_dir() else name)
         except KeyError:
             raise UserError(
-                f"'{name}' is neither a study's folder, nor published data ({LABELS}, {PAIRS}), nor a run in {url}."
+                f"'{name}' is neither a folder of `data forms` with votes, nor published data ({LABELS}, {PAIRS}), nor a run in {url}."
             ) from None
         kind = run.config.get("kind")
         if kind == RELEVANCE:
             return _study(run.name, run_relevance(store, run), None)
         if kind == PREFERENCE:
             return _study(run.name, None, load_preferences(store, run))
-    raise UserError(f"{run.name} is no run about relevance or preferences, so it has no such study.")
+    raise UserError(f"{run.name} is no run about relevance or preferences, so it has no such tables.")
 
 
 def _of_folder(folder: Path, store: Store) -> Study:

@@ -4,12 +4,15 @@ Raters are numbered, since their names would cover each other; controls are holl
 """
 
 from collections.abc import Sequence
+from math import dist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from personafit.reporting.figure_names import lined_name
+from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.marks import frame
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, draw_point, short_name
+from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, Dot, draw_point
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+NEAR = 4.0  # points of %: raters nearer to each other than this are named together
 CAPTION = (
     "How to read it: left, each number is a rater; up is precise, right is complete, and along a thin curve F1 is the same. "
     "Hollow marks are controls, diamonds are published votes, crosses are published figures from other test sets. Right, how "
@@ -47,20 +51,53 @@ def relevance_figure(scores: RelevanceScores, results: Sequence[Result]) -> "Fig
     for row in scores.info.get("published", []):
         if {"precision", "recall"} <= set(row["scores"]):
             left.plot([row["scores"]["recall"]], [row["scores"]["precision"]], "x", color=MUTED, markersize=5)
-    for number, (_, control, (recall, precision, _over)) in enumerate(points, 1):
+    for _, control, (recall, precision, _over) in points:
         _cross(left, recall, precision, control)
-        at = (100 * (recall.value or 0), 100 * (precision.value or 0))
+    for numbers, at in _numbered(points):
         left.annotate(
-            str(number), at, (6, 5), textcoords="offset points", fontsize=9, color=INK, fontweight="bold"
+            numbers,
+            at,
+            (-6, 6),
+            textcoords="offset points",
+            ha="right",
+            fontsize=9,
+            color=INK,
+            fontweight="bold",
         )
     frame(left, "Precision and recall, %", "recall")
     left.set_ylabel("precision", color=MUTED, fontsize=9)
     _over_selection(right, points)
+    titles = ("recall, %", "precision, %", "picks, times as many as people")
+    scales = (100, 100, 1)
+    groups = [
+        group_in_words([(name, _scaled(found[place], scale)) for name, _, found in points])
+        for place, scale in enumerate(scales)
+    ]
+    figure.set_label(" ".join(f"{title}: {group}." for title, group in zip(titles, groups, strict=True)))
     return figure
 
 
+def _numbered(
+    points: Sequence[tuple[str, str | None, list[Result]]],
+) -> list[tuple[str, tuple[float, float]]]:
+    """The numbers of the raters and where each stands; those that stand together share a place."""
+    places: list[tuple[list[int], tuple[float, float]]] = []
+    for number, (_, _, (recall, precision, _over)) in enumerate(points, 1):
+        at = (100 * (recall.value or 0), 100 * (precision.value or 0))
+        near = next((them for them, place in places if dist(place, at) < NEAR), None)
+        if near is None:
+            places.append(([number], at))
+        else:
+            near.append(number)
+    return [(", ".join(map(str, them)), at) for them, at in places]
+
+
+def _scaled(result: Result, scale: float) -> Dot:
+    return Dot(*(None if end is None else scale * end for end in (result.value, result.low, result.high)))
+
+
 def _curves(axis: "Axes") -> None:
-    axis.set_xlim(-4, 118)
+    axis.set_xlim(-4, 121)
     axis.set_ylim(0, 104)
     axis.set_xticks([0, 20, 40, 60, 80, 100])
     recall = np.linspace(1, 100, 200)
@@ -72,7 +109,7 @@ def _curves(axis: "Axes") -> None:
         axis.annotate(
             f"F1 {f1}",
             (100, f1 * 100 / (200 - f1)),
-            (2, 0),
+            (9, 0),
             textcoords="offset points",
             fontsize=6.5,
             color=MUTED,
@@ -104,7 +141,7 @@ def _over_selection(axis: "Axes", points: Sequence[tuple[str, str | None, list[R
     axis.set_xlim(left=0)
     axis.set_yticks(
         range(len(points)),
-        [f"{number}  {short_name(name)}" for number, (name, _, _) in enumerate(points, 1)],
+        [f"{number}  {lined_name(name)}" for number, (name, _, _) in enumerate(points, 1)],
         parse_math=False,
         fontsize=8.5,
         color=INK,

@@ -38,6 +38,7 @@ def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]
         "personafit.reporting.relevance",
         "relevance.html.j2",
         asset("personafit.reporting.relevance", "relevance.js"),
+        asset("personafit.reporting.relevance", "relevance.css"),
         info=scores.info,
         run=scores.run,
         date=when(scores.run.started),
@@ -51,6 +52,7 @@ def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]
         sentences=explain_relevance(results),
         remarks=published_remarks() if scores.info.get("published") else [],
         figure=None if figure is None else Markup(svg(figure, "plot-relevance")),
+        figure_words="" if figure is None else str(figure.get_label()),
         figure_caption=CAPTION,
         table=score_table(scores, results),
         sliced=sliced_tables(scores, results),
@@ -175,7 +177,9 @@ def _cell(result: Result, notes: Sequence[int] = (), signed: str = "") -> Cell:
 
     def write(value: float) -> str:
         text = shown_number(value, metric)
-        return (f"+{text}" if value > 0 else text).replace("-", "−") if signed else text
+        if not float(text):
+            return text.removeprefix("-")
+        return (f"+{text}" if signed and value > 0 else text).replace("-", "−")
 
     interval = ""
     if result.low is not None and result.high is not None:

@@ -65,4 +65,9 @@ def waterfall_figure(traced: Traced) -> "Figure | None":
     axis.patch.set_alpha(0)
     for side in axis.spines.values():
         side.set_visible(False)
+    left = [
+        f"{name.replace(chr(10), ' ')} {100 * (step.f1.value or 0.0):.0f} %"
+        for name, step in zip(names, traced.steps, strict=True)
+    ]
+    figure.set_label(f"F1 that is left: {', then '.join(left)}.")
     return figure

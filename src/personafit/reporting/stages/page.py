@@ -56,7 +56,7 @@ def sources_body(facts: Sequence[str], results: Sequence[Result]) -> Body:
         figure=_acceptance(results),
         figure_title="Accepted, unsure, rejected",
         caption="How to read it: each dot is a share of the attributes in %, the bar its 95 % interval over people; "
-        "lines called published were not measured here.",
+        "crosses are published figures, not measured here.",
         tables=[
             {
                 "title": "Side by side",
@@ -129,7 +129,10 @@ def flow_body(traced: Traced, names: Mapping[str, str], results: Sequence[Result
 
 def _filled(body: Body, name: str) -> str:
     figure = None if body.figure is None else Markup(plots.svg(body.figure, name))
-    return fill_page(PACKAGE, "stages.html.j2", "", **(vars(body) | {"figure": figure}))
+    words = "" if body.figure is None else str(body.figure.get_label())
+    return fill_page(
+        PACKAGE, "stages.html.j2", "", **(vars(body) | {"figure": figure, "figure_words": words})
+    )
 
 
 def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
@@ -184,8 +187,9 @@ def _acceptance(results: Sequence[Result]) -> "Figure | None":
         return None
     rows = [
         plots.Row(
-            system[: plots.LONGEST_NAME],
+            system.removeprefix("published: "),
             [_dot(index.get((system, label))) for label in labels],
+            published=index[system, "accepted"].control is not None,
         )
         for system in systems
     ]

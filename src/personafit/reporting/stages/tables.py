@@ -6,29 +6,35 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from personafit.reporting import written
 from personafit.reporting.results import Result
 from personafit.reporting.stages.results import PUBLISHED
 from personafit.stages.measures import Source
 
 _PLAIN = frozenset(["attributes_per_person", "unknown_attributes_used"])  # no shares
 GAP = "_difference"
+NOTHING = "nothing"
 
 
 def number(result: Result | None, signed: bool = False) -> str:
     """A figure in percent, or as it is where it is no share, with its interval."""
     if result is None or result.value is None:
         return ""
-    plain = result.metric.removesuffix(GAP) in _PLAIN
-    form = "+.1f" if signed else ".1f"
-    factor = 1 if plain else 100
-    text = format(factor * result.value, form)
+    factor = 1 if result.metric.removesuffix(GAP) in _PLAIN else 100
+
+    def write(value: float) -> str:
+        return (written.signed if signed else written.plain)(factor * value)
+
     if result.low is None or result.high is None:
-        return text
-    return f"{text} ({format(factor * result.low, form)} to {format(factor * result.high, form)})"
+        return write(result.value)
+    return f"{write(result.value)} ({write(result.low)} to {write(result.high)})"
 
 
 def row_name(result: Result) -> str:
     """What a line is called."""
+    if "by models" in result.slice:
+        done = result.slice["by models"]
+        return "F1 with people at every stage" if done == NOTHING else f"F1 with models for {done}"
     where = ", ".join(value for key, value in result.slice.items() if key != "minus")
     name = result.metric.removesuffix(GAP).replace("_", " ")
     return f"{name}: {where}" if where else name

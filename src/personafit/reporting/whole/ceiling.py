@@ -13,6 +13,7 @@ from personafit.reporting.agree_ratings import GOLD, HUMAN, Source
 from personafit.reporting.agree_tables import rating_tables
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.graded import has_truth, vote_shares
+from personafit.reporting.results import CONTROL_RATERS
 from personafit.reporting.tables import TIERS
 from personafit.reporting.whole.collected import ChoiceRun, Collected
 from personafit.reporting.whole.content import Grid, Picture, Piece, Prose, percent_cell
@@ -27,10 +28,12 @@ ALL = "all"
 UNIT = (0.0, 1.0)
 COIN = 50.0
 SIMULATED = "simulated"
+PEOPLE = (HUMAN, SIMULATED)
 OTHERS = "the majority of the others"
 READING = (
     "How to read it: how often each goes with the people it is held against, tier by tier, on the items they voted on; bars are "
-    "95 % intervals over people, the dotted line is a coin toss. What one person reaches is the ceiling."
+    "95 % intervals over people, the dotted line is a coin toss. Diamonds are people, hollow squares controls; what one person "
+    "reaches is the ceiling."
 )
 NO_VOTES = (
     "The human ceiling is not in this report: the data hold no votes of single people. A study on the same items adds it: "
@@ -45,6 +48,13 @@ class Reached:
     who: str
     against: str
     by_part: Mapping[str, Estimate | None]
+    kind: str = HUMAN
+    """Of rater: people, a rule, a model."""
+
+    @property
+    def control(self) -> str | None:
+        """Which control it is, if it is one."""
+        return CONTROL_RATERS.get(self.who) if self.kind not in PEOPLE else None
 
 
 def ceiling_pieces(given: Collected, run: ChoiceRun) -> list[Piece]:
@@ -58,7 +68,9 @@ def ceiling_pieces(given: Collected, run: ChoiceRun) -> list[Piece]:
     if not found:
         return [Prose(NO_VOTES, "small")]
     rows = [
-        NumberRow([line.who, line.against], [percent_cell(line.by_part.get(part)) for part in parts])
+        NumberRow(
+            [line.who, line.against], [percent_cell(line.by_part.get(part)) for part in parts], line.control
+        )
         for line in found
     ]
     grid = Grid(
@@ -95,7 +107,7 @@ def _of_run(source: Source, fingerprints: Collection[str]) -> Source:
 
 def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[Reached]:
     """Everybody against the majority of the (other) people: one person first, then the machines."""
-    found: dict[str, dict[str, Estimate | None]] = {}
+    found: dict[tuple[str, str], dict[str, Estimate | None]] = {}
     for part, wanted in parts.items():
         people = {item: person for item, person in source.people.items() if item in wanted}
         kept = [votes.filter(pl.col("item").is_in(list(people))) for votes in source.parts]
@@ -106,11 +118,11 @@ def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[
             if len(panel) < 2:
                 continue
             ceiling = panel_ceiling(table.codes, panel, table.people, RESAMPLES)
-            found.setdefault(f"one {called} ({source.name})", {})[part] = ceiling.ceiling
+            found.setdefault((f"one {called} ({source.name})", HUMAN), {})[part] = ceiling.ceiling
             for rater, estimate in zip(table.raters, ceiling.raters, strict=True):
-                if rater.kind not in (GOLD, HUMAN, SIMULATED):
-                    found.setdefault(rater.name, {})[part] = estimate
-    return [Reached(who, OTHERS, by_part) for who, by_part in found.items()]
+                if rater.kind not in (GOLD, *PEOPLE):
+                    found.setdefault((rater.name, rater.kind), {})[part] = estimate
+    return [Reached(who, OTHERS, by_part, kind) for (who, kind), by_part in found.items()]
 
 
 def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[Reached]:
@@ -132,7 +144,15 @@ def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[Reache
 
 
 def _figure(parts: Sequence[str], found: Sequence[Reached]) -> "Figure":
-    rows = [plots.Row(line.who, [_dot(line.by_part.get(part)) for part in parts]) for line in found]
+    rows = [
+        plots.Row(
+            line.who,
+            [_dot(line.by_part.get(part)) for part in parts],
+            control=line.control is not None,
+            people=line.kind in PEOPLE,
+        )
+        for line in found
+    ]
     return plots.panels_figure(rows, [plots.Panel(part, COIN) for part in parts])
 
 

@@ -9,7 +9,6 @@ from personafit.reporting import sections
 from personafit.reporting.compare import compare_with_base
 from personafit.reporting.compare_ranking import HOW, rank_runs
 from personafit.reporting.dialogues.tables import NumberRow
-from personafit.reporting.figures import in_words
 from personafit.reporting.settings import draw_settings, print_settings, settings
 from personafit.reporting.whole.ceiling import ceiling_pieces
 from personafit.reporting.whole.collected import ChoiceRun, Collected
@@ -98,7 +97,7 @@ def controls(given: Collected) -> Chapter:
                 "Over all items here, in %; lift in points.",
             ),
             *(
-                Picture(title, caption, figure, in_words(one.totals, name_of, one.totals.headline_view))
+                Picture(title, caption, figure)
                 for name_of, title, caption, figure in one.drawn
                 if name_of == "position"
             ),

@@ -18,6 +18,7 @@ from personafit.reporting.totals import RunTotals, load_totals
 from personafit.reporting.whole.audits import FILE as AUDIT
 from personafit.reporting.whole.audits import ReadAudit, read_audit
 from personafit.reporting.whole.curves import Training, is_training, read_training
+from personafit.reporting.whole.fitted import FittedRater, is_fitted, read_fitted
 from personafit.store import RunRecord, Store
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Collected:
     flows: dict[str, list[Result]] = field(default_factory=dict)
     extractions: dict[str, list[Result]] = field(default_factory=dict)
     trainings: dict[str, Training] = field(default_factory=dict)
+    fitted: dict[str, FittedRater] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
     """What makes a folder's part again, where its file says so."""
 
@@ -95,6 +97,7 @@ class Collected:
             self.flows,
             self.extractions,
             self.trainings,
+            self.fitted,
         ]
         return [name for part in parts for name in part]
 
@@ -116,9 +119,12 @@ class Collected:
             raise UserError(f"{run.name} is a {kind} run, which no chapter of a collected report shows.")
 
     def add_folder(self, folder: Path) -> bool:
-        """A folder of `audit`, `extraction flow`, `extraction measure` or `train reward`; False where it is none of these."""
+        """A folder of `audit`, `extraction flow`, `extraction measure` or `train`; False where it is none of these."""
         if is_training(folder):
             self.trainings[_name(folder)] = read_training(folder)
+            return True
+        if is_fitted(folder):
+            self.fitted[_name(folder)] = read_fitted(folder)
             return True
         if (folder / AUDIT).is_file():
             self.audits[_name(folder)] = read_audit(folder / AUDIT)

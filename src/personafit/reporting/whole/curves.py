@@ -19,7 +19,7 @@ SHAPES = "osD^vXP*"
 CAPTION = (
     "How to read it: left, the loss of the batches (line) and of the people held out (marks); right, how often the preferred "
     "answer of a pair gets the higher number, on people the model was not trained on, by tier. The dotted line is a coin toss. "
-    "No intervals: these are readings on the way; the quality of the result, with intervals, is in the model's card."
+    "No intervals: these are readings on the way; what the result is worth, with intervals, is in the table below once it is finished."
 )
 
 
@@ -124,6 +124,10 @@ def training_figure(training: Training) -> "Figure | None":
             side.set_visible(False)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(frameon=False, fontsize=9, labelcolor=INK)
+    ends = [("loss of the batches", losses), ("loss held out", held_out)]
+    ends += [(f"accuracy, {tier_name(name)}", training.points(name)) for name in training.tiers]
+    said = [f"{name} from {one[0][1]:.3f} to {one[-1][1]:.3f}" for name, one in ends if one]
+    figure.set_label(f"From the first reading to the last: {', '.join(said)}.")
     return figure
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from personafit.items.preference import PREFER
 from personafit.reporting import sections
@@ -27,10 +27,12 @@ from personafit.reporting.whole.content import (
     Instrument,
     Member,
     Piece,
+    Prose,
     count_row,
     made_chapter,
 )
 from personafit.reporting.whole.remade import other_instruments
+from personafit.reporting.writing.browse import EXPLAINED, writing_browser
 from personafit.store import RunRecord, Status
 
 MISSING = "not yet asked"
@@ -90,19 +92,29 @@ def items(given: Collected) -> Chapter:
     judged |= {name: hostile.totals for name, hostile in given.injections.items()}
     for name, totals in judged.items():
         value = item_browser(store, totals)
-        parts[name] = [_browser("choice", len(parts), PACKAGE, "report.html.j2", "browser-data", value)]
+        parts[name] = [_browser(name, "choice", len(parts), PACKAGE, "report.html.j2", "browser-data", value)]
+    for name, wrote in given.writings.items():
+        value, called = writing_browser(store, wrote.scores), {"rater_label": "System"}
+        texts = _browser(name, "choice", len(parts), PACKAGE, "report.html.j2", "browser-data", value, called)
+        parts[name] = [Prose(EXPLAINED, "small"), texts]
     for name, talk in given.dialogues.items():
         value = viewer_data(store, talk.run, talk.audit)
         package = "personafit.reporting.dialogues"
-        parts[name] = [_browser("dialogue", len(parts), package, "dialogues.html.j2", "viewer-data", value)]
+        parts[name] = [
+            _browser(name, "dialogue", len(parts), package, "dialogues.html.j2", "viewer-data", value)
+        ]
     for name, relevant in given.relevance.items():
         value = relevance_data(store, relevant.scores)
         package = "personafit.reporting.relevance"
-        parts[name] = [_browser("relevance", len(parts), package, "relevance.html.j2", "browser-data", value)]
+        parts[name] = [
+            _browser(name, "relevance", len(parts), package, "relevance.html.j2", "browser-data", value)
+        ]
     for name, preferred in given.preferences.items():
         values = preference_page.browser_values(store, preferred.scores)
         package = "personafit.reporting.preference"
-        parts[name] = [_browser("preference", len(parts), package, "preference.html.j2", "", None, values)]
+        parts[name] = [
+            _browser(name, "preference", len(parts), package, "preference.html.j2", "", None, values)
+        ]
     return made_chapter(
         "items",
         "Items",
@@ -113,6 +125,7 @@ def items(given: Collected) -> Chapter:
 
 
 def _browser(
+    run: str,
     script: str,
     number: int,
     package: str,
@@ -126,6 +139,8 @@ def _browser(
     plain = str(fill_block(package, template, "browser", **(values or {})))
     # Texts from outside are escaped, so that only our own tags look like tags.
     markup = re.sub(r"<[a-z][^>]*>", lambda tag: re.sub(NAMING, rf'\1="{prefix}', tag[0]), plain)
+    called = f"of {escape(run)}"  # or all landmarks of this kind would have one name
+    markup = re.sub(r'(role="search" aria-label="[^"]*)', lambda found: f"{found[1]} {called}", markup)
     kept = f'<script type="application/json" id="{prefix}{data_id}">{embed(data)}</script>' if data_id else ""
     return Browser(script, prefix, Markup(markup + kept))
 

@@ -21,6 +21,9 @@ LATEX = {
     "τ": r"$\tau$",
     "ρ": r"$\rho$",
     "Δ": r"$\Delta$",
+    "≠": r"$\neq$",
+    "✓": r"$+$",
+    "✗": r"$-$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 
@@ -55,7 +58,7 @@ def latex(grid: Grid) -> str:
         f"% {_line(grid.title)}. {_line(grid.caption)}",
         f"\\begin{{tabular}}{{{'l' * len(grid.heads)}{'r' * len(grid.columns)}}}",
         "\\toprule",
-        " & ".join(_latex(heading) for heading in (*grid.heads, *grid.columns)) + r" \\",
+        " & ".join(_latex(heading) for heading in (*_heads(grid), *grid.columns)) + r" \\",
         "\\midrule",
     ]
     for row in grid.rows:
@@ -75,7 +78,7 @@ def latex(grid: Grid) -> str:
 def _write_csv(grid: Grid, path: Path) -> None:
     """A column for each number as the page shows it, and one for its interval where it has any."""
     with_interval = [any(row.cells[n].interval for row in grid.rows) for n in range(len(grid.columns))]
-    header = [*grid.heads, "control", "published in"]
+    header = [*_heads(grid), "control", "published in"]
     for heading, wide in zip(grid.columns, with_interval, strict=True):
         header += [heading, f"{heading}, interval"] if wide else [heading]
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -88,6 +91,11 @@ def _write_csv(grid: Grid, path: Path) -> None:
                 cells.append(text if cell.sort is not None else inert(text))
                 cells += [cell.interval] if wide else []
             writer.writerow(cells)
+
+
+def _heads(grid: Grid) -> list[str]:
+    """The headings of the names; none is empty, as on the page."""
+    return [heading or "of" for heading in grid.heads]
 
 
 def _named(chapters: Sequence[Chapter]) -> Iterator[tuple[str, Grid | Picture]]:

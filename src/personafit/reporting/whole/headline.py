@@ -16,6 +16,7 @@ from personafit.reporting.stages.results import flow_of
 from personafit.reporting.whole.audits import audit_words
 from personafit.reporting.whole.collected import ChoiceRun, Collected
 from personafit.reporting.whole.content import Card, Cards, Chapter, Group, Piece, Prose, Words, true_minus
+from personafit.reporting.whole.glance import glance
 from personafit.reporting.whole.making import training_words
 
 NOBODY, WRONG = "none", "wrong:"
@@ -24,7 +25,8 @@ MOST_SAID = 3  # sentences of one part; its chapter has them all
 
 def headline(given: Collected) -> Chapter:
     """The answer in words."""
-    groups = [Group(_title(one), _choice_pieces(one)) for one in given.choices.values()]
+    groups = list(glance(given))
+    groups += [Group(_title(one), _choice_pieces(one)) for one in given.choices.values()]
     groups += [
         Group(title, [Words([true_minus(text) for text in said[:MOST_SAID]])])
         for title, said in _others(given)

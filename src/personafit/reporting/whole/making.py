@@ -21,6 +21,7 @@ from personafit.reporting.whole.content import (
     true_minus,
 )
 from personafit.reporting.whole.curves import CAPTION, LOSS, Training, tier_name, training_figure
+from personafit.reporting.whole.fitted import fitted_pieces
 from personafit.statistics import Estimate
 
 # What is known of a trained model, and which of it are rules that read nothing.
@@ -65,9 +66,11 @@ def training(given: Collected) -> Chapter:
     return made_chapter(
         "training",
         "Training",
-        "Loss and accuracy while a reward model was trained, on people it was not trained on.",
-        {name: _training_pieces(one) for name, one in given.trainings.items()},
-        "No training was given: `personafit train reward --base MODEL --data DIR --out FOLDER` trains one; name FOLDER beside the runs.",
+        "Raters that were trained or fitted on people’s judgments: on whom, and what they are worth on those left out.",
+        {name: _training_pieces(one) for name, one in given.trainings.items()}
+        | {name: fitted_pieces(one) for name, one in given.fitted.items()},
+        "No training was given: `personafit train reward --base MODEL --data DIR --out FOLDER` trains one, `train pairwise`, "
+        "`train verifier` and `train matcher` fit small ones; name FOLDER beside the runs.",
     )
 
 
@@ -134,10 +137,18 @@ def _quality(facts: Mapping[str, Any]) -> list[Piece]:
         NumberRow(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
         for names, by_tier, control in rows
     ]
-    told = [f"{name} {value}" for name, value in facts.get("settings", {}).items() if name in SETTINGS]
+    told = [
+        f"{name.replace('_', ' ')} {_setting(value)}"
+        for name, value in facts.get("settings", {}).items()
+        if name in SETTINGS
+    ]
     how = Prose(f"Base {facts.get('base')}, {facts.get('steps')} steps; {', '.join(told)}.", "small")
     caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
     return [Grid("The result", caption, ["pairs", "measure"], tiers, filled), how] if filled else [how]
+
+
+def _setting(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value}"
 
 
 def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:

@@ -65,6 +65,8 @@ def render_whole(given: Collected, chapters: Sequence[Chapter]) -> str:
             asset(package, name)
             for package, name in (
                 ("personafit.reporting.dialogues", "dialogues.css"),
+                ("personafit.reporting.relevance", "relevance.css"),
+                ("personafit.reporting.preference", "preference.css"),
                 (PACKAGE, "pieces.css"),
                 (PACKAGE, "whole.css"),
             )

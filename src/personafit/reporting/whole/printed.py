@@ -4,6 +4,7 @@ A console that shows nothing keeps what is printed to it. Of each cell the first
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
@@ -17,6 +18,7 @@ from personafit.reporting.whole.content import Grid, Piece, Words, text_cell, tr
 
 WIDE = 600  # columns: nothing is broken or left out for want of room
 LONG = 24  # rows beyond which a table is folded until it is wanted
+INTERVAL = "95 % interval"  # a column of its own in the terminal, a line below the number on a page
 PUBLISHED, UNDEFINED = "published", "undefined"
 DIM = "dim"
 
@@ -52,18 +54,41 @@ def printed_pieces(show: Callable[..., None], *arguments: Any) -> list[Piece]:
 
 def table_grid(table: Table) -> Grid:
     """A printed table; columns that are not set to the right at the front are names."""
-    texts_by_column = [[_plain(cell) for cell in column.cells] for column in table.columns]
-    headings = [" ".join(_plain(column.header).split()) for column in table.columns]
-    names = next((place for place, one in enumerate(table.columns) if one.justify == "right"), len(headings))
+    columns = _columns(table)
+    names = next((place for place, one in enumerate(columns) if one.number), len(columns))
+    headings = [one.heading for one in columns]
     rows: list[NumberRow] = []
     source: str | None = None
-    for texts in zip(*texts_by_column, strict=True):
+    for texts in zip(*(one.texts for one in columns), strict=True):
         if texts[0].startswith(PUBLISHED) and not any(texts[names:]):
             source = " ".join(filter(None, texts[:names])).strip(": ")  # it heads the rows that are quoted
             continue
         rows.append(NumberRow(texts[:names], [_number(text) for text in texts[names:]], source=source))
     long = len(rows) > LONG
     return Grid(_plain(table.title or ""), "", headings[:names], headings[names:], rows, folded=long).filled()
+
+
+@dataclass(frozen=True)
+class _Column:
+    heading: str
+    number: bool
+    texts: list[str]
+
+
+def _columns(table: Table) -> list[_Column]:
+    """The columns, a column of intervals joined to the numbers before it."""
+    columns: list[_Column] = []
+    for one in table.columns:
+        heading = " ".join(_plain(one.header).split())
+        texts = [_plain(cell) for cell in one.cells]
+        if heading == INTERVAL and columns:
+            before = columns.pop()
+            pairs = zip(before.texts, texts, strict=True)
+            joined = [f"{value}\n{interval}" if interval else value for value, interval in pairs]
+            columns.append(_Column(before.heading, before.number, joined))
+        else:
+            columns.append(_Column(heading, one.justify == "right", texts))
+    return columns
 
 
 def _number(text: str) -> Cell:

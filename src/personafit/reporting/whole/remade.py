@@ -38,6 +38,8 @@ def other_instruments(given: Collected) -> dict[str, list[Piece]]:
         parts[name] = [_kept(given.commands.get(name), {"folder": name})]
     for name, training in given.trainings.items():
         parts[name] = [Instrument(training_command(training), _training_facts(training))]
+    for name, rater in given.fitted.items():
+        parts[name] = [_kept(None, {"rater": rater.title, "folder": name})]
     return parts
 
 

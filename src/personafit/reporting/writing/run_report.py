@@ -27,16 +27,16 @@ class WritingReport:
             print(sentence)
 
     def write_html(self, path: Path) -> None:
-        """Write the report page: the chapter that a collected report would have of it."""
+        """Write the report page: the chapters that a collected report would have of it."""
+        from personafit.reporting.whole import ending
         from personafit.reporting.whole.collected import Collected
         from personafit.reporting.whole.page import write_whole
         from personafit.reporting.writing.chapter import writing
 
         given = Collected(self._store)
         given.add_run(self.scores.run)
-        write_whole(
-            given, [replace(writing(given), name="headline")], path
-        )  # where the page's skip link leads
+        first = replace(writing(given), name="headline")  # where the page's skip link leads
+        write_whole(given, [first, ending.items(given)], path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The system and context with the least coverage."""

@@ -41,7 +41,7 @@ class WritingScores:
     """Item to what the person wrote."""
     lines: list[Line]
     answers: pl.DataFrame
-    """Every text that was asked for: item, rater, view, status, detail."""
+    """Every text that was asked for: item, rater, view, context, status, detail."""
 
     @property
     def tasks(self) -> list[str]:

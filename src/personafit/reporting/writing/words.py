@@ -12,8 +12,8 @@ from personafit.reporting.whole.content import percent_cell
 from personafit.reporting.writing.scores import METRICS, WritingScores
 
 TASKS = {"LaMP_4": "headlines", "LaMP_5": "paper titles", "LaMP_6": "subject lines", "LaMP_7": "tweets"}
-TOTALS = ("all R-1", "lift, points")
-SHORT = {"rouge_1": "R-1", "rouge_l": "R-L"}
+TOTALS = ("all R1", "lift, points")
+SHORT = {"rouge_1": "R1", "rouge_l": "RL"}
 CAPTION = (
     "ROUGE-1 and ROUGE-L (F1) in %: the words, and the longest sequence of words, that a text shares with what the person wrote. "
     "Lift: ROUGE-1 told of the person over the better of told of nobody and told of somebody else, in points. 95 % intervals "
@@ -99,8 +99,13 @@ def print_writing(console: Console, scores: WritingScores, results: Sequence[Res
     for heading in (*TOTALS, *(TASKS.get(task, task) for task in scores.tasks), table.headings[-1]):
         grid.add_column(heading, justify="right")
     for row in table.rows:
+        quoted = (row.source or "").rpartition(", ")[2]
         tag = (
-            f"control: {row.control}" if row.control else "published, not measured here" if row.source else ""
+            f"control: {row.control}"
+            if row.control
+            else f"published, not measured here: {quoted}"
+            if row.source
+            else ""
         )
         totals, tasks = row.cells[: len(TOTALS)], row.cells[len(TOTALS) : -1]
         cells = [f"{cell.text}\n{cell.interval}" for cell in totals]

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, json_kind, located
 
 LONGEST = 64 << 20  # bytes of one conversation: more is a mistake, and would fill the memory
 PIECE = 1 << 20
@@ -106,5 +106,5 @@ def _row(data: bytes, place: str, where: str) -> Row:
 
 def _row_of(value: Any, place: str, where: str) -> Row:
     if not isinstance(value, dict):
-        return Row(place, None, f"{where} must be a JSON object, not {type(value).__name__}.")
+        return Row(place, None, f"{where} must be a JSON object, not {json_kind(value)}.")
     return Row(place, value)

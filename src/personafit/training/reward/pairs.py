@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, json_kind, located
 from personafit._hashing import content_hash, hash_text
-from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback
+from personafit.benchmarks import Benchmark
 from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines
 from personafit.factory.pairs.layout import NOT_PERSONAL
 from personafit.people import FacetValue, flatten
-from personafit.training.choices import load_choices
+from personafit.training.choices import load_choices, open_choices
 from personafit.training.pairwise import Choice
 
 
@@ -46,13 +46,12 @@ class Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a benchmark folder, of PersonaFeedback's published layout or of a JSON-lines file."""
+    """The pairs of a benchmark folder, of PersonaFeedback's published layout, of the starter set or of a JSON-lines file."""
     if path.is_file():
         return [_from_trl(row, path, number) for number, row in read_lines(path)]
-    if not path.is_dir():
+    if not path.is_dir() and str(path) != "starter":
         raise UserError(f"{path} is neither a folder nor a file; --data takes pairs.")
-    folder = (path / "benchmark.toml").is_file()
-    return pairs_of(FolderBenchmark(path) if folder else PersonaFeedback(path), f"{path}, ")
+    return pairs_of(open_choices(path), f"{path}, ")
 
 
 def pairs_of(benchmark: Benchmark, where: str = "") -> list[Pair]:
@@ -126,7 +125,7 @@ def _facets(person: Any, path: Path, number: int) -> dict[str, FacetValue]:
         raise UserError(
             f"{place} is missing: a pair needs who asks, as a text or as fields; general pairs go to --mix."
         )
-    raise UserError(f"{place} must be a text or an object with fields, not {type(person).__name__}.")
+    raise UserError(f"{place} must be a text or an object with fields, not {json_kind(person)}.")
 
 
 def _text(value: Any, path: Path, number: int, field: str) -> str:

@@ -141,7 +141,7 @@ function show(one, button) {
     ...(one.closing ? [said(one, { role: "user", text: one.closing, thought: "", marks: [] }, null)] : []),
     element("p", { class: "ended" }, [element("strong", { text: `Ended: ${one.stop}` }), ...(one.detail ? [" ", external(one.detail, "span")] : [])]),
     element("h4", { text: "Marks of the judges" }),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Marks of the judges" }, [scores(one)]),
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Marks of the judges" }, [scores(one)]),
     ...replies(one),
   );
   byId("detail").scrollTop = 0;
@@ -163,7 +163,7 @@ function said(one, turn, place) {
   if (turn.thought) {
     parts.push(element("details", {}, [element("summary", { class: "small", text: "What the user thought" }), external(turn.thought)]));
   }
-  return element("section", { class: `turn by-${turn.role}`, "aria-label": head, id: place === null ? "turn-closing" : `turn-${place + 1}` }, parts);
+  return element("div", { class: `turn by-${turn.role}`, role: "group", "aria-label": head, id: place === null ? "turn-closing" : `turn-${place + 1}` }, parts);
 }
 
 // Places are counted in code points, so the text is taken apart into those first.

@@ -125,7 +125,7 @@ function show(entry, node) {
   byId("detail").replaceChildren(
     element("p", { class: "id", text: line(`What is known of ${entry.one.person}`, `${entry.one.pairs.length} attributes`) }),
     element("h3", { class: "external", dir: "auto", text: data.texts[entry.one.prompt] }),
-    element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Who picked what" }, [table(entry.kept)]),
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Who picked what" }, [table(entry.kept)]),
     ...(hidden ? [element("p", { class: "small", text: `${hidden} more attributes do not fit the filters.` })] : []),
     ...replies(entry),
   );
@@ -156,7 +156,7 @@ function table(pairs) {
       ...data.lines.map((_, place) => mark(pair.said[place], pair.gold)),
     ]);
   });
-  return element("table", {}, [head, element("tbody", {}, rows)]);
+  return element("table", { class: "picked" }, [head, element("tbody", {}, rows)]);
 }
 
 function replies(entry) {

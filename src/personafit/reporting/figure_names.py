@@ -1,0 +1,33 @@
+"""Names in a figure: they come from outside, and there is little room for them."""
+
+import re
+
+LONGEST_NAME = 36
+BREAKS = re.compile(r"[\s:,/=_-]+")
+FOLDERS = re.compile(r"(?:[^:,=/\s]*/){2,}")  # of a path, not of an OWNER/NAME
+
+
+def lined_name(text: str) -> str:
+    """A name beside a line of a figure, on two lines where it is long; folders of a path are left out first."""
+    plain = shown(text)
+    if len(plain) > LONGEST_NAME:
+        plain = FOLDERS.sub("…/", plain)
+    if len(plain) <= LONGEST_NAME:
+        return plain
+    breaks = [place.end() for place in BREAKS.finditer(plain[:LONGEST_NAME])]
+    first = breaks[-1] if breaks and breaks[-1] > LONGEST_NAME // 3 else LONGEST_NAME
+    return f"{plain[:first].rstrip()}\n{short_name(plain[first:])}"
+
+
+def shown(text: str) -> str:
+    """A name with a sign in the place of line breaks, direction marks and the like."""
+    return "".join(character if character.isprintable() else "\ufffd" for character in text)
+
+
+def short_name(text: str) -> str:
+    """Names come from outside: no line breaks or direction marks in a figure, and the middle of long ones left out."""
+    plain = shown(text)
+    if len(plain) <= LONGEST_NAME:
+        return plain
+    half = LONGEST_NAME // 2
+    return f"{plain[:half]}…{plain[-half:]}"
