@@ -18,8 +18,19 @@ def test_a_written_folder_reads_back_the_same(tmp_path: Path) -> None:
     assert list(copy.people()) == list(original.people())
     assert list(copy.products()) == list(original.products())
     assert list(copy.gold()) == list(original.gold())
-    assert copy.info.controls == original.info.controls
+    assert copy.info == original.info
     assert check_folder(tmp_path / "copy") == []
+
+
+def test_splits_and_settings_of_metrics_are_written(tmp_path: Path) -> None:
+    benchmark = starter()
+    people = [person.id for person in benchmark.people()]
+    splits = {"train": people[:3], 'of "others"': people[3:]}
+    metrics = {"chance": 0.25, "closed_values": {"size": ["small", "large"]}}
+    benchmark.info = benchmark.info.model_copy(update={"splits": splits, "metrics": metrics})
+    write_folder(tmp_path / "copy", benchmark)
+    copy = FolderBenchmark(tmp_path / "copy")
+    assert (copy.info.splits, copy.info.metrics) == (splits, metrics)
 
 
 @pytest.mark.parametrize(

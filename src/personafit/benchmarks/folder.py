@@ -5,6 +5,7 @@ a line; what else may stand there is optional. A folder may hold items of severa
 only who counts, compares or copies reads them all.
 """
 
+import json
 import shutil
 import tomllib
 from collections import deque
@@ -115,7 +116,7 @@ def check_folder(folder: Path) -> list[str]:
 def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
     """Write any benchmark as a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "benchmark.toml").write_text(_toml(benchmark.info), encoding="utf-8")
+    (folder / "benchmark.toml").write_text(info_toml(benchmark.info), encoding="utf-8")
     for name, records in (
         ("people.jsonl", benchmark.people()),
         ("products.jsonl", _distinct(benchmark.products())),
@@ -148,13 +149,19 @@ def _distinct(products: Iterator[Product]) -> Iterator[Product]:
             yield product
 
 
-def _toml(info: BenchmarkInfo) -> str:
-    import json
-
-    lines = []
-    for name, value in info.model_dump(exclude={"controls", "metrics", "splits"}).items():
-        lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    lines.append("\n[controls]")
-    for name, value in info.controls.model_dump().items():
-        lines.append(f"{name} = {json.dumps(value)}")
+def info_toml(info: BenchmarkInfo) -> str:
+    """What a folder's benchmark.toml says of it."""
+    said = info.model_dump(exclude_none=True)
+    tables = {name: said.pop(name) for name in ("controls", "splits", "metrics")}
+    lines = [f"{name} = {_toml(value)}" for name, value in said.items()]
+    for name, entries in tables.items():
+        if entries:
+            lines += [f"\n[{name}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in entries.items())]
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    """A value of JSON as TOML has it: the same but for tables."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)

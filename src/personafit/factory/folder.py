@@ -4,7 +4,6 @@ Streams of the folder's own names are put together, row by row, in the form `per
 `personafit run` takes. `makers.jsonl` says who made each product: model, prompt and its version, temperature, seed, take.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from sqlalchemy import select
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import BenchmarkInfo
+from personafit.benchmarks.folder import info_toml
 from personafit.factory.bench import REJECTED, Bench, Models
 from personafit.factory.card import write_card
 from personafit.factory.config import BuildConfig
@@ -87,10 +87,6 @@ def _toml(config: BuildConfig, folders: Sequence[Path], splits: dict[str, list[s
         language=list(build.languages),
         gold=gold,
         layout=[["half", "tier"], ["half"], ["tier"]] if gold != "author" else [["tier"]],
+        splits=splits,
     )
-    said = info.model_dump(exclude={"controls", "metrics", "splits"})
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in said.items()]
-    if splits:
-        lines.append("\n[splits]")
-        lines += [f"{json.dumps(name)} = {json.dumps(ids)}" for name, ids in splits.items()]
-    return "\n".join(lines) + "\n"
+    return info_toml(info)

@@ -3,6 +3,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from personafit._errors import UserError
 from personafit.benchmarks.running import RunConfig
 from personafit.raters.rescore import rescore
 from personafit.reporting.assertions import totals
+from personafit.reporting.relevance.run_report import RelevanceReport
+from personafit.reporting.relevance.words import explain_relevance
 from personafit.reporting.run_report import open_report
 from personafit.store import Store
 from tests.benchmarks.recentering.world import Row, row, rows, write_module, write_world
@@ -70,6 +73,17 @@ def test_a_list_that_picks_the_same_is_not(store: Store, tmp_path: Path) -> None
 def test_a_rater_that_needs_no_prompt_is_found_out(store: Store, tmp_path: Path) -> None:
     judged(store, tmp_path, PAIRS)
     assert f"{PAIRS} does about as well without the prompt" in printed(store)
+
+
+def test_a_rater_that_met_its_own_prompts_is_not_said_to_beat_a_control(store: Store, tmp_path: Path) -> None:
+    judged(store, tmp_path, LISTS, views=["none"], lines=rows(users=12, prompts=6))
+    report = open_report(store, store.run("last"))
+    assert isinstance(report, RelevanceReport)
+    assert any("control" in one for one in explain_relevance(report.scores, report.results))
+    note = f"{LISTS} was fitted on 6 of the 6 prompts here: its score on them is no evidence."
+    config = {**report.scores.run.config, "notes": [note]}
+    fitted = replace(report.scores, run=report.scores.run._replace(config=config))
+    assert not any("control" in one for one in explain_relevance(fitted, report.results))
 
 
 def test_published_rows_stand_in_table_and_results_and_are_marked(store: Store, tmp_path: Path) -> None:

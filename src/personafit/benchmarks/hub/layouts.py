@@ -28,7 +28,7 @@ class Layout(NamedTuple):
 
 def _read_folder(folder: Path) -> None:
     if problems := check_folder(folder):
-        raise UserError(f"{problems[0]} ({len(problems)} problems in all)")
+        raise UserError(f"{problems[0]} (problems in all: {len(problems)})")
 
 
 def _read_personafeedback(folder: Path) -> None:

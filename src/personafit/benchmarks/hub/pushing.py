@@ -34,7 +34,7 @@ def push_folder(folder: Path, repo: str, private: bool, licence: str | None, any
     repo = repo_of(repo)
     if problems := check_folder(folder):
         raise UserError(
-            f"{problems[0]} ({len(problems)} problems in all; see personafit data check {folder})", code=1
+            f"{problems[0]} (problems in all: {len(problems)}; see personafit data check {folder})", code=1
         )
     info = read_info(folder / "benchmark.toml")
     allowed = publishable(info.licence, licence, str(folder / "benchmark.toml"))

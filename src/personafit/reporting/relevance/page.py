@@ -49,7 +49,7 @@ def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]
         asked=asked,
         answered=answered,
         coverage=answered / asked if asked else None,
-        sentences=explain_relevance(results),
+        sentences=explain_relevance(scores, results),
         remarks=published_remarks() if scores.info.get("published") else [],
         figure=None if figure is None else Markup(svg(figure, "plot-relevance")),
         figure_words="" if figure is None else str(figure.get_label()),

@@ -24,7 +24,7 @@ class RelevanceReport:
     def print(self, console: Console) -> None:
         """Show the table and what it means."""
         print_relevance(console, self.scores, self.results)
-        for sentence in explain_relevance(self.results):
+        for sentence in explain_relevance(self.scores, self.results):
             print(sentence)
 
     def write_html(self, path: Path) -> None:

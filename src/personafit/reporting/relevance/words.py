@@ -4,14 +4,15 @@ prompt, and does asking for a list help."""
 from collections.abc import Iterator, Sequence
 
 from personafit.items.relevance import ALONE
-from personafit.reporting.relevance.scores import PUBLISHED
+from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
 
 OVER = 1.2  # from here on a rater is said to pick too much
 
 
-def explain_relevance(results: Sequence[Result]) -> list[str]:
-    """The sentences of a run."""
+def explain_relevance(scores: RelevanceScores, results: Sequence[Result]) -> list[str]:
+    """The sentences of a run; a rater that met prompts it was fitted on is not said to beat anything."""
+    notes = scores.run.config.get("notes", [])
     totals = {
         (r.rater, r.view, r.metric): r for r in results if not r.slice and r.control not in ("published",)
     }
@@ -25,7 +26,8 @@ def explain_relevance(results: Sequence[Result]) -> list[str]:
     sentences: list[str] = []
     for rater, view in own:
         sentences += _picks(rater, view, totals)
-        sentences += _against_controls(rater, results)
+        if not any(note.startswith(f"{rater} was fitted on") for note in notes):
+            sentences += _against_controls(rater, results)
         sentences += _reads_prompt(rater, results)
     sentences += _lists(own, totals, results)
     if not own:

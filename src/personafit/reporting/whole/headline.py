@@ -149,7 +149,7 @@ def _others(given: Collected) -> Iterator[tuple[str, Sequence[str]]]:
     for name, talk in given.dialogues.items():
         yield f"Dialogues (run {name})", explain_dialogues(talk.run, talk.results, talk.signatures)
     for name, relevant in given.relevance.items():
-        yield f"Which attributes matter (run {name})", explain_relevance(relevant.results)
+        yield f"Which attributes matter (run {name})", explain_relevance(relevant.scores, relevant.results)
     for name, preferred in given.preferences.items():
         said = explain_preferences(preferred.scores, preferred.results)
         yield f"Does using them help (run {name})", said

@@ -91,7 +91,7 @@ def relevance(given: Collected) -> Chapter:
 
 def _relevance_pieces(one: RelevanceReport) -> list[Piece]:
     scores, results = one.scores, one.results
-    pieces: list[Piece] = [Words(explain_relevance(results))]
+    pieces: list[Piece] = [Words(explain_relevance(scores, results))]
     if (figure := relevance_figure(scores, results)) is not None:
         pieces.append(Picture("What is picked, and how much", RELEVANCE_CAPTION, figure))
     remarks = published_remarks() if scores.info.get("published") else []

@@ -80,7 +80,7 @@ def without_ties(pairs: Sequence[Pair], notes: list[str]) -> list[Pair]:
     same = [pair for pair in pairs if pair.chosen == pair.rejected]
     if same:
         notes.append(
-            f"{len(same):,} pairs have one text as both answers and are left out, the first at {same[0].place}."
+            f"Left out because both answers are one text: {len(same):,}, the first at {same[0].place}."
         )
     return [pair for pair in pairs if pair.chosen != pair.rejected]
 
