@@ -47,7 +47,7 @@ def test_every_neighbour_stands_beside_its_controls(tmp_path: Path, monkeypatch:
     assert [rows["prefeval"][name] for name in told] == ["25.0", "25.0", "0.0", "0.0"]
     assert [rows["rewardbench 1"][name] for name in told] == ["", "", "0.0", ""]
     assert [rows["rewardbench 2"][name] for name in told] == ["", "", "25.0", ""]
-    assert grid.rows[-1].names == ["lamp-writing", scribe, "rouge 1"]
+    assert grid.rows[-1].names == ["lamp-writing", scribe, "memory:k=4,by=bm25,budget=4000", "rouge 1"]
     wrote = rows["lamp-writing"]
     assert float(wrote["score"]) == float(wrote["told of somebody else"]) > float(wrote["told of nobody"]) > 0
     assert (wrote["longest answer, or copied"], wrote["lift"]) == ("19.3", "0.0")

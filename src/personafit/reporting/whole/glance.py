@@ -41,7 +41,7 @@ def glance(given: Collected) -> Iterator[Group]:
     grid = Grid(
         "Scores and their controls",
         "In %, 95 % intervals below.",
-        ["benchmark", "who", "metric"],
+        ["benchmark", "who", "told", "metric"],
         COLUMNS,
         rows,
         note=NOTE,
@@ -69,10 +69,8 @@ def _rows(info: dict[str, Any], results: Sequence[Result], told: str, several: b
             percent_cell(_found(lifts, head, told, knew), signed=True),
             Cell() if head.coverage is None else Cell(f"{100 * head.coverage:.1f}", sort=head.coverage),
         ]
-        alone = (
-            told == "given" and len({one.given for one in asked}) < 2
-        )  # the one context of all needs no name
-        names = [name, str(head.system) if alone else line_name(head), head.metric.replace("_", " ")]
+        who = str(head.system) if told == "given" else line_name(head)
+        names = [name, who, knew or "", head.metric.replace("_", " ")]
         yield NumberRow(names, cells, None if asked else head.control)
 
 
