@@ -40,16 +40,16 @@ def test_every_neighbour_stands_beside_its_controls(tmp_path: Path, monkeypatch:
     (grid,) = group.pieces
     assert isinstance(grid, Grid)
     rows = {
-        row.names[0]: dict(zip(COLUMNS, (cell.text for cell in row.cells), strict=True)) for row in grid.rows
+        row.names[1]: dict(zip(COLUMNS, (cell.text for cell in row.cells), strict=True)) for row in grid.rows
     }
-    assert list(rows) == ["prefeval", "lamp", "rewardbench 1", "rewardbench 2", "lamp-writing"]
-    told = ("told of nobody", "told of somebody else", "longest answer, or copied", "lift")
+    assert list(rows) == ["prefeval", "lamp", "rewardbench 1", "rewardbench 2", "lamp-writing, rouge 1"]
+    told = ("told of nobody", "told of somebody else", "longest, or copied", "lift")
     assert [rows["prefeval"][name] for name in told] == ["25.0", "25.0", "0.0", "0.0"]
     assert [rows["rewardbench 1"][name] for name in told] == ["", "", "0.0", ""]
     assert [rows["rewardbench 2"][name] for name in told] == ["", "", "25.0", ""]
-    assert grid.rows[-1].names == ["lamp-writing", scribe, "memory:k=4,by=bm25,budget=4000", "rouge 1"]
-    wrote = rows["lamp-writing"]
+    assert grid.rows[-1].names == [scribe, "lamp-writing, rouge 1", "memory:k=4,by=bm25,budget=4000"]
+    wrote = rows["lamp-writing, rouge 1"]
     assert float(wrote["score"]) == float(wrote["told of somebody else"]) > float(wrote["told of nobody"]) > 0
-    assert (wrote["longest answer, or copied"], wrote["lift"]) == ("19.3", "0.0")
+    assert (wrote["longest, or copied"], wrote["lift"]) == ("19.3", "0.0")
     assert rows["lamp"]["coverage"] == "100.0"
-    assert [row.control for row in grid.rows if row.names[0] == "lamp"] == ["longest answer"]
+    assert [row.control for row in grid.rows if row.names[1] == "lamp"] == ["longest answer"]

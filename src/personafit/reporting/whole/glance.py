@@ -13,10 +13,10 @@ from personafit.reporting.whole.content import Grid, Group, percent_cell
 FREE = ("longest answer", "copied entry")
 COLUMNS = (
     "score",
+    "lift",
     "told of nobody",
     "told of somebody else",
-    "longest answer, or copied",
-    "lift",
+    "longest, or copied",
     "coverage",
 )
 NOTE = (
@@ -40,8 +40,8 @@ def glance(given: Collected) -> Iterator[Group]:
     ]
     grid = Grid(
         "Scores and their controls",
-        "In %, 95 % intervals below.",
-        ["benchmark", "who", "told", "metric"],
+        "Accuracy in %, or what the benchmark is scored by; 95 % intervals below.",
+        ["who", "benchmark", "told"],
         COLUMNS,
         rows,
         note=NOTE,
@@ -63,14 +63,15 @@ def _rows(info: dict[str, Any], results: Sequence[Result], told: str, several: b
         rule = next((one for one in free if told == "given" or _like(one, head, told, knew, True)), None)
         cells = [
             percent_cell(head),
+            percent_cell(_found(lifts, head, told, knew), signed=True),
             percent_cell(_found(heads, head, told, "none")),
             percent_cell(_found(heads, head, told, f"wrong:{knew}")),
             percent_cell(rule),
-            percent_cell(_found(lifts, head, told, knew), signed=True),
             Cell() if head.coverage is None else Cell(f"{100 * head.coverage:.1f}", sort=head.coverage),
         ]
         who = str(head.system) if told == "given" else line_name(head)
-        names = [name, who, knew or "", head.metric.replace("_", " ")]
+        of = name if head.metric == "accuracy" else f"{name}, {head.metric.replace('_', ' ')}"
+        names = [who, of, knew or ""]
         yield NumberRow(names, cells, None if asked else head.control)
 
 
