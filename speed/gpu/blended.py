@@ -43,10 +43,11 @@ def main() -> None:
         _say("  with the surface rater", both, pairs)
         _show("  over the surface rater", both - table["fitted surface rater"], pairs)
         table[run["recipe"]] = won(margins)
-    scaled = [np.array(run["margins"]) / np.std(run["margins"]) for run in found["runs"]]
-    mean = added(np.column_stack([fitted, np.mean(scaled, axis=0)]), pairs)
-    _show("the mean of all, with the surface rater", mean, pairs)
-    _show("  over the surface rater", mean - table["fitted surface rater"], pairs)
+    scaled = {run["recipe"]: np.array(run["margins"]) / np.std(run["margins"]) for run in found["runs"]}
+    for recipes in (list(scaled), *found["means"]):
+        mean = added(np.column_stack([fitted, np.mean([scaled[one] for one in recipes], axis=0)]), pairs)
+        _show(f"the mean of {'; '.join(recipes)}; with the surface rater", mean, pairs)
+        _show("  over the surface rater", mean - table["fitted surface rater"], pairs)
     for first, second in found["compared"]:
         _show(f"{first}, over {second}", table[first] - table[second], pairs)
 

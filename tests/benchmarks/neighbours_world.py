@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +264,32 @@ WORLDS = {
     "rewardbench": rewardbench,
     "helpsteer2": helpsteer2,
 }
+
+
+def edited(path: Path, change: Callable[[Any], None]) -> None:
+    """Change what a file of JSON holds."""
+    value = json.loads(path.read_text(encoding="utf-8"))
+    change(value)
+    write(path, value)
+
+
+def only_row(root: Path, row: dict[str, str]) -> None:
+    """One row in the place of RewardBench's data."""
+    for path in (root / "data").glob("*"):
+        path.unlink()
+    (root / "rows.jsonl").write_text(json.dumps(row), encoding="utf-8")
+
+
+def spoil_csv(
+    column: str, value: str, row: int = 1, name: str = "questions_32k.csv"
+) -> Callable[[Path], None]:
+    """What puts a wrong value into one row of a table."""
+
+    def spoil(root: Path) -> None:
+        path = root / name
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        rows[row][column] = value
+        write_csv(path, rows)
+
+    return spoil

@@ -1,14 +1,10 @@
 """Benchmarks of others, read from their own layouts: the right answer, who is told what, and what is said when a file is wrong."""
 
-import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import People, make_context
@@ -88,7 +84,7 @@ def test_personamem_tells_whole_histories(tmp_path: Path) -> None:
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if "ctx-c" not in line]
     lines += [json.dumps({"ctx-c": turns}), json.dumps({"unused": "not even a list"})]
     path.write_text("\n".join(lines), encoding="utf-8")
-    _spoil_csv("end_index_in_shared_context", "700", row=3, name="questions_128k.csv")(tmp_path)
+    world.spoil_csv("end_index_in_shared_context", "700", row=3, name="questions_128k.csv")(tmp_path)
     benchmark = open_benchmark("personamem", tmp_path)
     view = benchmark.info.view
     assert view == "history:budget=192000"
@@ -114,7 +110,7 @@ def test_lamp_becomes_choices(tmp_path: Path) -> None:
 def test_lamp_tells_four_entries_whole(tmp_path: Path) -> None:
     world.lamp(tmp_path)
     long = [{"id": str(n), "title": f"Dough {n}", "abstract": "dough " * 250} for n in range(6)]
-    edited(tmp_path / "LaMP_1/dev_questions.json", lambda rows: rows[0].update(profile=long))
+    world.edited(tmp_path / "LaMP_1/dev_questions.json", lambda rows: rows[0].update(profile=long))
     benchmark = open_benchmark("lamp", tmp_path)
     view = told(benchmark, benchmark.info.view)["lamp/LaMP_1/10"]
     assert view.count("dough " * 249) == 4
@@ -177,7 +173,7 @@ def test_rewardbench_ids_are_kept_though_they_repeat(tmp_path: Path) -> None:
         path.unlink()
     pair = {"chosen": "a", "rejected": "b", "subset": "mt-bench-easy"}
     rows = [{"prompt": f"Q{n}", "id": number, **pair} for n, number in enumerate((3, 0, 1, 3))]
-    _bytes(tmp_path / "rows.jsonl", "\n".join(json.dumps(row) for row in rows).encode())
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
     names = [item.id.rpartition("/")[2] for item in open_benchmark("rewardbench", tmp_path).items()]
     assert names == ["3", "0", "1", "3.2"]
 
@@ -262,191 +258,10 @@ def test_check_and_list_know_them(
     assert "data get personamem" in capsys.readouterr().err
 
 
-def edited(path: Path, change: Callable[[Any], None]) -> None:
-    value = json.loads(path.read_text(encoding="utf-8"))
-    change(value)
-    world.write(path, value)
-
-
-def _spoil_csv(
-    column: str, value: str, row: int = 1, name: str = "questions_32k.csv"
-) -> Callable[[Path], None]:
-    def spoil(root: Path) -> None:
-        import csv
-
-        path = root / name
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        rows[row][column] = value
-        world.write_csv(path, rows)
-
-    return spoil
-
-
-FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
-    "three options": (
-        "prefeval",
-        lambda root: edited(
-            root / "benchmark_dataset/mcq_options/shop_home.json",
-            lambda rows: rows[1]["classification_task_options"].pop(),
-        ),
-        "shop_home.json, entry 2, field 'classification_task_options' must be a list of 4 answers.",
-    ),
-    "another order": (
-        "prefeval",
-        lambda root: edited(
-            root / "benchmark_dataset/implicit_preference/choice-based/shop_home.json", list.reverse
-        ),
-        "the preference is not entry 1 of implicit_preference/choice-based",
-    ),
-    "no turn": (
-        "prefeval",
-        lambda root: edited(
-            root / "benchmark_dataset/implicit_preference/persona-driven/shop_home.json",
-            lambda rows: rows[0]["conversation"].update({"1": {"user": "Hi."}}),
-        ),
-        "shop_home.json, entry 1, conversation 1, field 'assistant' is missing.",
-    ),
-    "no such letter": (
-        "personamem",
-        _spoil_csv("correct_answer", "(e)"),
-        "field 'correct_answer': '(e)' is none",
-    ),
-    "twice a letter": (
-        "personamem",
-        _spoil_csv("all_options", "['(a) one', '(b) two', '(b) three']"),
-        "line 3, field 'all_options': two options are called (b).",
-    ),
-    "no letters": (
-        "personamem",
-        _spoil_csv("all_options", "['one', 'two']"),
-        "line 3, field 'all_options': each option must begin with its letter",
-    ),
-    "half a table": (
-        "personamem",
-        lambda root: _cut(root / "questions_32k.csv", 60),
-        "questions_32k.csv, line 5, field 'shared_context_id' is missing.",
-    ),
-    "half a history": (
-        "personamem",
-        lambda root: _cut(root / "shared_contexts_32k.jsonl", 40),
-        "shared_contexts_32k.jsonl, line 3 is not JSON",
-    ),
-    "half a topic": (
-        "prefeval",
-        lambda root: _cut(root / "benchmark_dataset/mcq_options/shop_home.json", 30),
-        "shop_home.json is not JSON",
-    ),
-    "half the outputs": (
-        "lamp",
-        lambda root: _cut(root / "LaMP_1/dev_outputs.json", 5),
-        "LaMP_1/dev_outputs.json is not JSON",
-    ),
-    "half a shard": (
-        "rewardbench",
-        lambda root: _cut(root / "data/filtered-00000-of-00001.parquet", 100),
-        "filtered-00000-of-00001.parquet cannot be read as parquet",
-    ),
-    "half an archive": (
-        "helpsteer2",
-        lambda root: _cut(root / "validation.jsonl.gz", 20),
-        "validation.jsonl.gz cannot be read (it is not a whole gzip file)",
-    ),
-    "no golds": (
-        "lamp",
-        lambda root: edited(root / "LaMP_1/dev_outputs.json", lambda body: body.pop("golds")),
-        "dev_outputs.json, field 'golds' must be a list",
-    ),
-    "no list": (
-        "personamem",
-        _spoil_csv("all_options", "(a) b"),
-        "field 'all_options' must be a list of texts",
-    ),
-    "no history": ("personamem", _spoil_csv("shared_context_id", "ctx-z"), "there is no history 'ctx-z…'"),
-    "beyond": (
-        "personamem",
-        _spoil_csv("end_index_in_shared_context", "99"),
-        "'99' is no place in a history of 6 turns",
-    ),
-    "no gold": (
-        "lamp",
-        lambda root: edited(root / "LaMP_1/dev_outputs.json", lambda body: body["golds"].pop()),
-        "dev_questions.json, entry 2, field 'id': dev_outputs.json has no output for '11'.",
-    ),
-    "no rating": (
-        "lamp",
-        lambda root: edited(
-            root / "LaMP_3/dev_outputs.json", lambda body: body["golds"][0].update(output="9")
-        ),
-        "dev_questions.json, entry 1, field 'input' is not a question of LaMP_3",
-    ),
-    "no profile": (
-        "lamp",
-        lambda root: edited(root / "LaMP_2/dev_questions.json", lambda rows: rows[0].update(profile=[])),
-        "entry 1, field 'profile' must be a list of what the person did before.",
-    ),
-    "empty answer": (
-        "rewardbench",
-        lambda root: _jsonl(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),
-        "rows.jsonl, line 1, field 'chosen' is empty.",
-    ),
-    "no rejected": (
-        "rewardbench",
-        lambda root: _jsonl(root, {"prompt": "Q", "chosen": "a"}),
-        "rows.jsonl, line 1, field 'rejected' is missing.",
-    ),
-    "no pair": (
-        "helpsteer2",
-        lambda root: _bytes(
-            root / "validation.jsonl.gz",
-            gzip.compress(b'{"prompt": "c#", "response": "A language.", "helpfulness": 3}'),
-        ),
-        "validation.jsonl.gz holds no two answers to one prompt that are 2 or more points apart.",
-    ),
-    "not gzip": (
-        "helpsteer2",
-        lambda root: _bytes(root / "validation.jsonl.gz", b"{}"),
-        "validation.jsonl.gz cannot be read (it is not a whole gzip file)",
-    ),
-}
-
-
-def _jsonl(root: Path, row: dict[str, str]) -> None:
-    for path in (root / "data").glob("*"):
-        path.unlink()
-    _bytes(root / "rows.jsonl", json.dumps(row).encode())
-
-
-def _bytes(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
-
-
-def _cut(path: Path, count: int) -> None:
-    """As after a download that broke off."""
-    path.write_bytes(path.read_bytes()[:-count])
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_wrong_file_is_one_sentence(fault: str, tmp_path: Path) -> None:
-    name, spoil, said = FAULTS[fault]
-    world.WORLDS[name](tmp_path)
-    spoil(tmp_path)
-    with pytest.raises(UserError) as caught:
-        list(open_benchmark(name, tmp_path).items())
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", world.WORLDS)
-def test_an_empty_folder_says_what_was_expected(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="expected"):
-        open_benchmark(name, tmp_path)
-
-
 def test_an_answer_that_is_right_and_wrong_is_left_out(tmp_path: Path) -> None:
     world.rewardbench(tmp_path)
     row = {"prompt": "Q", "chosen": "a", "rejected": "a", "id": "1"}
-    _jsonl(tmp_path, row)
+    world.only_row(tmp_path, row)
     benchmark = open_benchmark("rewardbench", tmp_path)
     assert list(benchmark.items()) == []
     assert "1 choices in which a wrong answer is the right one" in benchmark.notes()[-1]

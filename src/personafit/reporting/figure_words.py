@@ -86,7 +86,6 @@ def group_in_words(pairs: Sequence[tuple[str, Number]], digits: int = 1) -> str:
 
 def number_in_words(dot: Number, digits: int = 1) -> str:
     """A number and its interval."""
-
     if dot.value is None:
         return "unknown"
     if dot.low is None or dot.high is None:

@@ -1,0 +1,170 @@
+"""Files of others that are wrong: one sentence that names the place, whatever the fault."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import open_benchmark
+from tests.benchmarks import neighbours_world as world
+
+FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
+    "three options": (
+        "prefeval",
+        lambda root: world.edited(
+            root / "benchmark_dataset/mcq_options/shop_home.json",
+            lambda rows: rows[1]["classification_task_options"].pop(),
+        ),
+        "shop_home.json, entry 2, field 'classification_task_options' must be a list of 4 answers.",
+    ),
+    "another order": (
+        "prefeval",
+        lambda root: world.edited(
+            root / "benchmark_dataset/implicit_preference/choice-based/shop_home.json", list.reverse
+        ),
+        "the preference is not entry 1 of implicit_preference/choice-based",
+    ),
+    "no turn": (
+        "prefeval",
+        lambda root: world.edited(
+            root / "benchmark_dataset/implicit_preference/persona-driven/shop_home.json",
+            lambda rows: rows[0]["conversation"].update({"1": {"user": "Hi."}}),
+        ),
+        "shop_home.json, entry 1, conversation 1, field 'assistant' is missing.",
+    ),
+    "no such letter": (
+        "personamem",
+        world.spoil_csv("correct_answer", "(e)"),
+        "field 'correct_answer': '(e)' is none",
+    ),
+    "twice a letter": (
+        "personamem",
+        world.spoil_csv("all_options", "['(a) one', '(b) two', '(b) three']"),
+        "line 3, field 'all_options': two options are called (b).",
+    ),
+    "no letters": (
+        "personamem",
+        world.spoil_csv("all_options", "['one', 'two']"),
+        "line 3, field 'all_options': each option must begin with its letter",
+    ),
+    "half a table": (
+        "personamem",
+        lambda root: _cut(root / "questions_32k.csv", 60),
+        "questions_32k.csv, line 5, field 'shared_context_id' is missing.",
+    ),
+    "half a history": (
+        "personamem",
+        lambda root: _cut(root / "shared_contexts_32k.jsonl", 40),
+        "shared_contexts_32k.jsonl, line 3 is not JSON",
+    ),
+    "half a topic": (
+        "prefeval",
+        lambda root: _cut(root / "benchmark_dataset/mcq_options/shop_home.json", 30),
+        "shop_home.json is not JSON",
+    ),
+    "half the outputs": (
+        "lamp",
+        lambda root: _cut(root / "LaMP_1/dev_outputs.json", 5),
+        "LaMP_1/dev_outputs.json is not JSON",
+    ),
+    "half a shard": (
+        "rewardbench",
+        lambda root: _cut(root / "data/filtered-00000-of-00001.parquet", 100),
+        "filtered-00000-of-00001.parquet cannot be read as parquet",
+    ),
+    "half an archive": (
+        "helpsteer2",
+        lambda root: _cut(root / "validation.jsonl.gz", 20),
+        "validation.jsonl.gz cannot be read (it is not a whole gzip file)",
+    ),
+    "no golds": (
+        "lamp",
+        lambda root: world.edited(root / "LaMP_1/dev_outputs.json", lambda body: body.pop("golds")),
+        "dev_outputs.json, field 'golds' must be a list",
+    ),
+    "no list": (
+        "personamem",
+        world.spoil_csv("all_options", "(a) b"),
+        "field 'all_options' must be a list of texts",
+    ),
+    "no history": (
+        "personamem",
+        world.spoil_csv("shared_context_id", "ctx-z"),
+        "there is no history 'ctx-z…'",
+    ),
+    "beyond": (
+        "personamem",
+        world.spoil_csv("end_index_in_shared_context", "99"),
+        "'99' is no place in a history of 6 turns",
+    ),
+    "no gold": (
+        "lamp",
+        lambda root: world.edited(root / "LaMP_1/dev_outputs.json", lambda body: body["golds"].pop()),
+        "dev_questions.json, entry 2, field 'id': dev_outputs.json has no output for '11'.",
+    ),
+    "no rating": (
+        "lamp",
+        lambda root: world.edited(
+            root / "LaMP_3/dev_outputs.json", lambda body: body["golds"][0].update(output="9")
+        ),
+        "dev_questions.json, entry 1, field 'input' is not a question of LaMP_3",
+    ),
+    "no profile": (
+        "lamp",
+        lambda root: world.edited(
+            root / "LaMP_2/dev_questions.json", lambda rows: rows[0].update(profile=[])
+        ),
+        "entry 1, field 'profile' must be a list of what the person did before.",
+    ),
+    "empty answer": (
+        "rewardbench",
+        lambda root: world.only_row(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),
+        "rows.jsonl, line 1, field 'chosen' is empty.",
+    ),
+    "no rejected": (
+        "rewardbench",
+        lambda root: world.only_row(root, {"prompt": "Q", "chosen": "a"}),
+        "rows.jsonl, line 1, field 'rejected' is missing.",
+    ),
+    "no pair": (
+        "helpsteer2",
+        lambda root: _bytes(
+            root / "validation.jsonl.gz",
+            gzip.compress(b'{"prompt": "c#", "response": "A language.", "helpfulness": 3}'),
+        ),
+        "validation.jsonl.gz holds no two answers to one prompt that are 2 or more points apart.",
+    ),
+    "not gzip": (
+        "helpsteer2",
+        lambda root: _bytes(root / "validation.jsonl.gz", b"{}"),
+        "validation.jsonl.gz cannot be read (it is not a whole gzip file)",
+    ),
+}
+
+
+def _bytes(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+def _cut(path: Path, count: int) -> None:
+    """As after a download that broke off."""
+    path.write_bytes(path.read_bytes()[:-count])
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_file_is_one_sentence(fault: str, tmp_path: Path) -> None:
+    name, spoil, said = FAULTS[fault]
+    world.WORLDS[name](tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(UserError) as caught:
+        list(open_benchmark(name, tmp_path).items())
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", world.WORLDS)
+def test_an_empty_folder_says_what_was_expected(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="expected"):
+        open_benchmark(name, tmp_path)
