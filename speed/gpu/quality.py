@@ -5,7 +5,8 @@ model that saw nobody's pairs of that person, after each epoch. `--together` say
 batch of 32: 32 is person after person, 1 is shuffled. PLAIN holds pairs of the same layout without a person in their tokens (`person`
 says whose split they follow): they are scored at the end, and with `--mix` some are trained on too, so many for each personal pair.
 `--offsets` names what `offsets.py` made: the model then learns only what the fitted surface rater does not say. `--swap` adds pairs of
-one answer before two people, its own and another, so many for each personal pair: length says nothing there.
+one answer before two people, its own and another, so many for each personal pair: length says nothing there. `--seed` changes the
+order of the pairs, the new head and which people are swapped; the folds stay.
 """
 
 import argparse
@@ -37,9 +38,9 @@ def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
     return [float(value) for value in scores[0::2] - scores[1::2]]
 
 
-def swapped(pairs: list[dict[str, Any]], many: int) -> list[dict[str, Any]]:
+def swapped(pairs: list[dict[str, Any]], many: int, seed: int) -> list[dict[str, Any]]:
     """So many pairs of one chosen answer, before its own person (chosen) and before another one (rejected)."""
-    draw = np.random.default_rng(2)
+    draw = np.random.default_rng(2 + seed)
     answers = list({tuple(pair["chosen_ids"]): pair for pair in pairs}.values())
     found: list[dict[str, Any]] = []
     while len(found) < many:
@@ -70,17 +71,18 @@ def fold(
     together: int,
     mix: float,
     swap: float,
+    seed: int,
 ) -> dict[str, Any]:
     """Train without the held-out people and score theirs after each epoch."""
     from transformers import TrainerCallback, TrainingArguments
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = base()
     scorer = Scorer(model, "tree", 16_384)
     train = [pair for pair in pairs if pair["person"] not in held]
     general = [pair for pair in plain if pair["person"] not in held]
     chosen = np.random.default_rng(1).permutation(len(general))[: round(mix * len(train))]
-    others = swapped(train, round(swap * len(train)))
+    others = swapped(train, round(swap * len(train)), seed)
     train += [general[index] for index in chosen] + others
     # A plain or swapped pair shares its beginning with nobody's.
     owners = [pair["person"] if pair.get("personal") else pair["id"] for pair in train]
@@ -116,7 +118,7 @@ def fold(
     trainer = InOrder(
         scorer,
         args=settings,
-        train_dataset=[train[index] for index in grouped_order(owners, BATCH, epochs, 0, together)],
+        train_dataset=[train[index] for index in grouped_order(owners, BATCH, epochs, seed, together)],
         callbacks=[AfterEpoch()],
     )
     began = time.perf_counter()
@@ -165,6 +167,7 @@ def main() -> None:
     parser.add_argument(
         "--swap", type=float, default=0.0, help="So many swapped pairs for each personal one."
     )
+    parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     pairs = [{**pair, "personal": True} for pair in read_pairs(arguments.pairs)]
     plain = read_pairs(arguments.plain) if arguments.plain else []
@@ -172,6 +175,7 @@ def main() -> None:
     folds = deal(people)
     offsets = json.loads(arguments.offsets.read_text()) if arguments.offsets else None
 
+    torch.manual_seed(arguments.seed)
     loaded = _load(arguments.model)
     state = {name: tensor.clone() for name, tensor in loaded.state_dict().items()}
 
@@ -183,12 +187,26 @@ def main() -> None:
         model.load_state_dict(state)
         return model
 
-    result: dict[str, Any] = {"rate": arguments.rate, "epochs": arguments.epochs, "folds": []}
+    result: dict[str, Any] = {
+        "rate": arguments.rate,
+        "epochs": arguments.epochs,
+        "seed": arguments.seed,
+        "folds": [],
+    }
     for together, mix in itertools.product(arguments.together, arguments.mix):
         for number, held in enumerate(folds[: arguments.folds]):
             given = pairs if offsets is None else _offset(pairs, offsets[number])
             found = fold(
-                base, given, plain, held, arguments.rate, arguments.epochs, together, mix, arguments.swap
+                base,
+                given,
+                plain,
+                held,
+                arguments.rate,
+                arguments.epochs,
+                together,
+                mix,
+                arguments.swap,
+                arguments.seed,
             )
             result["folds"].append({"mix": mix, **found})
             arguments.out.write_text(json.dumps(result))

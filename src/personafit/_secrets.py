@@ -13,13 +13,12 @@ MASK = "***"
 SERVICE = "personafit"  # the name keys go by in the keyring
 LEAST = 12  # characters: a shorter "key", such as EMPTY, is no secret and may well stand in a reply
 
-_NAMES = (
-    r"(?:[a-z0-9]+[_-])*(?:api[_-]?key|key|token|secret|password|passwd|pwd|authorization|auth|sig|signature)"
-)
-_PASSWORD = re.compile(r"(://[^\s'\":@/]*):[^\s'\"]*@")
+_NAMES = r"(?:[a-z0-9]+[_-])*(?:api[_-]?key|key|token|secret|(?:ssl)?password|passwd|pwd|authorization|auth|sig|signature)"
+_SAME = r"(?!\+reward:)"  # an address ends where the next member of a blend begins
+_PASSWORD = re.compile(rf"(://(?:{_SAME}[^\s'\":@/])*):(?:{_SAME}[^\s'\"])*@")
 _NAMED = re.compile(rf"(?i)(?<![a-z0-9_-])((?:--)?{_NAMES}=)[^\s,;&'\"]+")
 _LOOKS_LIKE_ONE = re.compile(r"\b(?:sk-|gsk_|hf_|ghp_|xai-|AIza)[A-Za-z0-9_-]{16,}")
-_MORE_THAN_A_PLACE = re.compile(r"://\S*[@?#]")
+_MORE_THAN_A_PLACE = re.compile(rf"://(?:{_SAME}\S)*[@?#]")
 
 
 def key_for(name: str) -> str:

@@ -39,6 +39,12 @@ def reward(
             help="General pairs in HelpSteer2's layout as FILE=RATIO: so many to one personal pair; FILE for all."
         ),
     ] = None,
+    swap: Annotated[
+        float,
+        typer.Option(
+            help="So many pairs of one answer before two people, its own and another, for each personal pair; length says nothing in them."
+        ),
+    ] = 0.0,
     lora: Annotated[
         bool, typer.Option("--lora", help="Train an adapter and the head; merged at the end.")
     ] = False,
@@ -49,9 +55,10 @@ def reward(
             help="What answers share is computed once (tree), or not: rows of whole texts, or padded."
         ),
     ] = "tree",
-    epochs: Annotated[float | None, typer.Option(help="Times through the pairs; default by preset.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Times through the pairs; 1 unless given.")] = None,
     batch: Annotated[
-        int | None, typer.Option(help="Pairs a step, over all processes; default by preset.")
+        int | None,
+        typer.Option(help="Pairs a step, over all processes; 64 unless given, 32 with --preset helpsteer."),
     ] = None,
     together: Annotated[
         int | None,
@@ -59,8 +66,10 @@ def reward(
             help="Pairs of a person side by side in a batch: 1 shuffles all, which is slower; default whole people."
         ),
     ] = None,
-    rate: Annotated[float | None, typer.Option(help="Highest learning rate; default by preset.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Longest text; default by preset.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Highest learning rate; 1e-5 unless given.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="Longest text, person and question included; 4,096 unless given.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the head, the order and who is held out.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Use at most so many pairs, of people drawn.")] = None,
     held_out: Annotated[float, typer.Option(help="Share of the people that are only measured on.")] = 0.1,
@@ -83,6 +92,7 @@ def reward(
         out=out,
         preset=preset,
         mix=None if mix is None else parse_mix(mix),
+        swap=swap,
         lora=lora,
         adapter=adapter,
         pack=pack,

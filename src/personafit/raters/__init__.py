@@ -8,6 +8,7 @@ from personafit._errors import UserError
 from personafit.items import FIT, guarded_question
 from personafit.models import Spec, make_model, parse_spec
 from personafit.raters.aspects import aspect_rater
+from personafit.raters.blend import BlendRater
 from personafit.raters.fitted.rater import FittedRater
 from personafit.raters.function import FunctionRater
 from personafit.raters.judging import Judging, judging_lanes, select_items
@@ -37,6 +38,7 @@ RATERS: dict[str, Callable[[Spec], Rater]] = {
     "rule": RuleRater,
     "fitted": FittedRater,
     "reward": reward_rater,
+    "blend": BlendRater,
     "python": FunctionRater,
     "aspects": aspect_rater,
 }

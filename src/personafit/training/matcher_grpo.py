@@ -238,7 +238,7 @@ def _trainer(
         train_dataset=Dataset.from_list([_question(judged, int(row)) for row in train]),
         processing_class=tokenizer,
         peft_config=adapter if settings.lora else None,
-        callbacks=[_progress(say), StopOnSignal()],
+        callbacks=[_progress(say), StopOnSignal(say)],
     )
     trainer.remove_callback(PrinterCallback)  # our own lines are for people
     return trainer

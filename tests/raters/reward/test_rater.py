@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from personafit.store import Status
 from tests.raters.reward.tiny import (
     CHAT,
     NO_SYSTEM,
+    config,
     direct,
     save_chat,
     save_reward,
@@ -321,8 +323,29 @@ def test_weights_that_are_not_there_or_have_no_head(tmp_path: Path) -> None:
         rate(make_rater(f"reward:{headless}"), shown())
 
 
+def test_words_that_the_weights_do_not_know_are_said(tmp_path: Path) -> None:
+    folder = save_reward(tmp_path)
+    settings = config(num_labels=1, pad_token_id=0)
+    settings.vocab_size = 20
+    transformers.Qwen2ForSequenceClassification(settings).save_pretrained(folder)
+    with pytest.raises(Unanswerable, match="cannot score"):
+        rate(make_rater(f"reward:{folder}"), shown())
+
+
+def no_device_memory() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def no_memory() -> None:
+    torch.empty(10**14)
+
+
+@pytest.mark.parametrize("fail", [no_device_memory, no_memory])
 def test_running_out_of_memory_shortens_the_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    fail: Callable[[], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from personafit.models.reward.scoring import Scorer
 
@@ -333,7 +356,7 @@ def test_running_out_of_memory_shortens_the_rows(
 
     def short_of_memory(self: Scorer, row: Any) -> Any:
         if len(row) > 1000:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            fail()
         return scored(self, row)
 
     monkeypatch.setattr(Scorer, "score_row", short_of_memory)
@@ -343,7 +366,7 @@ def test_running_out_of_memory_shortens_the_rows(
 
     def none_left(self: Scorer, row: Any) -> Any:
         if len(row) > 100:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            fail()
         return scored(self, row)
 
     monkeypatch.setattr(Scorer, "score_row", none_left)

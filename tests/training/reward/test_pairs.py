@@ -40,6 +40,8 @@ def test_a_person_in_words_an_id_a_tier_and_a_margin(tmp_path: Path) -> None:
     (pair,) = read_pairs(write(tmp_path / "pairs.jsonl", [row]))
     assert (pair.person, pair.tier, pair.margin) == ("ann", "hard", 0.5)
     assert pair.facets == {"About": "Ann likes tea."}
+    (pair,) = read_pairs(write(tmp_path / "pairs.jsonl", [{**GOOD, "margin": None}]))
+    assert pair.margin == 0  # where only some pairs of a table have one
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,7 @@ def test_a_person_in_words_an_id_a_tier_and_a_margin(tmp_path: Path) -> None:
     [
         ({"person": None}, "line 2, field 'person' is missing"),
         ({"person": {}}, "line 2, field 'person' is missing"),
+        ({"person": {"Name": ""}}, "line 2, field 'person' says nothing"),
         ({"person": 3}, "line 2, field 'person' must be a text or an object"),
         ({"chosen": ""}, "line 2, field 'chosen' must be a text"),
         ({"rejected": None}, "line 2, field 'rejected' is missing"),

@@ -19,9 +19,9 @@ from personafit._errors import UserError
 from personafit.cli import main
 from personafit.models.reward.rendering import Renderer
 from personafit.models.reward.scoring import Scorer
-from personafit.training.reward.base import pad_token
+from personafit.training.reward.base import load_base, pad_token
 from personafit.training.reward.fitting import train_reward
-from personafit.training.reward.settings import Mix, Settings, parse_mix
+from personafit.training.reward.settings import Mix, Settings, check, parse_mix
 from tests.tiny_models import CHAT, save_tiny, save_tiny_gguf, tiny_model, tiny_tokenizer
 
 LIKES = ("tea", "skiing", "jazz", "chess")
@@ -131,8 +131,21 @@ def test_the_result_loads_in_plain_transformers_and_scores_alike(world: Path, tm
         train_reward(settings(world, tmp_path / "out"), said.append).facts == facts
     )  # done: nothing happens
     assert digest(tmp_path / "out") == before
+    assert said[-1] == f"{tmp_path / 'out'} holds the result of this command already."
+    assert said[:2] == [
+        f"Loading {world / 'base'}.",
+        f"Training all weights on {'cuda' if torch.cuda.is_available() else 'cpu'}. Pairs: 24 personal (people: 6), 0 general, "
+        "only measured on 8. Steps: 6, each of 8 pairs.",
+    ]
     with pytest.raises(UserError, match="another rate; repeat its command"):
         train_reward(settings(world, tmp_path / "out", rate=1e-4), said.append)
+
+
+def test_a_command_refused_before_it_trained_does_not_hold_the_folder(world: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no pair is left"):
+        train_reward(settings(world, tmp_path / "out", max_tokens=18), lambda _: None)
+    facts = train_reward(settings(world, tmp_path / "out", preset="base"), lambda _: None).facts
+    assert facts["max_tokens"] == 4096
 
 
 @pytest.mark.slow
@@ -152,6 +165,7 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_uninterrupted(
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=120)
     assert first.returncode == 130, said
+    assert "interrupt again to end at once" in said
     assert "the same command goes on from there" in said
     second = subprocess.Popen(
         command(world, parts, *asked), env=environment, stderr=subprocess.PIPE, text=True
@@ -161,7 +175,7 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_uninterrupted(
     second.communicate()
     told: list[str] = []
     train_reward(Settings(**{**vars(same), "out": parts}), told.append)
-    assert told[0].startswith("Going on from")
+    assert any(line.startswith("Going on from") for line in told)
     assert digest(parts) == digest(whole)
     assert (parts / "curves.csv").read_bytes() == (whole / "curves.csv").read_bytes()
     assert (
@@ -191,6 +205,13 @@ def test_an_adapter_is_merged_or_kept_apart(world: Path, tmp_path: Path) -> None
     found = Scorer(merged, "tree").scores(sequences)
     assert np.abs(found - Scorer(apart.merge_and_unload(), "tree").scores(sequences)).max() < 1e-5
     assert np.abs(found - Scorer(tiny_model(), "tree").scores(sequences)).max() > 1e-3
+    gone_on, _ = load_base(str(tmp_path / "apart"), 0)
+    assert all(weights.requires_grad for weights in gone_on.parameters())
+    assert np.abs(Scorer(gone_on.eval(), "tree").scores(sequences) - found).max() < 1e-5
+    with pytest.raises(UserError, match="which is an adapter itself"):
+        check(
+            Settings(str(tmp_path / "apart"), world / "pairs.jsonl", tmp_path / "on", lora=True, adapter=True)
+        )
 
 
 @pytest.mark.parametrize(
@@ -208,6 +229,7 @@ def test_presets_train_on_what_the_paper_did(
     assert (facts["data"]["personal"], facts["data"]["general"]) == (personal, general)
     assert ("general" in facts["metrics"]) == (general > 0)
     assert bool(facts["steps"]) == (preset != "base")
+    assert ("Nothing was trained" in (tmp_path / "out" / "card.md").read_text()) == (preset == "base")
     assert any("72 were asked for" in line or "216 were asked for" in line for line in said) == (mix == 9.0)
 
 
@@ -229,6 +251,12 @@ def test_bad_input_is_one_sentence(
     nobody = write_pairs(tmp_path / "nobody.jsonl", person=None)
     full = tmp_path / "full"
     full.mkdir()
+    strange, short = str(tmp_path / "strange"), str(tmp_path / "short")
+    save_tiny(Path(short))
+    configured = Path(short, "config.json")
+    configured.write_text(json.dumps({**json.loads(configured.read_text()), "max_position_embeddings": 64}))
+    tiny_model(vocabulary=100).save_pretrained(strange)
+    tiny_tokenizer().save_pretrained(strange)
     (full / "thesis.txt").write_text("mine")
     base, pairs = str(world / "base"), str(world / "pairs.jsonl")
     for arguments, said in (
@@ -240,9 +268,12 @@ def test_bad_input_is_one_sentence(
         (["--base", base, "--data", pairs, "--out", str(full)], "is not empty and holds no training run"),
         (["--base", "no/such/model", "--data", pairs], "--base no/such/model: there is no such folder"),
         (["--base", str(full), "--data", pairs], "cannot be loaded with a score head"),
+        (["--base", strange, "--data", pairs], "its weights know 100 tokens; they do not belong together"),
+        (["--base", short, "--data", pairs], "was made for 64 tokens and the longest text has"),
         (["--base", base, "--data", pairs, "--mix", "x=0"], "ratio must be a number above 0"),
         (["--base", base, "--data", pairs, "--preset", "helpsteer"], "name their file with --mix"),
         (["--base", base, "--data", pairs, "--adapter"], "give --lora as well"),
+        (["--base", base, "--data", pairs, "--report-to", "nobody"], "--report-to nobody cannot be used"),
         (["--base", base, "--data", pairs, "--max-tokens", "18"], "no pair is left to train on"),
     ):
         out = [] if "--out" in arguments else ["--out", str(tmp_path / f"out{len(said)}")]

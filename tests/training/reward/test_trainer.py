@@ -1,6 +1,6 @@
 """The trainer: the same loss curve as TRL's and for every layout; a person that matters; faults that lose nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,13 +126,24 @@ def test_margins_ask_for_a_larger_lead(tmp_path: Path) -> None:
     assert wide[0] == pytest.approx(np.logaddexp(0, 2 - leads).mean(), abs=1e-4)
 
 
-def test_memory_that_runs_out_halves_the_rows_and_the_curve_stays(tmp_path: Path) -> None:
+def no_device_memory() -> None:
+    raise torch.OutOfMemoryError("no memory left")
+
+
+def no_memory() -> None:
+    torch.empty(10**14)
+
+
+@pytest.mark.parametrize("fail", [no_device_memory, no_memory])
+def test_memory_that_runs_out_halves_the_rows_and_the_curve_stays(
+    tmp_path: Path, fail: Callable[[], None]
+) -> None:
     class Cramped(Scorer):
         """A device on which longer rows do not fit."""
 
         def inputs(self, row: Any) -> dict[str, Any]:
             if len(row) > 110:
-                raise torch.OutOfMemoryError("no memory left")
+                fail()
             return super().inputs(row)
 
     expected = losses(trained(Scorer(tiny_model(), "tree", 400), token_pairs(), tmp_path))
@@ -154,6 +165,11 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(tmp_path: Path) -> None:
         model.score.weight.fill_(float("nan"))
     with pytest.raises(UserError, match="The loss of step 1 is not a finite number"):
         trained(Scorer(model, "tree"), token_pairs(), tmp_path)
+    model = tiny_model()
+    model.score.weight.register_hook(lambda gradient: gradient * float("inf"))
+    with pytest.raises(UserError, match="The gradient of step 1 is not a finite number"):
+        trained(Scorer(model, "tree"), token_pairs(), tmp_path)
+    assert torch.isfinite(model.score.weight).all()
 
 
 def test_pairs_that_cannot_be_used_are_said() -> None:
@@ -162,14 +178,17 @@ def test_pairs_that_cannot_be_used_are_said() -> None:
         Pair("a", facets, "What now?", "Tea.", "Coffee.", place="line 1"),
         Pair("a", facets, "What now?", "Tea. " * 100, "Coffee.", place="line 2"),
         Pair("a", facets, "What now?", "Tea.", "Tea.", place="line 3"),
+        Pair("b", {"About": "words " * 100}, "What now?", "Tea.", "Coffee.", place="line 4"),
     ]
     notes: list[str] = []
     found = tokenise(pairs, Renderer(tiny_tokenizer(), 300), notes)
-    assert [pair.place for pair in found.pairs] == ["line 1"]
+    assert [pair.place for pair in found.pairs] == ["line 1", "line 4"]
     assert "the first at line 2: question and answer alone are longer than 300 tokens" in notes[0]
     assert "the first at line 3: to this tokenizer both answers are the same" in notes[1]
     assert "the first at line 1, lost" in notes[2]
-    assert "no answer was shortened" in notes[2]
+    assert (
+        "no answer was shortened. Nothing of the person is left in 1 of them, the first at line 4" in notes[2]
+    )
 
 
 def test_two_beginnings_stop_with_a_sentence() -> None:

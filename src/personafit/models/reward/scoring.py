@@ -159,9 +159,18 @@ class Scorer:
                 for row in self.rows(sequences):
                     scores[self._moved(row.owners)] = self.score_row(row).float()
                 return scores.cpu().numpy().astype(np.float64)
-            except torch.OutOfMemoryError:
-                pass  # outside of the handler, so that what the failed row held is free again
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+            # Outside of the handler, so that what the failed row held is free again.
             self.shrink(max(map(len, sequences)))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: a GPU has a kind of error for it, a CPU only words, which differ by system."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return any(words in str(error) for words in ("can't allocate memory", "not enough memory"))
 
 
 def _say(sentence: str) -> None:

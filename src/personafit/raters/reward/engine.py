@@ -13,7 +13,7 @@ import torch
 
 from personafit._errors import UserError
 from personafit.models import ModelError, Unanswerable, Unusable, one_line
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import Scorer, out_of_memory
 from personafit.raters.reward.weights import Weights
 
 TRIED = 12  # tokens of the beginning, and of each end, of the two texts that are tried
@@ -41,12 +41,9 @@ class Engine:
             if self.scorer is None:
                 return [self._alone(text) for text in texts]
             return [float(score) for score in self.scorer.scores(texts)]
-        except (
-            UserError,
-            RuntimeError,
-            MemoryError,
-        ) as error:  # what rows could not be shortened for is the first
-            if isinstance(error, RuntimeError) and not _out_of_memory(error):
+        except (UserError, RuntimeError, MemoryError, IndexError) as error:
+            # What says it to users is that rows cannot be shortened any more.
+            if not isinstance(error, UserError) and not out_of_memory(error):
                 raise Unanswerable(f"{self._name} cannot score ({one_line(error)}).") from error
         longest = max(map(len, texts))
         raise Unusable(
@@ -68,7 +65,7 @@ class Engine:
         except ModelError:
             raise
         except Exception as error:  # whatever code of others raises on what it does not expect
-            if _out_of_memory(error):
+            if out_of_memory(error):
                 raise Unusable(f"{self._name} does not fit the memory of this machine.") from error
         if own is not None:
             self._model.set_attn_implementation(own)
@@ -99,7 +96,3 @@ class Engine:
         while stop > 1 and tokens[stop - 1] == self._padding:
             stop -= 1
         return tokens[:stop]
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "not enough memory" in str(error)

@@ -49,7 +49,9 @@ class Weights:
     def load(self) -> Any:
         """The model on the best device there is: half precision on a GPU, full precision on a CPU."""
         import torch
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # a run has its own
         device = "cuda" if torch.cuda.is_available() else "cpu"
         settings = {"dtype": precision(), "trust_remote_code": self.trust}
         try:

@@ -12,6 +12,17 @@ LOGS = 100
 WARM_UP = 0.03  # of the steps
 
 
+def refuse_unusable_logger(name: str) -> None:
+    """Refuse a logger that transformers does not know or whose library is not installed, before anything is loaded."""
+    from transformers.integrations import get_reporting_integration_callbacks
+
+    try:
+        for callback in get_reporting_integration_callbacks(name):
+            callback()
+    except (ValueError, RuntimeError, ImportError) as error:
+        raise UserError(f"--report-to {name} cannot be used: {error}") from error
+
+
 def training_arguments(settings: Settings, folder: Path, pairs: int, evaluate: bool) -> Any:
     """The settings for so many pairs in all; checkpoints go to the folder."""
     import torch
@@ -32,7 +43,7 @@ def training_arguments(settings: Settings, folder: Path, pairs: int, evaluate: b
         logging_steps=max(1, steps // LOGS),
         save_strategy="steps",
         save_steps=max(1, steps // CHECKPOINTS),
-        save_total_limit=2,
+        save_total_limit=1,
         eval_strategy="steps" if evaluate else "no",
         eval_steps=max(1, steps // EVALUATIONS),
         remove_unused_columns=False,

@@ -1,9 +1,12 @@
 """The model a training run starts from: a folder, a name on the hub or a GGUF file, with a score head and a token to pad."""
 
+import logging as standard_logging
+import textwrap
 from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
+from personafit.training.reward.settings import ADAPTER, Settings
 
 RANK = 16  # of an adapter; its scale is twice that
 
@@ -17,14 +20,17 @@ def load_base(base: str, seed: int) -> tuple[Any, Any]:
     source, options = _source(base)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
+    standard_logging.getLogger("huggingface_hub").setLevel(standard_logging.ERROR)  # each retry would be told
     set_seed(seed)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, **options)
-        model = AutoModelForSequenceClassification.from_pretrained(
-            source, num_labels=1, dtype=torch.float32, **options
-        )
+        settings = {"num_labels": 1, "dtype": torch.float32, **options}
+        if (Path(source) / ADAPTER).is_file():
+            model = _merged(source, settings)
+        else:
+            model = AutoModelForSequenceClassification.from_pretrained(source, **settings)
     except Exception as error:  # what others' files make the libraries raise has no common kind
-        said = " ".join(str(error).split())[:200]
+        said = textwrap.shorten(str(error), 200, placeholder=" ...")
         raise UserError(f"--base {base}: it cannot be loaded with a score head ({said}).") from error
     if "gguf_file" in options:
         model = _unmarked(model)
@@ -35,6 +41,30 @@ def load_base(base: str, seed: int) -> tuple[Any, Any]:
         )
     model.config.pad_token_id = model.config.get_text_config().pad_token_id = pad_token(tokenizer, base)
     return model, tokenizer
+
+
+def _merged(folder: str, settings: dict[str, Any]) -> Any:
+    """An adapter in its base, all of it to be trained: as it is loaded, only the score head would be."""
+    from peft import AutoPeftModelForSequenceClassification
+
+    model = AutoPeftModelForSequenceClassification.from_pretrained(folder, **settings)
+    return model.merge_and_unload().requires_grad_(True)
+
+
+def refuse_unreadable(model: Any, longest: int, highest: int, settings: Settings) -> None:
+    """Refuse texts that the model has no positions for, and tokens it has no embeddings for."""
+    known = model.get_input_embeddings().weight.shape[0]
+    if highest >= known:
+        raise UserError(
+            f"--base {settings.base}: its tokenizer makes token {highest:,} and its weights know {known:,} tokens; they do "
+            "not belong together."
+        )
+    positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    if positions and longest > positions:
+        raise UserError(
+            f"--base {settings.base} was made for {positions:,} tokens and the longest text has {longest:,}; give --max-tokens "
+            f"{positions}."
+        )
 
 
 def _unmarked(model: Any) -> Any:

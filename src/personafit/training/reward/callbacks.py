@@ -2,6 +2,7 @@
 
 import csv
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -11,6 +12,7 @@ from transformers import TrainerCallback
 
 EVALUATED = "eval_"
 ACCURACY = f"{EVALUATED}accuracy"
+QUIET = 20.0  # seconds without a word, at most one step's more
 
 
 def tier_of(name: str) -> str:
@@ -77,27 +79,46 @@ def draw(path: Path, history: list[dict[str, float]]) -> None:
 
 
 class Progress(TrainerCallback):
-    """Says how far training is, at every evaluation or, without any, as often as the loss is logged."""
+    """Says how far training is: at every evaluation, at the end, and between when it has been quiet for a while."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
+        self._began, self._before = time.monotonic(), 0
+        self._last = self._began
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """The time left is told from the steps of this process."""
+        self._began, self._before = time.monotonic(), state.global_step
+        self._last = self._began
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Say the loss, and accuracy where it was just measured."""
         evaluated = {name: value for name, value in (logs or {}).items() if name.startswith(ACCURACY)}
-        if not evaluated and (args.eval_strategy != "no" or "loss" not in (logs or {})):
+        said_by_evaluation = args.eval_strategy != "no" and (
+            control.should_evaluate or time.monotonic() < self._last + QUIET
+        )
+        if not evaluated and (said_by_evaluation or "loss" not in (logs or {})):
             return
+        self._last = time.monotonic()
         loss = next((entry["loss"] for entry in reversed(state.log_history) if "loss" in entry), None)
         parts = [] if loss is None else [f"loss {loss:.3f}"]
         parts += [f"{tier_of(name)} {100 * value:.1f} %" for name, value in evaluated.items()]
-        self._say(f"Step {state.global_step:,} of {state.max_steps:,}: {', '.join(parts)}.")
+        self._say(
+            f"Step {state.global_step:,} of {state.max_steps:,}: {', '.join(parts)}{self._time_left(state)}."
+        )
+
+    def _time_left(self, state: Any) -> str:
+        done, left = state.global_step - self._before, state.max_steps - state.global_step
+        minutes = (time.monotonic() - self._began) / max(1, done) * left / 60
+        return f"; about {minutes:,.0f} minutes left" if minutes >= 1.5 else ""
 
 
 class StopOnSignal(TrainerCallback):
     """On an interrupt the step under way ends, a checkpoint is written, and training stops; a second one ends at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
         self.stopped = False
+        self._say = say
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Listen, but only where one process decides for itself."""
@@ -120,3 +141,4 @@ class StopOnSignal(TrainerCallback):
         if self.stopped:
             raise KeyboardInterrupt
         self.stopped = True
+        self._say("Interrupted: the step under way ends and is kept; interrupt again to end at once.")

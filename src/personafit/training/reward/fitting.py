@@ -15,8 +15,9 @@ from personafit import __version__
 from personafit._errors import UserError
 from personafit.models.reward.rendering import Renderer
 from personafit.raters.fitted.rater import fitted_mark
-from personafit.training.reward.arguments import training_arguments
-from personafit.training.reward.base import load_base, with_adapter
+from personafit.training.reward.arguments import refuse_unusable_logger, training_arguments
+from personafit.training.reward.base import load_base, refuse_unreadable, with_adapter
+from personafit.training.reward.faults import explained
 from personafit.training.reward.order import grouped_order
 from personafit.training.reward.pairs import fingerprint
 from personafit.training.reward.preparing import claim, divided, read
@@ -30,6 +31,7 @@ from personafit.training.reward.result import (
 )
 from personafit.training.reward.saving import last_checkpoint, save_weights
 from personafit.training.reward.settings import Settings, check
+from personafit.training.reward.swapping import swapped
 from personafit.training.reward.tokens import Tokenised, TokenPair, tokenise
 
 CHECKPOINTS = "checkpoints"
@@ -40,6 +42,7 @@ ROWS = "rows.json"
 class _Data:
     train: Tokenised
     test: Tokenised
+    swapped: Tokenised
     fingerprint: str
 
     @property
@@ -51,9 +54,15 @@ class _Data:
             "personal": len(personal),
             "people": len({pair.person for pair in personal}),
             "general": len(self.train.pairs) - len(personal),
+            "swapped": len(self.swapped.tokens),
             "held_out": len(self.test.pairs),
             "people_held_out": len({pair.person for pair in self.test.pairs if pair.person}),
         }
+
+    @property
+    def parts(self) -> tuple[Tokenised, ...]:
+        """All that the model reads."""
+        return self.train, self.test, self.swapped
 
     @property
     def fitted_on(self) -> list[str]:
@@ -64,21 +73,36 @@ class _Data:
 def train_reward(settings: Settings, say: Callable[[str], None]) -> Trained:
     """Train, or go on with, the model the settings ask for."""
     check(settings)
+    refuse_unusable_logger(settings.report_to)
+    say = say if os.environ.get("RANK", "0") == "0" else lambda _: None
     notes: list[str] = []
     train, test = divided(settings, read(settings, notes), notes)
     known = fingerprint([*train, *test])
     asked = {**settings.as_dict(), "pairs": known, "processes": int(os.environ.get("WORLD_SIZE", "1"))}
     done = claim(settings.out, asked)
     if done is not None:
+        say(f"{settings.out} holds the result of this command already.")
         return done
+    say(f"Loading {settings.base}.")
     model, tokenizer = load_base(settings.base, settings.seed)
     renderer = Renderer(tokenizer, settings.max_tokens)
     if not getattr(tokenizer, "chat_template", None):
         notes.append(f"{settings.base} has no chat template: person, question and answer are joined plainly.")
-    data = _Data(tokenise(train, renderer, notes), tokenise(test, renderer, notes), known)
+    learned = tokenise(train, renderer, notes, "pairs to train on")
+    data = _Data(
+        learned,
+        tokenise(test, renderer, notes, "pairs held out"),
+        swapped(learned.pairs, settings.swap, renderer, settings.seed, notes),
+        known,
+    )
     if not data.train.pairs and settings.preset != "base":
         raise UserError(f"{settings.data}: no pair is left to train on. {' '.join(notes)}".rstrip())
-    return _Run(settings, data, renderer, notes, say).train(model, tokenizer)
+    refuse_unreadable(
+        model, max(part.longest for part in data.parts), max(part.highest for part in data.parts), settings
+    )
+    run = _Run(settings, data, renderer, notes, say)
+    with explained(settings.out, settings.out / CHECKPOINTS):
+        return run.train(model, tokenizer)
 
 
 class _Run:
@@ -98,7 +122,7 @@ class _Run:
         self._arguments = training_arguments(
             settings, self._checkpoints, len(self._order), evaluate=bool(data.test.tokens)
         )
-        self._say = say if self._arguments.process_index == 0 else lambda _: None
+        self._say = say
 
     def train(self, model: Any, tokenizer: Any) -> Trained:
         """Train, measure and write."""
@@ -106,13 +130,13 @@ class _Run:
 
         from personafit.models.reward.scoring import Scorer
         from personafit.training.reward.callbacks import Curves, Progress, StopOnSignal
+        from personafit.training.reward.checkpoints import SparingCheckpoints
         from personafit.training.reward.trainer import PairTrainer
 
-        for note in self.notes:
+        for note in [*self.notes, self._plan()]:
             self._say(note)
         scorer = Scorer(model.to(self._arguments.device), self.settings.pack, self._rows_before())
         scorer.say = self._say
-        stop = StopOnSignal()
         trainer = PairTrainer(
             scorer,
             with_adapter(model) if self.settings.lora else None,
@@ -123,7 +147,12 @@ class _Run:
             train_dataset=self._order,
             eval_dataset=self.data.test.tokens or None,
             processing_class=tokenizer,
-            callbacks=[Curves(self.settings.out), Progress(self._say), stop],
+            callbacks=[
+                Curves(self.settings.out),
+                Progress(self._say),
+                SparingCheckpoints(),
+                StopOnSignal(self._say),  # last: what it keeps is kept
+            ],
         )
         trainer.remove_callback(PrinterCallback)  # our own lines are for people
         if self._order:
@@ -138,18 +167,35 @@ class _Run:
                 )
         return self._written(trainer, tokenizer)
 
+    def _plan(self) -> str:
+        """What is about to be done, for people."""
+        sizes, settings = self.data.sizes, self.settings
+        held = f"only measured on {sizes['held_out']:,}"
+        if not self._order:
+            return f"Nothing is trained. Pairs: {held}."
+        steps = -(-len(self._order) // settings.batch)
+        swaps = f"{sizes['swapped']:,} swapped, " if sizes["swapped"] else ""
+        what = "an adapter" if settings.lora else "all weights"
+        return (
+            f"Training {what} on {self._arguments.device.type}. Pairs: {sizes['personal']:,} personal (people: {sizes['people']:,}), "
+            f"{sizes['general']:,} general, {swaps}{held}. Steps: {steps:,}, each of {settings.batch} pairs."
+        )
+
     def _all_epochs(self) -> list[TokenPair]:
         """The pairs of all epochs, one after the other: to the trainer it is one long epoch, resumed within."""
         if not self.data.train.tokens:
             return []
         batch = max(1, self.settings.batch // int(os.environ.get("WORLD_SIZE", "1")))
+        # A swapped pair begins with two people, so it shares a beginning with no other.
         owners = [pair.owner for pair in self.data.train.pairs]
+        owners += [f"!{number}" for number in range(len(self.data.swapped.tokens))]
+        tokens = [*self.data.train.tokens, *self.data.swapped.tokens]
         order = grouped_order(owners, batch, self.settings.epochs, self.settings.seed, self.settings.together)
-        return [self.data.train.tokens[index] for index in order]
+        return [tokens[index] for index in order]
 
     def _largest(self, capacity: int) -> int:
         share = self.settings.pack == "tree"
-        largest = max(part.largest(share) for part in (self.data.train, self.data.test))
+        largest = max(part.largest(share) for part in self.data.parts)
         if largest > capacity:
             raise UserError(
                 f"A pair takes {largest:,} tokens and a row holds {capacity:,}; allow fewer with --max-tokens."
@@ -185,7 +231,9 @@ class _Run:
     def _keep_rows(self, capacity: int) -> None:
         """Remember a length of rows that memory allows, for when the run is gone on with."""
         self._checkpoints.mkdir(exist_ok=True)
-        (self._checkpoints / ROWS).write_text(json.dumps(capacity), encoding="utf-8")
+        partial = self._checkpoints / f".{ROWS}.partial"
+        partial.write_text(json.dumps(capacity), encoding="utf-8")
+        os.replace(partial, self._checkpoints / ROWS)
 
     def _rows_before(self) -> int | None:
         path = self._checkpoints / ROWS

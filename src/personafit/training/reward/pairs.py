@@ -100,7 +100,7 @@ def _from_trl(row: dict[str, Any], path: Path, number: int) -> Pair:
     prompt, chosen, rejected = (row.get(name) for name in ("prompt", "chosen", "rejected"))
     if prompt is None and isinstance(chosen, list) and isinstance(rejected, list):  # the prompt is in both
         prompt, chosen, rejected = chosen[:-1], chosen[-1:], rejected[-1:]
-    margin = row.get("margin", 0.0)
+    margin = 0.0 if row.get("margin") is None else row["margin"]
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not abs(margin) < float("inf"):
         raise UserError(f"{located(path, number, 'margin')} must be a number, not {margin!r:.40}.")
     return Pair(
@@ -121,9 +121,10 @@ def _facets(person: Any, path: Path, number: int) -> dict[str, FacetValue]:
         return {"About": person.strip()}
     if isinstance(person, Mapping) and (facets := flatten(person)):
         return facets
-    if person is None or not person:
+    if person is None or not person or isinstance(person, str | Mapping):
+        wrong = "is missing" if not person else "says nothing"
         raise UserError(
-            f"{place} is missing: a pair needs who asks, as a text or as fields; general pairs go to --mix."
+            f"{place} {wrong}: a pair needs who asks, as a text or as fields; general pairs go to --mix."
         )
     raise UserError(f"{place} must be a text or an object with fields, not {json_kind(person)}.")
 

@@ -58,15 +58,20 @@ def claim(out: Path, asked: dict[str, Any]) -> Trained | None:
 
 
 def _claim(out: Path, started: Path, asked: dict[str, Any]) -> None:
-    if started.is_file():
-        before = json.loads(started.read_text(encoding="utf-8"))
-        if differ := [name for name in asked if before.get(name) != asked[name]]:
-            raise UserError(
-                f"{out} holds a run with another {', '.join(differ)}; repeat its command or choose another --out."
-            )
-    elif any(out.iterdir()):
-        raise UserError(f"{out} is not empty and holds no training run; choose another --out.")
-    else:
-        partial = out / f".{STARTED}.partial"
+    partial = out / f".{STARTED}.partial"
+    if all(path in (started, partial) or _is_empty_folder(path) for path in out.iterdir()):
+        # Empty, or of a run that was refused or ended before anything came of it.
         partial.write_text(json.dumps(asked, indent=1) + "\n", encoding="utf-8")
         os.replace(partial, started)
+        return
+    if not started.is_file():
+        raise UserError(f"{out} is not empty and holds no training run; choose another --out.")
+    before = json.loads(started.read_text(encoding="utf-8"))
+    if differ := [name for name in asked if before.get(name) != asked[name]]:
+        raise UserError(
+            f"{out} holds a run with another {', '.join(differ)}; repeat its command or choose another --out."
+        )
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())

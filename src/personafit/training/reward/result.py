@@ -64,15 +64,12 @@ def write_facts(folder: Path, facts: dict[str, Any], card: str) -> None:
 
 def card_of(facts: dict[str, Any], reports: dict[str, QualityReport]) -> str:
     """What the model is, how it was trained and what it is worth on people it was not trained on."""
-    settings, data = facts["settings"], facts["data"]
-    how = "an adapter of low rank" if settings["lora"] else "all weights"
+    settings = facts["settings"]
     lines = [
         "# A persona-conditioned reward model",
         "",
-        f"Base: `{facts['base']}`. Trained ({how}) on {data['personal']:,} pairs of {data['people']:,} people and "
-        f"{data['general']:,} general pairs: Bradley–Terry loss, {settings['epochs']:g} epochs of {facts['steps']:,} steps in "
-        f"all, batches of {settings['batch']} pairs, rate {settings['rate']:g}, up to {settings['max_tokens']:,} tokens, seed "
-        f"{settings['seed']}, preset `{settings['preset']}`.",
+        f"Base: `{facts['base']}`. {_training(facts)} Up to {settings['max_tokens']:,} tokens, seed {settings['seed']}, preset "
+        f"`{settings['preset']}`.",
         "",
         "It reads the person, then the question, then the answer, and gives the answer one number; numbers of one question "
         f"and one person can be compared. Rendering `{facts['rendering']}`; another rendering gives scores that mean "
@@ -86,6 +83,22 @@ def card_of(facts: dict[str, Any], reports: dict[str, QualityReport]) -> str:
     if facts["notes"]:
         lines += ["", "## Said on the way", "", *(f"- {note}" for note in facts["notes"])]
     return "\n".join(lines) + "\n"
+
+
+def _training(facts: dict[str, Any]) -> str:
+    if not facts["steps"]:
+        return "Nothing was trained: where the base had no score head, it is as drawn."
+    settings, data = facts["settings"], facts["data"]
+    how = "an adapter of low rank" if settings["lora"] else "all weights"
+    return (
+        f"Trained ({how}) on {data['personal']:,} personal pairs (people: {data['people']:,}) and {data['general']:,} general "
+        f"ones{_swapped(data)}: Bradley–Terry loss, epochs {settings['epochs']:g}, steps {facts['steps']:,}, batches of "
+        f"{settings['batch']} pairs, rate {settings['rate']:g}."
+    )
+
+
+def _swapped(data: dict[str, Any]) -> str:
+    return f", and {data['swapped']:,} pairs of one answer before two people" if data["swapped"] else ""
 
 
 def _table(report: QualityReport) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Literal
 from personafit._errors import UserError
 from personafit.models.reward.layout import Layout
 
+ADAPTER = "adapter_config.json"  # what peft calls it; a folder with it is an adapter
 Preset = Literal["base", "helpsteer", "personal"]
 
 
@@ -48,6 +49,8 @@ class Settings:
     out: Path
     preset: Preset = "personal"
     mix: Mix | None = None
+    swap: float = 0.0
+    """So many pairs of one answer before two people for each personal pair."""
     lora: bool = False
     adapter: bool = False
     pack: Layout = "tree"
@@ -101,6 +104,10 @@ def check(settings: Settings) -> None:
         raise UserError(
             "--adapter needs a base that transformers finds again by name; a .gguf is none: merge instead."
         )
+    if settings.adapter and (Path(settings.base).expanduser() / ADAPTER).is_file():
+        raise UserError(
+            f"--adapter cannot be put on {settings.base}, which is an adapter itself: leave --adapter out, and both are merged."
+        )
     for name, value, least in (
         ("--batch", settings.batch, 1),
         ("--together", settings.together if settings.together is not None else 1, 1),
@@ -109,6 +116,12 @@ def check(settings: Settings) -> None:
     ):
         if value < least:
             raise UserError(f"{name} must be at least {least}, not {value}.")
+    if settings.swap and not recipe.personal:
+        raise UserError(
+            f"--preset {settings.preset} trains on no personal pairs, so there is nobody to swap; leave --swap out."
+        )
+    if not 0 <= settings.swap < float("inf"):
+        raise UserError(f"--swap must be 0 or above, not {settings.swap:g}.")
     if not 0 < settings.rate < 1:
         raise UserError(f"--rate must lie between 0 and 1, not {settings.rate:g}.")
     if not 0 < settings.epochs < float("inf"):

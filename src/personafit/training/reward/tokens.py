@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from personafit._errors import UserError
 from personafit.models.reward.rendering import Renderer, TooLongError
 from personafit.training.reward.pairs import Pair
+
+SIDES: tuple[Literal["chosen_ids"], Literal["rejected_ids"]] = ("chosen_ids", "rejected_ids")
 
 
 class TokenPair(TypedDict):
@@ -24,12 +26,22 @@ class Tokenised:
     pairs: list[Pair]
     tokens: list[TokenPair]
 
+    @property
+    def longest(self) -> int:
+        """How many tokens the longest text has."""
+        return max((len(pair[side]) for pair in self.tokens for side in SIDES), default=0)
+
+    @property
+    def highest(self) -> int:
+        """The highest number of a token."""
+        return max((max(pair[side]) for pair in self.tokens for side in SIDES), default=0)
+
     def largest(self, share: bool) -> int:
         """How many tokens the largest pair takes up in a row."""
         return max((_size(pair, share) for pair in self.tokens), default=0)
 
 
-def tokenise(pairs: Sequence[Pair], renderer: Renderer, notes: list[str]) -> Tokenised:
+def tokenise(pairs: Sequence[Pair], renderer: Renderer, notes: list[str], kind: str = "pairs") -> Tokenised:
     """Render every pair, both answers with the same facets; what is left out or shortened is said in `notes`."""
     kept: list[Pair] = []
     tokens: list[TokenPair] = []
@@ -55,20 +67,30 @@ def tokenise(pairs: Sequence[Pair], renderer: Renderer, notes: list[str]) -> Tok
         tokens.append({"chosen_ids": chosen.tokens, "rejected_ids": rejected.tokens, "margin": pair.margin})
     if long:
         notes.append(
-            f"{len(long):,} pairs are left out, the first at {long[0].place}: question and answer alone are longer than "
+            f"{len(long):,} {kind} are left out, the first at {long[0].place}: question and answer alone are longer than "
             f"{renderer.max_tokens:,} tokens."
         )
     if same:
         notes.append(
-            f"{len(same):,} pairs are left out, the first at {same[0].place}: to this tokenizer both answers are the same."
+            f"{len(same):,} {kind} are left out, the first at {same[0].place}: to this tokenizer both answers are the same."
         )
     if shortened:
         facets = sum(count for _, count in shortened)
         notes.append(
-            f"{len(shortened):,} pairs, the first at {shortened[0][0].place}, lost {facets:,} facets of the person, the last "
-            f"ones first, to fit {renderer.max_tokens:,} tokens; no answer was shortened."
+            f"{len(shortened):,} {kind}, the first at {shortened[0][0].place}, lost {facets:,} facets of the person, the last "
+            f"ones first, to fit {renderer.max_tokens:,} tokens; no answer was shortened.{_nothing_left(shortened)}"
         )
     return Tokenised(kept, tokens)
+
+
+def _nothing_left(shortened: Sequence[tuple[Pair, int]]) -> str:
+    emptied = [pair for pair, dropped in shortened if dropped == len(pair.facets)]
+    if not emptied:
+        return ""
+    return (
+        f" Nothing of the person is left in {len(emptied):,} of them, the first at {emptied[0].place}: a person in words is "
+        "one facet, so allow more with --max-tokens, or give fields."
+    )
 
 
 def _size(pair: TokenPair, share: bool) -> int:

@@ -17,7 +17,7 @@ from transformers import Trainer
 
 from personafit._errors import UserError
 from personafit.models.reward.packing import Packed
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import Scorer, out_of_memory
 
 
 @dataclass(frozen=True)
@@ -82,17 +82,27 @@ class PairTrainer(Trainer):
             try:
                 total = self._rows_backward(model, batch)
                 break
-            except torch.OutOfMemoryError:
-                pass  # outside of the handler, so that what the failed row held is free again
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+            # Outside of the handler, so that what the failed row held is free again.
             model.zero_grad()  # a step is one batch, so nothing of others is lost
             self._shrink()
-        if not torch.isfinite(total):
+        self._refuse_infinite("loss", total)
+        return total
+
+    def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
+        norm = super()._get_grad_norm(model, grad_norm=grad_norm)
+        self._refuse_infinite("gradient", torch.as_tensor(norm))  # else the next checkpoint would hold it
+        return norm
+
+    def _refuse_infinite(self, what: str, value: torch.Tensor) -> None:
+        if not torch.isfinite(value):
             raise UserError(
-                f"The loss of step {self.state.global_step + 1} is not a finite number, so training stopped; the checkpoints "
-                "before it are kept. Try a lower --rate, or look for damaged weights in --base.",
+                f"The {what} of step {self.state.global_step + 1} is not a finite number, so training stopped; the checkpoints "
+                "before it are kept. Try a lower --rate in another --out, or look for damaged weights in --base.",
                 code=1,
             )
-        return total
 
     def _rows_backward(self, model: Any, batch: Rows) -> torch.Tensor:
         total = torch.zeros((), device=self.args.device)
@@ -135,7 +145,8 @@ class PairTrainer(Trainer):
         was_training, world = model.training, self.args.world_size
         model.eval()
         scores = torch.zeros(len(sequences), device=self.args.device)
-        with torch.no_grad():
+        # Half precision also where nothing was trained, so nothing has wrapped the model yet.
+        with torch.no_grad(), self.accelerator.autocast():
             while True:
                 try:
                     rows = list(self.scorer.rows(sequences))
@@ -146,8 +157,9 @@ class PairTrainer(Trainer):
                         if own < len(rows):
                             scores[torch.from_numpy(row.owners).to(scores.device)] = found
                     break
-                except torch.OutOfMemoryError:
-                    pass
+                except (RuntimeError, MemoryError) as error:
+                    if not out_of_memory(error):
+                        raise
                 scores.zero_()
                 self._shrink()
         if world > 1:
