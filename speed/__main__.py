@@ -88,6 +88,12 @@ def _report() -> list[Measurement]:
     return report.measure()
 
 
+def _growth() -> list[Measurement]:
+    from speed import growth
+
+    return growth.measure()
+
+
 def _ray() -> list[Measurement]:
     from speed import ray
 
@@ -107,11 +113,12 @@ NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "labelling": _labelling,
     "factory": _factory,
     "report": _report,
+    "growth": _growth,
     "ray": _ray,
 }
 
 
-LONG = ("scale", "factory")  # a quarter of an hour and 2 GB of disk: only when named
+LONG = ("scale", "factory", "growth")  # a quarter of an hour and 2 GB of disk: only when named
 
 
 def main(names: list[str]) -> int:

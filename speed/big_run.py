@@ -6,11 +6,12 @@ they do; nothing in them means anything. Ten raters answer in words, in both ord
 
 import random
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from personafit._hashing import hash_text
+from personafit.items import FIT
 from personafit.people import Person
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 
@@ -41,6 +42,8 @@ RATERS: list[dict[str, Any]] = [
         "control": "most overlap",
     },
 ]
+
+ASKS = len(VIEWS) * sum(rater["orders"] for rater in RATERS)  # an item and sample
 
 INFO: dict[str, Any] = {
     "name": "large",
@@ -80,8 +83,8 @@ class _Words:
         return stop.join(parts) + stop.strip()
 
 
-def fill_store(path: Path, items: int = ITEMS, seed: int = 0) -> None:
-    """Make the run in a new store."""
+def fill_store(path: Path, items: int = ITEMS, samples: int = 1, seed: int = 0) -> None:
+    """Make the run in a new store; every question is put `samples` times."""
     rng, words = random.Random(seed), _Words(seed)
     languages = ["zh" if n % 2 else "en" for n in range(PEOPLE)]
     with Store(path) as store:
@@ -114,9 +117,9 @@ def fill_store(path: Path, items: int = ITEMS, seed: int = 0) -> None:
                     else words.text(language, int(rng.gauss(mean, 40)))
                 )
                 known.append(text)
-                product = Product(kind="answer", text=text)
-                products[product.id] = product
-                pair.append(product.id)
+                answer = Product(kind="answer", text=text)
+                products[answer.id] = answer
+                pair.append(answer.id)
             rng.shuffle(pair)
             half, tier = rng.choice(("general", "specific")), rng.choice(("easy", "medium", "hard"))
             item = Item(
@@ -143,22 +146,23 @@ def fill_store(path: Path, items: int = ITEMS, seed: int = 0) -> None:
         store.add_raters(
             RaterRecord(fingerprint=r["fingerprint"], name=r["name"], kind=r["kind"]) for r in RATERS
         )
-        run = store.begin_run(RUN, DATASET, _config(), items * len(VIEWS) * sum(r["orders"] for r in RATERS))
-        outcomes = _outcomes([item for _, item in rows], [label.label for label in gold], words, rng)
+        run = store.begin_run(RUN, DATASET, _config(samples), items * samples * ASKS)
+        outcomes = _outcomes([item for _, item in rows], [label.label for label in gold], samples, words, rng)
         while part := list(islice(outcomes, WRITTEN)):
             store.plan_jobs(run.id, [outcome.ask.job for outcome in part])
             store.write(part)
         store.finish_run(run.name)
 
 
-def _config() -> dict[str, Any]:
+def _config(samples: int) -> dict[str, Any]:
     return {
         "benchmark": "large",
         "dataset": DATASET,
         "question": "fit",
+        "instrument": FIT.fingerprint,
         "views": list(VIEWS),
         "seed": 0,
-        "samples": 1,
+        "samples": samples,
         "selected": None,
         "raters": RATERS,
         "notes": [],
@@ -166,23 +170,20 @@ def _config() -> dict[str, Any]:
 
 
 def _outcomes(
-    items: list[Item], gold: list[str | None], words: _Words, rng: random.Random
+    items: list[Item], gold: list[str | None], samples: int, words: _Words, rng: random.Random
 ) -> Iterator[Outcome]:
     """Every rater's answers; the better ones are right more often, and more so when they know the person."""
     asides = [words.text("en" if n % 2 else "zh", 9) for n in range(500)]
     for item, right in zip(items, gold, strict=True):
-        for place, rater in enumerate(RATERS):
-            for view in VIEWS:
-                for order in ("01", "10") if rater["orders"] == 2 else ("",):
-                    skill = 0.5 + 0.03 * place * (1 if view == "profile" else 0.5)
-                    label = right if rng.random() < skill else ("1" if right == "0" else "0")
-                    job = hash_text(item.id, rater["fingerprint"], view, order)
-                    reply = f"{rng.choice(asides)}\n{'AB'[order.index(str(label))]}" if order else None
-                    ask = Ask(
-                        id=job, job=job, item=item.id, question="fit", rater=rater["fingerprint"], view=view, order=order,
-                        status=Status.OK, reply=reply, at=1.0,
-                    )  # fmt: skip
-                    judged = Judgment(
-                        ask=job, item=item.id, rater=ask.rater, label=label, value=rng.gauss(0, 2)
-                    )
-                    yield Outcome(ask=ask, judgments=[judged])
+        for (place, rater), view, sample in product(enumerate(RATERS), VIEWS, range(samples)):
+            for order in ("01", "10") if rater["orders"] == 2 else ("",):
+                skill = 0.5 + 0.03 * place * (1 if view == "profile" else 0.5)
+                label = right if rng.random() < skill else ("1" if right == "0" else "0")
+                job = hash_text(item.id, rater["fingerprint"], view, order, str(sample))
+                reply = f"{rng.choice(asides)}\n{'AB'[order.index(str(label))]}" if order else None
+                ask = Ask(
+                    id=job, job=job, item=item.id, question="fit", rater=rater["fingerprint"], view=view, order=order,
+                    sample=sample, status=Status.OK, reply=reply, at=1.0,
+                )  # fmt: skip
+                judged = Judgment(ask=job, item=item.id, rater=ask.rater, label=label, value=rng.gauss(0, 2))
+                yield Outcome(ask=ask, judgments=[judged])

@@ -10,9 +10,6 @@ the clock, as readers wait by it; on a machine with other work the processor tim
 
 import os
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from speed.big_run import ITEMS, RATERS, RUN, fill_store
+from speed.commands import personafit
 from speed.table import Measurement
 
 BUILD_BAR, PAINT_BAR, SEARCH_BAR = 15.0, 1.5, 0.1  # seconds
@@ -69,7 +67,8 @@ def measure() -> list[Measurement]:
 
 
 def _make(what: str, page: Path, *arguments: str) -> list[Measurement]:
-    seconds, processor = _timed(page.parent / "store.db", *arguments)
+    spent = personafit("report", RUN, "--store", str(page.parent / "store.db"), *arguments)
+    seconds, processor = spent.seconds, spent.processor_seconds
     print(
         f"{what}: made in {seconds:.1f} s, {processor:.1f} s of the processor, {page.stat().st_size / 1e6:.0f} MB; "
         f"load {os.getloadavg()[0]:.1f}",
@@ -99,18 +98,6 @@ def _read(whose: str, page: Path, queries: Sequence[str]) -> list[Measurement]:
 
 def _within(name: str, seconds: float, bar: float, held: bool = True) -> Measurement:
     return Measurement(name, f"{bar:g} s", "1/s", 1 / seconds, 1 / bar, bar / seconds, 1.0 if held else None)
-
-
-def _timed(store: Path, *arguments: str) -> tuple[float, float]:
-    """Seconds of a `personafit report` by the clock and of the processor."""
-    command = [sys.executable, "-m", "personafit", "report", RUN, "--store", str(store), *arguments]
-    started = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise RuntimeError(f"the report ended with {process.returncode}")
-    return time.monotonic() - started, usage.ru_utime + usage.ru_stime
 
 
 def _queries(path: Path) -> list[str]:

@@ -11,6 +11,7 @@ from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.injection import ATTACKS, Injection
 from personafit.benchmarks.injection.items import INFO
 from personafit.benchmarks.running import RunConfig
+from personafit.contexts import People, make_context
 from personafit.people import render_person
 from personafit.store import Store
 from tests.conftest import Command
@@ -132,3 +133,21 @@ def test_who_is_forgotten_is_forgotten_in_every_altered_profile(tmp_path: Path) 
             "were forgotten (personafit forget), and are left out: 1."
             in store.dataset_info(second)["notes"][-1]
         )
+
+
+def test_nobodys_own_altered_profile_stands_in_for_them(injection: Injection) -> None:
+    people = People({person.id: person for person in injection.people()})
+    wrong = make_context("wrong:profile", people, 0)
+    for item in injection.items():
+        other = wrong.build(people[item.person], item).about
+        assert other is not None
+        assert other.partition("+")[0] != item.slices["of"]
+
+
+def test_a_limit_goes_with_what_is_asked_for(tmp_path: Path) -> None:
+    with Store(tmp_path / "store.db") as store:
+        config = RunConfig("injection", raters=["rule:length"], limit=4, where=["attack=command"])
+        selected = run(store, config).run.config["selected"]
+    items = {item.id: item for item in Injection().items()}
+    assert {items[name].slices.get("attack", "command") for name in selected} == {"command"}
+    assert len(selected) == 12

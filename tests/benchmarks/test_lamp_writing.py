@@ -10,6 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.reporting.run_report import open_report
+from personafit.statistics.clusters import ALIKE
 from personafit.store import Store
 from tests.benchmarks import neighbours_world as world
 from tests.scripted import invoke, run
@@ -68,7 +69,7 @@ def test_a_run_is_measured_with_its_controls(tmp_path: Path, system: str) -> Non
         assert plain.control == control
     lift = found[system, view, "lift", None]
     assert lift.value == pytest.approx(5 / 7)
-    assert lift.note == "of ROUGE-1, over none, the larger of the two controls"
+    assert lift.note == f"of ROUGE-1, over none, the larger of the two controls; {ALIKE}"
     entry = found["their nearest earlier words", None, "rouge_1", None]
     assert entry.value == pytest.approx(4 / 7)
     assert entry.control == "copied entry"

@@ -118,6 +118,13 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
         ),
         "entry 1, field 'profile' must be a list of what the person did before.",
     ),
+    "question twice": (
+        "lamp",
+        lambda root: world.edited(
+            root / "LaMP_1/dev_questions.json", lambda rows: rows[1].update(id=rows[0]["id"])
+        ),
+        "dev_questions.json, entry 2, field 'id': '10' occurs twice.",
+    ),
     "empty answer": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),

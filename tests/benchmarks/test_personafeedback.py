@@ -203,3 +203,12 @@ def test_published_tables_add_up() -> None:
             checked += 1
     assert checked == 62
     assert sum(row["percent"] for row in raw["scenarios"]["rows"]) == pytest.approx(100, abs=0.1)
+
+
+def test_two_copies_of_a_tier_are_refused(tmp_path: Path) -> None:
+    """They would have the same ids, and one would take the place of the other."""
+    (tmp_path / "rm_benchmark_all").mkdir()
+    for name in ("general_mid", "general_medium"):
+        (tmp_path / "rm_benchmark_all" / f"{name}.jsonl").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match=r"general_medium.jsonl and .*general_mid.jsonl both hold"):
+        PersonaFeedback(tmp_path)

@@ -146,6 +146,9 @@ def test_faults_name_their_place(tmp_path: Path) -> None:
     fails(r"tasks.json, field 'Task 1.task_id': no task 'SD-Books-task-9' is defined")
     write_json(home / "tasks.json", {"Task 1": task("SD-Food-task-1", ("Food",), ("Diet",))})
     fails("touches Food, which is no interest of user1")
+    again = task("SD-Books-task-1", ("Books",), ("Genre",))
+    write_json(home / "tasks.json", {"Task 1": again, "Task 2": again})
+    fails("tasks.json, field 'Task 2': SD-Books-task-1 occurs twice")
     write_json(
         home / "tasks.json", {"Task 1": task("SD-Books-task-1", ("Books",), ("Genre",)) | {"situations": 3}}
     )

@@ -194,3 +194,20 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written"):
         called(tmp_path, str(file), "--rater", "rule:length", "--out", str(tmp_path / "no" / "out.jsonl"))
     assert not out.exists()
+
+
+def test_a_question_that_nobody_answered_does_not_end_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = 'def answer(messages):\n    return "" if "bad" in messages[-1]["content"] else "An answer."\n'
+    (tmp_path / "half_silent.py").write_text(said, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    asked = [{"id": name, "person": {"id": "p"}, "question": f"A {name} one?"} for name in ("good", "bad")]
+    file, out = write_lines(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
+    arguments = [str(file), "--system", "python:half_silent:answer", "--samples", "2", "--out", str(out)]
+    result = called(tmp_path, *arguments, "--rater", "rule:length", code=1)
+    assert "nothing could be chosen for 1 of 2 questions" in result.output
+    assert [(row["status"], row["answer"], row["longest"]) for row in lines(out)] == [
+        ("ok", "An answer.", 0),
+        ("failed", None, None),
+    ]

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.helpers import run_cli
+from tests.scripted import invoke
+from tests.stub_endpoint import StubEndpoint
 
 TALKERS = """
 def user(messages):
@@ -24,3 +28,13 @@ def test_a_named_system_holds_a_few_dialogues_too(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").is_file(), done.stderr
     assert "satisfied" in (tmp_path / "out" / "dialogues" / "results.json").read_text()
     assert "How dialogues ended" in done.stdout
+
+
+def test_the_dialogues_have_what_the_choices_left_of_the_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with StubEndpoint() as endpoint:
+        spec = endpoint.spec(",price=100/100")
+        line = ("--limit", "20", "--budget", "0.5", "--rater", spec, "--system", spec, "--user", spec)
+        invoke(monkeypatch, tmp_path, "run", "starter", *line, code=1)
+        assert 0.4 < len(endpoint.requests) * 110 * 100 / 1e6 <= 0.5

@@ -58,6 +58,16 @@ def asks(folder: Path) -> int:
         return int(database.execute("SELECT count(*) FROM asks").fetchone()[0])
 
 
+def test_what_it_would_take_is_one_object_where_that_is_asked_for(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "all.toml").write_text(SUITE.format(rater="rule:length"), encoding="utf-8")
+    invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--dry-run", "--json")
+    body = json.loads(capsys.readouterr().out)
+    assert (body["suite"], body["runs"]) == ("All round", [])
+    assert "asks would be made" in body["plan"]
+
+
 def test_one_command_gives_the_whole_picture(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,6 +129,46 @@ log = "nowhere.jsonl"
     assert (writing.get("failures"), writing.get("errors")) == ("0", "0")
     (error,) = answers.iter("error")
     assert "nowhere.jsonl" in str(error.get("message"))
+
+
+def test_versions_of_one_benchmark_are_told_apart(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.rewardbench2(folder / "second")
+    text = """
+title = "Both [/x]"
+raters = ["rule:name"]
+[[run]]
+benchmark = "rewardbench"
+data = "rewardbench"
+[[run]]
+benchmark = "rewardbench"
+data = "second"
+[[run]]
+benchmark = "prefeval"
+data = "prefeval"
+[[run]]
+benchmark = "rewardbench"
+data = "second"
+raters = ["rule:overlap"]
+"""
+    (folder / "both.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "200")
+    invoke(monkeypatch, tmp_path, "run", "suites/both.toml", "--out", "out")
+    body = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    first, second, _, again = runs = body["runs"]
+    assert [(run["benchmark"], run["version"]) for run in runs if run["benchmark"] == "rewardbench"] == [
+        ("rewardbench", "1"),
+        ("rewardbench", "2"),
+        ("rewardbench", "2"),
+    ]
+    printed = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("Both [/x]: in %") for line in printed), "a title is text, not markup"
+    cells = [line.split("│")[1].strip() for line in printed if line.startswith("│")]
+    assert list(dict.fromkeys(cells)) == ["rewardbench 1", second["run"], "prefeval", again["run"]]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    titles = ("RewardBench: is the better", f"(run {first['run']})", "RewardBench 2: is the one right answer")
+    assert all(title in page for title in titles)
 
 
 def test_what_is_shared_and_what_is_not(folder: Path) -> None:

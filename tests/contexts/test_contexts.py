@@ -4,7 +4,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import People, make_context
-from personafit.people import Person
+from personafit.people import Attribute, Person
 from personafit.store import Item
 
 
@@ -133,3 +133,24 @@ def test_alone_in_a_language_there_is_nobody_to_be_mistaken_for() -> None:
     builder.build(world["0-en"], ITEM)
     with pytest.raises(UserError, match=r"nobody but 0-zh in language 'zh'"):
         builder.build(world["0-zh"], ITEM)
+
+
+@pytest.mark.parametrize("name", ["profile", "profile:Work", "attributes:all"])
+def test_somebody_of_whom_nothing_is_known_stands_in_for_nobody(name: str) -> None:
+    known = {
+        person.id: person.model_copy(update={"attributes": [Attribute(id="a", text=f"likes {person.id}")]})
+        for person in people("en").values()
+    }
+    blank = {f"{number}-blank": Person(id=f"{number}-blank", language="en") for number in range(30)}
+    world = People({**known, **blank})
+    wrong = make_context(f"wrong:{name}", world, 0)
+    for person in world.values():
+        told = wrong.build(person, ITEM)
+        assert told.text
+        assert told.about in known
+        assert told.about != person.id
+
+
+def test_where_nothing_is_known_of_anybody_one_stands_in_as_well_as_another() -> None:
+    world = People({str(number): Person(id=str(number), language="en") for number in range(5)})
+    assert make_context("wrong:profile", world, 0).build(world["0"], ITEM).about in {"1", "2", "3", "4"}

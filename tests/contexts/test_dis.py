@@ -160,3 +160,24 @@ def test_a_task_item_is_the_same_however_often_it_is_made() -> None:
     assert first.id == "ann/t"
     assert Task.model_validate_json(first.product.text) == first.task
     assert first.products == [first.product.id]
+
+
+def test_chinese_histories_are_made_worse_by_sentences_too() -> None:
+    said = "三月，选了川菜。五月订了靠窗的座位。七月说不要辣。九月预算不高。"
+    people = People(
+        {
+            "li": Person(id="li", language="zh", facets={"餐饮.Cuisine": "川菜"}, summaries={"餐饮": said}),
+            "wu": Person(
+                id="wu", language="zh", facets={"餐饮.Cuisine": "粤菜"}, summaries={"餐饮": "一月选了粤菜。"}
+            ),
+        }
+    )
+
+    def worse(name: str) -> str:
+        text = make_context(name, people, 0).build(people["li"], task("餐饮", person="li")).text
+        return text.partition("餐饮: ")[2]
+
+    assert len(sentences(said)) == 4
+    assert len(sentences(worse("I~sparse:0.5"))) == 2
+    assert len(sentences(worse("I~noise:0.5"))) == 5  # all that the other one has to give is one sentence
+    assert worse("I~contradict:1") == said.replace("川菜", "粤菜")

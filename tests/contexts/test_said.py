@@ -4,6 +4,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import People, make_context
+from personafit.contexts.making import ModelMade
 from personafit.people import Memory, Person
 from personafit.store import Item
 
@@ -62,3 +63,12 @@ def test_wrong_options_are_one_sentence(name: str) -> None:
 def test_nobody_with_memories_is_said() -> None:
     with pytest.raises(UserError, match="nobody here has memories"):
         make_context("history", People({"cy": PEOPLE["cy"]}), 0)
+
+
+def test_what_reads_everything_is_refused_where_an_item_has_its_place_in_a_history() -> None:
+    induced = make_context("induced@openai:any@http://127.0.0.1:9/v1", PEOPLE, 0)
+    item = Item(id="i", person="ann", prompt="What?", products=[], slices={"history": "tea", "until": "2"})
+    assert isinstance(induced, ModelMade)
+    with pytest.raises(UserError, match="would be told what comes later"):
+        induced.job(PEOPLE["ann"], item)
+    assert induced.job(PEOPLE["ann"], item.model_copy(update={"slices": {}})) is not None

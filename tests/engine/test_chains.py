@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from personafit.engine import Job, Lane, Runner, Silence, Summary
 from personafit.engine.retries import RetryPolicy
-from personafit.models import Unanswerable
+from personafit.models import Unanswerable, Unusable
 from personafit.store import Ask, Outcome, Status, Store
 
 LINKS = 5
@@ -114,6 +115,40 @@ def test_a_budget_stops_chains_between_links(store: Store) -> None:
     assert world.done.total() == 12
     carry_out(store, world, budget=1.0)
     assert world.done == {f"{chain}.{link}": 1 for chain in range(6) for link in range(LINKS)}
+
+
+def test_chains_that_wait_for_their_turn_do_not_count_on_the_same_money(store: Store) -> None:
+    world = World(64, {"even": 16, "odd": 16})
+    summary = carry_out(store, world, at_once=64, budget=1.0)
+    assert 0.9 < summary.cost <= 1.0 + 1e-9
+
+
+def test_the_money_of_chains_that_were_cut_off_is_there_for_others(store: Store) -> None:
+    world, cut_off = World(8, {"even": 8, "odd": 1}), asyncio.Event()
+
+    async def unusable(_generation: int) -> Outcome:
+        while world.done.total() < 8:  # until all the other chains wait for the one slot
+            await asyncio.sleep(0.001)
+        cut_off.set()
+        await asyncio.sleep(0.02)
+        raise Unusable("no such model.")
+
+    def after(job: Job) -> Job:
+        async def work(generation: int) -> Outcome:
+            await cut_off.wait()
+            return await job.work(generation)
+
+        return replace(job, work=work, then=None, endpoint=None)
+
+    lane = world.lane(8)
+    second = replace(world.job(0, 1), work=unusable)
+    lane.jobs = [replace(world.job(n), then=lambda _: second) for n in range(9)]  # one more than at once
+    others = Lane("others", "elsewhere", [after(world.job(n)) for n in range(9, 17)], 8, 1, 0.01)
+    record = store.begin_run("chains", "none", {}, 16)
+    runner = Runner(store, record.id, Silence(), budget=0.165)
+    summary = asyncio.run(asyncio.wait_for(runner.run([lane, others]), 30))
+    assert {one.name: one.stopped for one in summary.lanes} == {"chains": "no such model.", "others": None}
+    assert world.done.total() == 16
 
 
 def test_chains_under_way_are_bounded(store: Store) -> None:

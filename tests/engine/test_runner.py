@@ -8,6 +8,7 @@ import pytest
 
 from personafit.engine import Job, Lane, LaneReport, RetryPolicy, Runner, Silence, Summary
 from personafit.models import Transient, Unanswerable, Unusable
+from personafit.models.paying import paid_for
 from personafit.store import Ask, Judgment, Outcome, Status, Store, run_answers
 
 FAST = RetryPolicy(attempts=4, first_pause=0.0005)
@@ -137,11 +138,30 @@ def test_an_unusable_model_stops_its_lane_at_once(store: Store) -> None:
 
 def test_a_lane_ends_after_ten_failures_in_a_row_and_keeps_what_it_has(store: Store) -> None:
     good = [job(f"good{n}") for n in range(5)]
-    bad = [job(f"bad{n}", raising(Unanswerable("down."))) for n in range(100)]
+    bad = [job(f"bad{n}", raising(Transient("down."))) for n in range(100)]
     report, _ = run(store, [*bad[:9], *good, *bad[9:]], concurrency=1)
     assert report.stopped is not None
     assert report.stopped.startswith("10 asks in a row failed, the last because down;")
     assert (report.finished, report.failed) == (5, 19)
+
+
+def test_texts_that_no_request_fits_do_not_bar_the_way_to_the_others(store: Store) -> None:
+    too_long = [job(f"long{n}", raising(Unanswerable("too long."))) for n in range(40)]
+    jobs = [job("before"), *too_long, job("after")]
+    report, _ = run(store, jobs, concurrency=1)
+    assert (report.stopped, report.finished, report.failed) == (None, 2, 40)
+    report, _ = run(store, [*jobs, job("later")], concurrency=1)
+    assert (report.stopped, report.finished, report.failed) == (None, 1, 40), (
+        "what was answered before counts"
+    )
+
+
+def test_a_model_that_never_answers_is_not_asked_forever(store: Store) -> None:
+    report, _ = run(
+        store, [job(f"j{n}", raising(Unanswerable("broken."))) for n in range(100)], concurrency=1
+    )
+    assert report.stopped is not None
+    assert report.failed == 10
 
 
 def test_other_lanes_go_on(store: Store) -> None:
@@ -208,6 +228,42 @@ def test_the_budget_ends_the_run_before_it_is_overspent_and_what_is_paid_for_is_
     assert summary.cost == pytest.approx(report.finished * 0.01)
     assert 0.9 < summary.cost <= 1.0 + 1e-9
     assert len(stored(store)) == report.finished == calls, "no paid answer is thrown away"
+
+
+def test_paid_calls_of_tries_that_came_to_nothing_count(store: Store) -> None:
+    async def paid_in_vain(_generation: int) -> None:
+        paid_for(0.01)
+        raise Transient("the second call broke off")
+
+    report, summary = run(store, [job(f"j{n}", paid_in_vain) for n in range(50)], 1, budget=0.1)
+    assert report.stopped is not None
+    assert "budget of 0.1 USD does not reach" in report.stopped
+    assert summary.cost == pytest.approx(0.08), "two jobs of four tries each; a third would be too much"
+    left = iter(range(2))
+
+    async def paid_at_last(generation: int) -> None:
+        if next(left, None) is not None:
+            await paid_in_vain(generation)
+
+    _, summary = run(store, [job("last", paid_at_last, cost=0.01)], budget=1.0)
+    assert summary.cost == pytest.approx(0.03)
+    frame = run_answers(store, store.run("run").id)
+    assert {row["job"]: round(row["cost"], 6) for row in frame.iter_rows(named=True)} == {
+        "j0": 0.04, "j1": 0.04, "last": 0.03,
+    }  # fmt: skip
+
+
+def test_lanes_that_wait_for_one_endpoint_do_not_count_on_the_same_money(store: Store) -> None:
+    async def paid(_generation: int) -> None:
+        await asyncio.sleep(0.001)
+
+    lanes = [
+        Lane(f"l{n}", "shared", [job(f"{n}.{i}", paid, cost=0.01) for i in range(20)], 20, 2, 0.01)
+        for n in range(10)
+    ]
+    record = store.begin_run("run", "data", {}, 200)
+    summary = asyncio.run(Runner(store, record.id, Silence(), budget=1.0).run(lanes))
+    assert 0.9 < summary.cost <= 1.0 + 1e-9
 
 
 def test_one_endpoint_has_one_limit_for_all_its_lanes(store: Store) -> None:

@@ -70,8 +70,14 @@ def test_a_margin_of_nothing_is_a_yes() -> None:
         ("2 (may)", "may"),
         ("irrelevant", "irrelevant"),
         ("0.", "avoid"),
+        ("3 - must", "must"),
         ("4", None),
         ("2 or 3", None),
+        ("10", None),
+        ("31", None),
+        ("3 (may)", None),
+        ("2 irrelevant", None),
+        ("3 not", None),
     ],
 )
 def test_grades(reply: str, grade: str | None) -> None:

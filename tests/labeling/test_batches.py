@@ -10,11 +10,13 @@ FLAG = Field(code="flag", question="flag", item="i")
 OPEN = {("s", 0, 0): Standing("p", "active", "open")}
 
 
-def answer(field: Field, id: str, why: str | None = None) -> Answer:
+def answer(
+    field: Field, id: str, why: str | None = None, required: tuple[Field, ...] = (FIT, HELPFUL)
+) -> Answer:
     detail = {"why": why} if why else {}
     answered = None if why else Answered("1", 1.0)
     return Answer(
-        id, "s", 0, "r", 0, "p", field, answered, detail, "profile", "", "self", 1.0, (FIT, HELPFUL), FLAG
+        id, "s", 0, "r", 0, "p", field, answered, detail, "profile", "", "self", 1.0, required, FLAG
     )  # fmt: skip
 
 
@@ -51,6 +53,13 @@ def test_one_sent_twice_is_one_and_corrections_count_on() -> None:
     assert [result.generation for result in batch.results if isinstance(result, Saved)] == [3, 4, 3]
     assert [row["generation"] for row in batch.asks] == [4]
     assert len(batch.judgments) == 1
+
+
+def test_an_answer_that_arrives_again_after_it_was_undone_changes_nothing() -> None:
+    late, undone = answer(FIT, "one", required=(FIT,)), answer(FIT, "two", UNDONE, required=(FIT,))
+    batch = settled(late, held=[held_as(late), held_as(undone, generation=1, undone=True)])
+    assert batch.results == [Saved("one", 0, False)]
+    assert (batch.asks, batch.done_rows(5.0)) == ([], [])
 
 
 def test_an_answer_is_refused_where_its_page_is_not() -> None:

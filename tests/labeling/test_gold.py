@@ -7,7 +7,9 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import check_folder
+from personafit.labeling.adjudicating import decide, disputes
 from personafit.labeling.gold import study_gold, write_benchmark
+from personafit.labeling.importing import import_votes
 from personafit.labeling.simulating import simulate_votes
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_votes
@@ -107,3 +109,47 @@ def test_nothing_is_written_over_and_no_votes_is_said(voted: Path, tmp_path: Pat
             study_gold(Studies(opened), "pilot")
         with pytest.raises(UserError, match="study of people"):
             simulate_votes(opened, "pilot")
+
+
+def test_a_decision_is_gold_whether_votes_were_tied_or_not(personafit: Command, tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    new_study(store, "pair", count=4, overlap=3, seats=3)
+    with Store(store) as opened:
+        studies = Studies(opened)
+        items = [page.id for page in studies.pages("pair")]
+        said = {"ana": "1111", "ben": "1100", "cleo": "1-0-"}
+        rows = [
+            {"item": item, "rater": rater, "label": label}
+            for rater, labels in said.items()
+            for item, label in zip(items, labels, strict=True)
+            if label != "-"
+        ]
+        (tmp_path / "votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        import_votes(studies, "pair", tmp_path / "votes.jsonl")
+        assert study_gold(studies, "pair").undecided == (items[3],)
+        decided = {items[2]: "1", items[3]: "1"}  # against the majority, and where there is none
+        for dispute in disputes(studies, "pair"):
+            decide(studies, "pair", dispute.key, decided[dispute.field.item])
+        gold = write_benchmark(opened, "pair", tmp_path / "folder")
+    assert gold.undecided == ()
+    rows = [json.loads(line) for line in (tmp_path / "folder" / "gold.jsonl").read_text().splitlines()]
+    majority, adjudicated = (
+        {row["item"]: row["label"] for row in rows if row["rater"] == rater}
+        for rater in ("majority(pair)", "adjudicated")
+    )
+    assert majority == dict(zip(items[:3], "110", strict=True))
+    assert adjudicated == dict.fromkeys(items, "1")
+    done = personafit("run", "folder", "--rater", "rule:length", "--view", "profile", "--json")
+    results = json.loads(done.out)["results"]
+    assert {row["n"] for row in results if row["metric"] == "accuracy" and not row["slice"]} == {4}
+    assert "but for what was adjudicated" in (tmp_path / "folder" / "card.md").read_text()
+
+
+def test_a_form_that_is_no_benchmark_s_is_said(tmp_path: Path) -> None:
+    new_study(tmp_path / "store.db", question="grade", count=2, simulated=True)
+    with Store(tmp_path / "store.db") as opened:
+        simulate_votes(opened, "pilot")
+        with pytest.raises(
+            UserError, match="pilot asks grade, and gold is made of fit, relevance, preference"
+        ):
+            write_benchmark(opened, "pilot", tmp_path / "folder")

@@ -1,12 +1,15 @@
 """Every form on a real PostgreSQL server: answered, watched, decided, exported, agreed on and erased."""
 
 import asyncio
+import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 
 from personafit.cli.common import find_run
 from personafit.labeling.access import Access
@@ -114,7 +117,42 @@ def test_a_chat_is_had_rated_and_erased(url: str) -> None:
         votes = study_votes(studies, "chat")
         assert dict(zip(votes["question"], votes["label"], strict=True)) == marks
         assert set(votes["perspective"]) == {"self"}
-        gone = erase_rater(studies, seat)
+        gone = erase_rater(studies, seat).counts
         assert (gone["judgments"], gone["asks"], gone["messages"]) == (5, 5, 4)
         assert study_votes(studies, "chat").is_empty()
         assert rate("completion", "0")[0] == 401
+
+
+def test_a_form_that_is_sent_twice_at_once_takes_one_seat(url: str) -> None:
+    with Store(url) as opened:
+        config = StudyConfig(overlap=1, seats=9, source="starter")
+        make_study(opened, "rush", "starter", "fit", config, find_run, count=9)
+        studies, together = Studies(opened), threading.Barrier(8)
+
+        def join(number: int) -> None:
+            together.wait()
+            studies.take("rush", None, f"visit:{number % 4}", {})
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(join, range(8)))
+        assert sum(seat.external is not None for seat in studies.seats("rush")) == 4
+
+
+def test_nothing_of_an_erased_participant_is_left_in_the_server_s_files(url: str) -> None:
+    who = "5f3e0c9a7b1d2e4f6a8b9c0d"
+    with Store(url) as opened:
+        config = StudyConfig(overlap=1, seats=1, model="replay:none.jsonl", source="own")
+        make_study(opened, "gone", "own", "chat", config, find_run)
+        studies = Studies(opened)
+        seat = studies.take("gone", 0, who, {})
+        assert seat is not None
+        chat = Chat(opened, studies.study("gone"), seat, studies.assigned("gone", 0)[0])
+        chat.begin("key-begin")
+        chat.say(SECRET, "key-hello")
+        erase_rater(studies, seat)
+        with opened.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("CHECKPOINT"))
+    tables = Path(url.partition("host=")[2]) / "data" / "base"
+    files = [path.read_bytes() for path in tables.rglob("*") if path.is_file()]
+    assert files
+    assert not any(trace.encode() in file for file in files for trace in (SECRET, who, seat.code))

@@ -156,6 +156,25 @@ def test_an_answer_that_is_none_is_refused(
     assert reply.status_code in (404, 422), reply.text
 
 
+@pytest.mark.parametrize("path", ["/api/answers", "/api/shown"])
+@pytest.mark.parametrize("value", ["NaN", "Infinity", '"\\ud800"'])
+def test_what_json_cannot_say_is_refused_and_not_said_back(
+    anonymous: TestClient, store: Path, path: str, value: str
+) -> None:
+    headers = {"x-csrf-token": _as(anonymous, store, "rater"), "content-type": "application/json"}
+    reply = anonymous.post(path, content=f'{{"page": {value}}}', headers=headers)
+    assert reply.status_code == 422
+    assert "input" not in reply.json()["detail"][0]
+
+
+def test_a_browser_s_clock_may_say_anything(anonymous: TestClient, store: Path) -> None:
+    token = _as(anonymous, store, "rater")
+    body = _answer(id="clock-gone-wrong", client_time=1e300)
+    assert anonymous.post("/api/answers", json=body, headers={"x-csrf-token": token}).status_code == 200
+    _as(anonymous, store, "researcher")
+    assert anonymous.get("/researcher/studies/pilot/trail").status_code == 200
+
+
 def test_an_invitation_cannot_be_made_up_or_moved(anonymous: TestClient, store: Path) -> None:
     link = invitation(store)
     assert anonymous.get(link).status_code in (200, 303)

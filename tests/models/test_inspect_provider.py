@@ -73,6 +73,13 @@ def test_what_is_sent_and_read(endpoint: StubEndpoint) -> None:
     assert reply.cost == pytest.approx(120e-6)
 
 
+def test_a_password_in_an_address_is_not_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_BASE_URL", "http://somebody:hunter2@127.0.0.1:9/v1")
+    model = make_model("inspect:openai-api/local/stub")
+    assert model.settings["url"] == "http://somebody:***@127.0.0.1:9/v1"
+    asyncio.run(model.close())
+
+
 def test_the_same_verdicts_as_without_inspect(endpoint: StubEndpoint) -> None:
     endpoint.behave("letters")
     request = ChatRequest(MESSAGES[1:], max_tokens=16, letters=LETTERS)

@@ -189,8 +189,9 @@ def test_odd_accounts_do_not_spoil_an_answer(
     endpoint: StubEndpoint, behaviour: Callable[[Behaviour], str], change: dict[str, Any]
 ) -> None:
     own = behaviour(saying(lambda body: completion(body, "A") | change))
-    reply = choose(endpoint, own)
+    reply = choose(endpoint, own, ",price=1000/1000000")
     assert (reply.text, reply.tokens_in, reply.tokens_out, reply.tokens_reasoning) == ("A", 0, 0, 0)
+    assert 1.0 < reply.cost < 1.1, "a token out and a short prompt: without a cost no budget would ever end"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Models that call nobody: recorded replies by key, and a function of the user's own."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,24 @@ def number(messages):
 def broken(messages):
     raise ValueError("no idea.\\nnone at all")
 
+def exhausted(messages):
+    return next(iter([]))
+
+def leaving(messages):
+    raise SystemExit(3)
+
+def textless(messages):
+    return ChatReply(None)
+
+def countless(messages):
+    return ChatReply("A", tokens_in=2**70)
+
+def priceless(messages):
+    return ChatReply("A", cost=float("nan"))
+
+def scoreless(messages):
+    return ChatReply("A", letter_scores={"A": "high"})
+
 nothing = None
 """
 MESSAGES = ({"role": "system", "content": "told"}, {"role": "user", "content": "Q?"})
@@ -179,6 +198,12 @@ def test_a_function_may_return_a_whole_reply(module: str) -> None:
     [
         ("number", r"returned int; it must return a text"),
         ("broken", r"raised ValueError: no idea\. none at all\."),
+        ("exhausted", r"raised RuntimeError: coroutine raised StopIteration\."),
+        ("leaving", r"raised SystemExit: 3\."),
+        ("textless", r"a ChatReply whose text or reasoning is no text\."),
+        ("countless", r"a ChatReply whose tokens_in is no number of tokens\."),
+        ("priceless", r"a ChatReply whose cost is no number of USD\."),
+        ("scoreless", r"a ChatReply whose letter_scores do not map letters to numbers\."),
     ],
 )
 def test_a_function_that_fails_fails_that_request(module: str, name: str, sentence: str) -> None:
@@ -194,3 +219,47 @@ def test_a_function_is_known_by_its_code_and_its_name(module: str) -> None:
     assert make_model(f"python:{module}:echo,concurrency=3").max_concurrency == 3
     with pytest.raises(UserError, match="is not callable"):
         make_model(f"python:{module}:nothing")
+
+
+SET_UP = {
+    "an object": "from {library} import Assistant\nanswer = Assistant({mood!r})\n",
+    "part of a function": "import functools\nfrom {library} import say\nanswer = functools.partial(say, {mood!r})\n",
+}
+
+
+@pytest.mark.parametrize("kind", SET_UP)
+def test_what_is_set_up_in_one_module_and_written_in_another_is_known_by_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    stem = f"{tmp_path.name.replace('-', '_')}_{len(kind)}"
+    code = "class Assistant:\n    def __init__(self, mood): self.mood = mood\n    def __call__(self, messages): return self.mood\n"
+    code += "def say(mood, messages):\n    return mood\n"
+    (tmp_path / f"library_{stem}.py").write_text(code, encoding="utf-8")
+    codes = []
+    for name, mood in (("one", "gruff"), ("two", "kind"), ("three", "kind")):
+        text = SET_UP[kind].format(library=f"library_{stem}", mood=mood)
+        (tmp_path / f"{name}_{stem}.py").write_text(text, encoding="utf-8")
+        assert ask(f"python:{name}_{stem}:answer", messages=MESSAGES).text == mood
+        codes.append(make_model(f"python:{name}_{stem}:answer").settings["code"])
+    assert codes[0] != codes[1] == codes[2]
+
+
+def test_functions_that_hang_keep_nobody_else_from_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = f"hanging_{tmp_path.name.replace('-', '_')}"
+    code = "import threading\nend = threading.Event()\nall_here = threading.Barrier(41)\n"
+    code += "def answer(messages):\n    all_here.wait(60)\n    end.wait(60)\n    return 'at last'\n"
+    (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+
+    async def scenario() -> list[str]:
+        model = make_model(f"python:{name}:answer,concurrency=40")
+        asked = [asyncio.create_task(model.chat(ChatRequest(MESSAGES))) for _ in range(40)]
+        module = sys.modules[name]
+        await asyncio.to_thread(module.all_here.wait, 60)  # all forty hang, and this thread was to be had
+        module.end.set()
+        return [reply.text for reply in await asyncio.gather(*asked)]
+
+    assert asyncio.run(scenario()) == ["at last"] * 40

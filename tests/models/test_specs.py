@@ -47,6 +47,7 @@ def test_the_grammar() -> None:
     [
         ("", "'' is not a spec"),
         (":x", "':x' is not a spec"),
+        ("openai:m\udcff", "is not a spec: it is not UTF-8"),
         (
             "nonsense:x",
             "'nonsense:x' names no model; kinds are embedded, hf, inspect, openai, python, replay",

@@ -11,7 +11,7 @@ from personafit._errors import UserError
 from personafit._secrets import masked
 from personafit.contexts import People, make_context
 from personafit.items import FIT
-from personafit.models import ChatReply, Transient, make_model, parse_spec
+from personafit.models import ChatReply, ChatRequest, Transient, make_model, parse_spec
 from personafit.models.completions import decoded, error_text, letter_scores, pause_asked
 from personafit.models.openai import OpenAIModel
 from personafit.people import Person, flatten
@@ -19,6 +19,7 @@ from personafit.store.rows import storable
 from tests.properties.strategies import JSON, TEXTS, THOROUGH, nearly, one_sentence
 
 LETTERS = ("A", "B")
+ASKED = ChatRequest(({"role": "user", "content": "A or B?"},), letters=LETTERS)
 MODEL = OpenAIModel(parse_spec("openai:m@http://h/v1,price=1/2"))
 TOKEN = nearly(token="A", logprob=-0.1, top_logprobs=st.lists(nearly(token="B", logprob=-2.0), max_size=2))
 REPLY = nearly(
@@ -82,7 +83,7 @@ def test_specs(text: str) -> None:
 )
 def test_replies_of_endpoints(payload: Any) -> None:
     try:
-        reply = MODEL._read(payload, LETTERS)
+        reply = MODEL._read(payload, ASKED)
     except Transient:
         return
     assert isinstance(reply, ChatReply)

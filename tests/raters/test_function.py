@@ -1,6 +1,7 @@
 """`python:` raters: scores or an index, plain or async, in either order; anything else fails that ask only."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,11 @@ class Positional:
     order_matters = True
     def __call__(self, person, question, answers):
         return np.int64(0)
+
+class Noting:
+    order_matters = True
+    def __call__(self, person, question, answers):
+        return lengths(person, question, answers)
 
 class Needy:
     def __init__(self, settings):
@@ -87,17 +93,22 @@ def test_scores_are_read_back_into_the_items_order(judges: str, name: str, order
 
 
 def test_the_function_gets_the_view_the_question_and_the_answers_as_shown(judges: str) -> None:
-    rate(make_rater(f"python:{judges}:lengths"), (1, 0))
+    rate(make_rater(f"python:{judges}:Noting"), (1, 0))
     module = __import__(judges)
     assert module.calls == [("Likes: tea", "Q?", ["coffee", "tea"])]
 
 
 @pytest.mark.parametrize(("order", "label"), [((0, 1), "0"), ((1, 0), "1")])
-@pytest.mark.parametrize("name", ["first", "Positional"])
-def test_an_index_is_the_place_in_the_order_shown(
-    judges: str, name: str, order: tuple[int, int], label: str
-) -> None:
-    assert rate(make_rater(f"python:{judges}:{name}"), order).label == label
+def test_an_index_is_the_place_in_the_order_shown(judges: str, order: tuple[int, int], label: str) -> None:
+    assert rate(make_rater(f"python:{judges}:Positional"), order).label == label
+
+
+def test_whoever_is_asked_once_and_likes_the_first_place_likes_no_answer(judges: str) -> None:
+    """In a folder the right answer may always stand first; a place must tell nothing of it."""
+    rater, one = make_rater(f"python:{judges}:first"), shown(("tea", "coffee"))
+    items = [one.item.model_copy(update={"id": f"item-{number}"}) for number in range(60)]
+    labels = [asyncio.run(rater.rate(replace(one, item=item), FIT)).label for item in items]
+    assert 18 < labels.count("0") < 42
 
 
 def test_a_function_is_asked_in_one_order_unless_it_says_that_order_matters(judges: str) -> None:

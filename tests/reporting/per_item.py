@@ -118,7 +118,9 @@ class _Group:
         scored = part.filter(pl.col("accuracy").is_not_null())
         if "length_difference" not in scored.columns:
             return Estimate(None, None, None, 0, 0, "the lengths are not known")
-        return length_controlled_rate(scored["accuracy"], scored["length_difference"], scored["person"])
+        return length_controlled_rate(
+            scored["accuracy"], scored["length_difference"], scored["person"], scored["prompt"]
+        )
 
     def _restraint(self) -> Result:
         if "expect" not in self.frame.columns:

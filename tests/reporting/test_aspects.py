@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -15,6 +16,7 @@ from personafit.raters.aspects import ASPECTS
 from personafit.reporting import RunScores, load_scores, load_totals, run_results
 from personafit.reporting.aspects import (
     VARIABLES,
+    _pearson,
     aspect_correlations,
     aspect_results,
     heat_map,
@@ -134,14 +136,27 @@ def test_correlations_are_pearsons_over_answers_with_an_interval_over_people(
     helpful = by_name["chosen", "helpfulness"]
     assert helpful.value is not None
     assert helpful.value == pytest.approx(stats.pearsonr(lengths, chosen).statistic)
-    assert helpful.low is not None
-    assert helpful.high is not None
-    assert helpful.low <= helpful.value <= helpful.high
+    assert helpful.low is None, "everybody's is the same"
+    varied = by_name["chosen", "verbosity"]  # a 1 in the number of the person makes an answer longer
+    assert varied.value is not None
+    assert varied.low is not None
+    assert varied.high is not None
+    assert varied.low < varied.value < varied.high
     assert by_name["helpfulness", "correctness"].value == pytest.approx(-1)
     assert by_name["chosen", "coherence"].value is None
     assert by_name["chosen", "coherence"].note == "coherence never varies"
     assert len(found.pairs) == len(VARIABLES) * (len(VARIABLES) - 1) / 2
     assert aspect_correlations(store, scores) == [found], "seeded"
+
+
+def test_correlations_over_few_people_have_no_interval() -> None:
+    """Resamples of three people look certain of anything: three in four of their 95 % intervals would hold."""
+    rng = np.random.default_rng(1)
+    for count, given in ((3, False), (8, True)):
+        values = rng.normal(size=(10 * count, len(VARIABLES)))
+        pairs = _pearson(values, np.repeat(np.arange(count), 10))
+        assert all((pair.low is not None) == given for pair in pairs)
+        assert all(given or "at least 6 people" in str(pair.note) for pair in pairs)
 
 
 def test_the_heat_map_has_its_numbers_in_the_cells_and_is_written(

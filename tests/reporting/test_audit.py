@@ -9,16 +9,18 @@ import pytest
 from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, starter, write_folder
 from personafit.people import Person
 from personafit.reporting.audit import Audit, audit_benchmark
-from personafit.reporting.audit.page import write_audit
+from personafit.reporting.audit.page import audit_object, write_audit
 from personafit.store import Item, Judgment, Product
 from tests.benchmarks.test_personafeedback import DATA, needs_data
 from tests.conftest import Command
+
+Row = tuple[str, str, str, str, str | None]
 
 
 class Toy:
     """Pairs given as (person, question, chosen, rejected, tier)."""
 
-    def __init__(self, *rows: tuple[str, str, str, str, str]) -> None:
+    def __init__(self, *rows: Row) -> None:
         self.info = BenchmarkInfo(name="toy", version="1", layout=[["tier"]])
         self.rows = rows
 
@@ -44,12 +46,12 @@ class Toy:
                 item=str(n),
                 rater="author",
                 label=str(self._ids(row).index(Product(kind="answer", text=row[2]).id)),
-                extra={"tier": row[4]},
+                extra={"tier": row[4]} if row[4] else None,
             )
             for n, row in enumerate(self.rows)
         ]
 
-    def _ids(self, row: tuple[str, str, str, str, str]) -> list[str]:
+    def _ids(self, row: Row) -> list[str]:
         return sorted(Product(kind="answer", text=text).id for text in row[2:4])
 
     def published(self) -> list[Published]:
@@ -59,7 +61,7 @@ class Toy:
         return []
 
 
-def audit_of(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Audit:
+def audit_of(tmp_path: Path, *rows: Row) -> Audit:
     write_folder(tmp_path / "toy", Toy(*rows))
     return audit_benchmark(FolderBenchmark(tmp_path / "toy"))
 
@@ -96,6 +98,23 @@ def test_rules_count_what_they_say(tmp_path: Path) -> None:
     assert shorter.pairs == 1
     by_field = {group.group: group.only.value for group in found.fields}
     assert by_field["Preferences.Food"] == 0.75
+
+
+def test_a_rule_that_is_always_wrong_in_one_tier_gives_the_answer_away(tmp_path: Path) -> None:
+    short, long = "Yes.", "A much longer answer."
+    rows: list[Row] = [(f"p{n}", f"Q{n}?", short, long, "hard") for n in range(6)]
+    rows += [(f"p{n}", f"R{n}?", long, short, "easy") for n in range(6)]
+    rows[-1] = ("p5", "R5?", short, long, "easy")
+    audit = audit_of(tmp_path, *rows)
+    assert audit.rule("length").by_part["hard"].value == 0.0
+    (verdict,) = [one for one in audit.verdicts() if one.check == "length rule"]
+    assert (verdict.grade, verdict.finding) == ("fails", "0.0 % right by length alone (tier hard)")
+
+
+def test_pairs_without_a_tier_are_in_none(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path, ("a", "Q?", "Yes.", "No.", "hard"), ("b", "R?", "Yes.", "No.", None))
+    assert audit.repeats.by_tier == {"hard": (1, 0, 0)}
+    json.dumps(audit_object(audit), allow_nan=False)
 
 
 def test_the_starter_set_passes_its_own_audit(tmp_path: Path) -> None:

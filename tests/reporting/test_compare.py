@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
 from personafit.items import FIT
 from personafit.reporting import RunScores, load_scores
-from personafit.reporting.compare import Comparison, compare_runs, fitted_notes
+from personafit.reporting.compare import Comparison, compare_runs, contestants, fitted_notes
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -181,3 +182,52 @@ def test_a_win_rate_is_not_compared_with_an_accuracy(store: Store, folder: Path,
     pairs = judged(store, folder, "pairs", lambda item: True)
     with pytest.raises(UserError, match=r"reports win_rate and .* accuracy"):
         compare_runs(answers, pairs)
+
+
+def logged(store: Store, path: Path, rows: list[dict[str, Any]]) -> RunScores:
+    """A run on a log of answers, the longer one winning."""
+    config = RunConfig("answers", log=write_lines(path, rows), raters=["rule:length"])
+    return load_scores(store, run(store, config).run)
+
+
+def answer(person: int, text: str, **more: str) -> dict[str, Any]:
+    """A line of a log; only an answer of some length wins."""
+    who = {"id": f"p{person}", "likes": "tea"}
+    return {"person": who, "question": f"Question {person}?", "answer": text, "generic": "So so.", **more}
+
+
+LONG, SHORT = "A rather long answer.", "No."
+
+
+def test_logs_are_paired_by_person_and_question_whatever_line_they_stand_on(
+    store: Store, tmp_path: Path
+) -> None:
+    rows = [answer(person, LONG if person % 3 else SHORT) for person in range(6)]
+    one = logged(store, tmp_path / "one.jsonl", rows)
+    other = logged(store, tmp_path / "other.jsonl", list(reversed(rows)))
+    found = only(compare_runs(one, other)).difference
+    assert (found.value, found.low, found.high, found.n) == (0.0, 0.0, 0.0, 6)
+
+
+def test_a_question_answered_twice_is_one_comparison(store: Store, tmp_path: Path) -> None:
+    once = [answer(person, LONG, system="a") for person in range(6)]
+    twice = [answer(person, text, system="b") for person in range(6) for text in (LONG, SHORT)]
+    one = logged(store, tmp_path / "once.jsonl", once)
+    other = logged(store, tmp_path / "twice.jsonl", twice)
+    found = only(compare_runs(one, other)).difference
+    assert (found.value, found.n, found.people) == (0.5, 6, 6)
+
+
+def test_a_system_that_was_told_nothing_is_compared_too(store: Store, tmp_path: Path) -> None:
+    bare = [answer(person, SHORT, system="bare") for person in range(6)]
+    told = [answer(person, LONG, system="told", given="profile") for person in range(6)]
+    both = logged(store, tmp_path / "both.jsonl", bare + told)
+    names = {one.name: len(one.scores) for one in contestants(both)}
+    assert names == {"bare (judged by rule:length)": 6, "told given profile (judged by rule:length)": 6}
+
+
+def test_a_folder_may_have_a_slice_called_system(store: Store, tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "named.csv", simple_pairs(6, system="mine"))
+    write_folder(tmp_path / "named", ImportedPairs(pairs))
+    scores = judged(store, tmp_path / "named", "all", lambda item: True)
+    assert only(compare_runs(scores, scores)).difference.n == 6

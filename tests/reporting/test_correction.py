@@ -12,6 +12,7 @@ from personafit._errors import UserError
 from personafit.reporting.correction import (
     Correction,
     HumanLabels,
+    _agree,
     correct,
     correction_results,
     read_labels,
@@ -143,6 +144,11 @@ def test_several_voters_are_averaged_and_ties_are_halves(tested: World) -> None:
     votes = {item: [gold[item], gold[item], "tie", str(1 - int(gold[item]))] for item in items["item"]}
     found = whole(correct(tested.scores, HumanLabels(votes, 0, 0)))
     assert found.found.human.value == pytest.approx(2.5 / 4)
+
+
+def test_a_tie_among_four_answers_agrees_as_often_as_guessing() -> None:
+    assert _agree(["0", "1"], ["tie"]) == 0.5
+    assert _agree(["0", "1"], ["tie", "0"], options=4) == (0.25 + 1.0 + 0.25 + 0.0) / 4
 
 
 def test_a_run_without_answers_gives_a_sentence(tmp_path: Path) -> None:

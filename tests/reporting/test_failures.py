@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from personafit._errors import UserError
@@ -226,6 +227,16 @@ def test_shares_are_counted_for_the_raters_choices_and_for_golds(store: Store, s
     assert shares["unhelpful", WHO[2], None].rater == "author"
     assert all(r.metric == "failure_share" and r.low is not None for r in results)
     assert len(results) == len(MODES) * len(WHO) * 3
+
+
+def test_gold_that_is_a_tie_rejects_neither_answer(store: Store, scores: RunScores) -> None:
+    rater = find_rater(scores, None)
+    first = pl.col("item") == scores.items["item"][0]
+    gold = pl.when(first).then(pl.lit("tie")).otherwise("gold").alias("gold")
+    frame = answer_failures(store, scores, rater).with_columns(gold)
+    results = failure_results(scores, frame, rater)
+    counts = {r.slice["answers"]: r.n for r in results if r.slice.get("tier") is None}
+    assert counts == {WHO[0]: 12, WHO[1]: 11, WHO[2]: 11}
 
 
 def test_an_unknown_rater_is_named(scores: RunScores) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.reporting import plots
+from personafit.reporting import drawing, plots
 from personafit.reporting.figure_names import LONGEST_NAME, lined_name
 from personafit.reporting.marks import PUBLISHED, Mark, dot_panels
 from personafit.reporting.plots import Dot, Panel, Row
@@ -82,8 +82,8 @@ def test_long_names_stay_apart() -> None:
 
 def test_a_figure_as_svg_has_a_title(tmp_path: Path) -> None:
     figure = plots.panels_figure([Row("a <judge>", [Dot(50.0)])], [Panel("all")])
-    plots.save(figure, tmp_path / "figure.svg")
-    plots.save(figure, tmp_path / "figure.png")
+    drawing.save(figure, tmp_path / "figure.svg")
+    drawing.save(figure, tmp_path / "figure.png")
     text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "<title>all: a &lt;judge&gt; 50.0.</title>" in text
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

@@ -72,6 +72,16 @@ def test_figures_are_those_of_the_statistics(
     assert all(row.low is not None for row in table.values())
 
 
+def test_coverage_is_that_of_the_tier(raters: dict[str, RaterMargins]) -> None:
+    honest = raters["honest"]
+    easy = pl.col("tier") == "easy"
+    few = replace(honest, frame=honest.frame.filter(~easy | (pl.int_range(pl.len()).over("tier") < 100)))
+    found = {tuple(one.slice.values()): one.coverage for one in graded_results(few) if one.metric == "ece"}
+    count = honest.planned["easy"]
+    expected = {(): 1 - (count - 100) / 800, ("easy",): 100 / count, ("hard",): 1.0}
+    assert found == pytest.approx(expected)
+
+
 def test_keeping_the_confident_raises_accuracy_in_every_tier(results: dict[str, list[Result]]) -> None:
     kept = numbers(results["honest"], "selective_accuracy")
     for tier in ((), ("easy",), ("hard",)):

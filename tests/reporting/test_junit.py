@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from personafit._errors import UserError
-from personafit.reporting.assertions import assert_lift, assert_metric
+from personafit.reporting.assertions import assert_lift, assert_metric, below
 from personafit.reporting.junit import Checked, write_junit, write_suites
 from personafit.reporting.results import Result
 
@@ -103,6 +103,12 @@ def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="choose another with --junit"):
         write_junit(tmp_path / "file" / "junit.xml", RESULTS, [])
+
+
+def test_a_number_just_below_its_bar_is_shown_below_it() -> None:
+    near = replace(RESULTS[0], value=0.84996)
+    assert below(near, 0.85) == "accuracy of openai:judge (profile) is 0.849960, below 0.85."
+    assert below(replace(RESULTS[0], value=0.85), 0.85) is None
 
 
 def test_assertions_read_a_run_folder_or_its_file(tmp_path: Path) -> None:

@@ -164,9 +164,11 @@ def test_people_models_and_runs_meet_in_a_simulated_study(
     write_lines(tmp_path / "v.jsonl", votes)
     invoke(monkeypatch, tmp_path, "data", "votes", "study", "v.jsonl", "--kind", "simulated")
     invoke(monkeypatch, tmp_path, "run", "responses", "--data", "study")
+    invoke(monkeypatch, tmp_path, "run", "responses", "--data", "study", "--limit", "2")
     capsys.readouterr()
     invoke(monkeypatch, tmp_path, "study", "study", "--out", "tables")
     shown = capsys.readouterr().out
+    assert shown.count("judged only a part of the pairs and is left out.") == 1
     assert "simulated" in shown
     assert "The marks of stage 3 are by simulated raters, not by people." in shown
     body = json.loads((tmp_path / "tables" / "study.json").read_text(encoding="utf-8"))

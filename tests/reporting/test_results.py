@@ -72,6 +72,11 @@ def test_lift_is_the_view_minus_the_larger_control_paired_by_item(store: Store, 
     assert -1 <= lift.low < 0.5 < lift.high <= 1
 
 
+def test_numbers_of_items_are_whole_numbers(store: Store, folder: Path) -> None:
+    found = run_results(judged(store, folder, with_person))
+    assert {type(count) for one in found for count in (one.n, one.people)} == {int}
+
+
 def test_lift_is_over_none_where_none_is_larger(store: Store, folder: Path) -> None:
     swapped = {"none": "wrong:profile", "wrong:profile": "none", "profile": "profile"}
     scores = judged(store, folder, lambda view, item, order: with_person(swapped[view], item, order))

@@ -10,7 +10,18 @@ import pytest
 
 from personafit.people import Person
 from personafit.reporting import load_scores, load_totals, run_results
-from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, RunRecord, Status, Store
+from personafit.store import (
+    Ask,
+    Item,
+    Judgment,
+    Outcome,
+    Product,
+    RaterRecord,
+    RunRecord,
+    Status,
+    Store,
+    run_pages,
+)
 from tests.reporting.per_item import results_by_item
 
 VIEWS = ["profile", "none", "wrong:profile"]
@@ -85,7 +96,9 @@ def random_run(
         "raters": raters,
         "notes": [],
     }
-    run = store.begin_run("random-1", DATASET, config, 100)
+    run = store.begin_run(
+        "random-1", DATASET, config, 60 * len(VIEWS) * sum(orders for _, orders, _ in RATERS)
+    )
     store.plan_jobs(run.id, list(dict.fromkeys(outcome.ask.job for outcome in outcomes)))
     store.write(outcomes)
     return store.run("random-1")
@@ -162,12 +175,22 @@ def _words(result: Any) -> dict[str, Any]:
     return dict(bare.as_dict())
 
 
-def test_the_browser_gets_the_items_got_wrong_first(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["items", "asks about them"])
+def test_the_browser_gets_the_items_got_wrong_first(
+    store: Store, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     run = random_run(store, 5)
     everything = load_totals(store, run).sample
+    asks = run.planned // len(everything.items)
     monkeypatch.setattr("personafit.store.paging.ASKS_AT_ONCE", 0)
-    monkeypatch.setattr("personafit.store.paging.ITEMS", 4)
-    monkeypatch.setattr("personafit.reporting.sample.MAX_ITEMS", 10)
+    if limit == "items":
+        monkeypatch.setattr("personafit.store.paging.ITEMS", 4)
+        monkeypatch.setattr("personafit.reporting.sample.MAX_ITEMS", 10)
+    else:
+        monkeypatch.setattr("personafit.store.paging.ANSWERS_A_PAGE", 4 * asks)
+        monkeypatch.setattr("personafit.reporting.sample.MAX_ASKS", 10 * asks + 1)
+    pages = [len(items) for items, _ in run_pages(store, run, "author")]
+    assert pages[:-1] == [4] * (len(pages) - 1)
     sample = load_totals(store, run).sample
     wrong = everything.items.filter(~everything.items["not_wrong"])["position"]
     assert len(wrong) > 10

@@ -58,6 +58,15 @@ FAILED: Said = ("failed", None, None)
         ((FIRST, TIE), "0", 0.75, 1.0, 0.0),
         ((SECOND, TIE), "0", 0.25, 0.0, 0.0),
         ((TIE, ("ok", "1", -0.1)), "1", 0.75, 1.0, 0.0),
+        (
+            (FIRST, FIRST),
+            "tie",
+            0.5,
+            0.5,
+            1.0,
+        ),  # neither answer is the right one: choosing either is half right
+        ((FIRST, SECOND), "tie", 0.5, 0.5, 0.0),
+        ((TIE, TIE), "tie", 0.5, 0.5, 1.0),
     ],
 )
 def test_both_orders(
@@ -81,6 +90,14 @@ def test_no_answer_at_all_is_null_and_not_wrong() -> None:
     row = scored(UNPARSED, FAILED)
     assert (row["accuracy"], row["debiased"], row["consistent"]) == (None, None, None)
     assert (row["asked"], row["answered"]) == (2, 0)
+
+
+@pytest.mark.parametrize("said", [FIRST, SECOND, TIE])
+def test_without_gold_there_is_no_score_and_still_an_answer(said: Said) -> None:
+    frame = answers(said, said).with_columns(pl.lit(None, pl.String).alias("gold"))
+    (row,) = choice_scores(frame).to_dicts()
+    assert (row["accuracy"], row["debiased"], row["consistent"]) == (None, None, 1.0)
+    assert (row["asked"], row["answered"]) == (2, 2)
 
 
 def test_a_leftover_label_of_a_failed_ask_does_not_count() -> None:

@@ -198,6 +198,10 @@ def test_intervals_stay_on_the_scale() -> None:
     assert high == 1.0
     low = boot.bootstrap_agreement(np.column_stack([codes[:, 0], 1 - codes[:, 1]]), person, "percent").low
     assert low == 0.0
+    rarely = np.column_stack([np.tile([0, 1, 0], 7), np.tile([1, 0, 1], 7)])
+    rarely[:2, 1] = rarely[:2, 0]
+    found = boot.bootstrap_pairs(rarely, np.repeat(np.arange(7), 3), "percent").interval(0)
+    assert found.low == 0.0
 
 
 def test_people_must_name_everyone() -> None:

@@ -41,6 +41,14 @@ def test_a_hand_worked_error() -> None:
     assert error.value == pytest.approx(0.5 * 0.1 + 0.5 * 0.1)
 
 
+@pytest.mark.parametrize("digits", [1, 9], ids=["few confidences", "many confidences"])
+def test_the_error_by_chance_is_that_of_drawn_answers(digits: int) -> None:
+    confidence = np.round(sample(3)[0], digits)
+    answers = (np.random.default_rng(0).random((20, len(confidence))) < confidence).astype(np.float64)
+    errors = [calibration.calibration_error(confidence, right).value or 0.0 for right in answers]
+    assert calibration.chance_error(confidence, 20) == pytest.approx(np.mean(errors))
+
+
 def test_order_of_rows_does_not_matter() -> None:
     confidence, correct = sample(1)
     confidence = np.round(confidence, 1)

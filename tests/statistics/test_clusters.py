@@ -133,6 +133,13 @@ def test_all_right_or_all_wrong_is_the_exact_binomial_interval_over_people(peopl
     assert gap.low == pytest.approx(2 * exact.low - 1)
 
 
+def test_all_right_on_few_prompts_is_as_uncertain_as_the_prompts_are_few() -> None:
+    person, prompt = np.divmod(np.arange(90), 3)
+    estimate = cluster_mean(np.ones(90), person, prompt, (0.0, 1.0))
+    assert (estimate.low, estimate.high) == pytest.approx((0.025 ** (1 / 3), 1.0))
+    assert cluster_mean(np.ones(90), person, np.zeros(90), (0.0, 1.0)).low == pytest.approx(0.025 ** (1 / 30))
+
+
 def test_the_interval_stays_on_the_scale() -> None:
     estimate = cluster_mean([1, 1, 1, 0], ["a", "b", "c", "d"], bounds=(0.0, 1.0))
     assert estimate.high == 1.0

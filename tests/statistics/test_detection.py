@@ -92,6 +92,9 @@ def test_what_cannot_vary_has_no_interval() -> None:
         assert "same answer" in str(found.note)
     never = detection(~always, TRUTH, "over_selection", PEOPLE, PROMPTS)
     assert (never.value, never.low) == (0.0, None)
+    perfect = detection(TRUTH, TRUTH, "kappa", PEOPLE, PROMPTS)
+    assert (perfect.value, perfect.low) == (1.0, None)
+    assert "same answer" not in str(perfect.note)
 
 
 def test_perfect_precision_of_few_yeses_is_not_certain() -> None:

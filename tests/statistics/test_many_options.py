@@ -33,7 +33,8 @@ def scored(
 
 @pytest.mark.parametrize(("options", "credit"), [(None, 1 / 2), (2, 1 / 2), (4, 1 / 4), (5, 1 / 5)])
 def test_a_tie_is_worth_a_guess(options: int | None, credit: float) -> None:
-    assert scored("1", ["tie", "tie"], [0.0, 0.0], options)["accuracy"] == pytest.approx(credit)
+    row = scored("1", ["tie", "tie"], [0.0, 0.0], options)
+    assert (row["accuracy"], row["first"]) == pytest.approx((credit, credit))
 
 
 def test_a_wrong_answer_is_wrong_though_product_0_lost_too() -> None:

@@ -110,6 +110,37 @@ def test_corrected_intervals_cover_and_are_shorter_where_the_judge_alone_fails(l
     assert widths[0] < 0.85 * widths[1]
 
 
+def test_corrected_intervals_cover_where_prompts_recur() -> None:
+    """Questions that are hard for everybody's judge and people alike: clustered by person alone, some 70 % cover."""
+    rng = np.random.default_rng(6)
+    person, prompt = np.divmod(np.arange(600), 15)
+    hits = np.zeros(3)
+    for _ in range(300):
+        human = rng.normal(0, 0.3, 15)[prompt] + rng.normal(0, 0.1, 40)[person] + rng.normal(0, 0.5, 600)
+        judge, seen = human + rng.normal(0.2, 0.5, 600), rng.random(600) < 0.3
+        parts = (human[seen], judge[seen], judge[~seen], person[seen], person[~seen])
+        result = ppi_mean(*parts, prompt[seen], prompt[~seen])
+        for place, interval in enumerate((result.corrected, result.human, ppi_mean(*parts).corrected)):
+            assert interval.low is not None
+            assert interval.high is not None
+            hits[place] += interval.low <= 0 <= interval.high
+    coverage = hits / 300
+    assert coverage[:2].min() >= 0.92
+    assert coverage[2] < 0.85
+
+
+def test_prompts_that_do_not_recur_change_nothing_and_few_that_do_give_no_interval() -> None:
+    rng = np.random.default_rng(7)
+    human, judge = rng.normal(size=(2, 40))
+    person = np.arange(40) % 10
+    parts = (human[:20], judge[:20], judge[20:], person[:20], person[20:])
+    assert ppi_mean(*parts, np.arange(20), np.arange(20, 40)) == ppi_mean(*parts)
+    assert ppi_mean(*parts, np.zeros(20), np.zeros(20)) == ppi_mean(*parts)
+    few = ppi_mean(*parts, np.arange(20) // 10, np.arange(20) // 10)
+    assert (few.corrected.value, few.corrected.low) == (ppi_mean(*parts).corrected.value, None)
+    assert "at least 3 prompts, and there are 2" in str(few.corrected.note)
+
+
 def test_a_useless_judge_is_hardly_trusted() -> None:
     rng = np.random.default_rng(3)
     human, noise = rng.normal(size=2000), rng.normal(size=22_000)

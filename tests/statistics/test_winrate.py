@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.special import expit
 
 from personafit.statistics import length_controlled_rate
@@ -40,6 +41,26 @@ def test_rate_and_interval_match_statsmodels(at_equal: float, slope: float) -> N
     assert estimate.low == pytest.approx(low, abs=1e-3)
     assert estimate.high == pytest.approx(high, abs=1e-3)
     assert (estimate.n, estimate.people) == (3000, 60)
+
+
+def test_prompts_that_recur_are_clusters_too() -> None:
+    """Questions that are won or lost by everybody: without them as clusters the interval is far too short."""
+    source = np.random.default_rng(5)
+    person, prompt = np.divmod(np.arange(600), 20)
+    difference = source.normal(0, 60, 600)
+    wins = (source.random(600) < expit(0.3 + source.normal(0, 1.2, 20)[prompt])).astype(np.float64)
+    estimate = length_controlled_rate(wins, difference, person, prompt)
+    fits = [
+        sm.Logit(wins, design(difference)).fit(disp=False, cov_type="cluster", cov_kwds={"groups": groups})
+        for groups in (np.column_stack([person, prompt]), person, prompt)
+    ]
+    reach = stats.t.ppf(0.975, 19) * max(fit.bse[0] for fit in fits)  # never tighter than either way alone
+    low, high = (expit(fits[0].params[0] + end) for end in (-reach, reach))
+    assert (estimate.low, estimate.high) == pytest.approx((low, high), abs=2e-3)
+    alone = length_controlled_rate(wins, difference, person)
+    assert alone.low is not None
+    assert alone.high is not None
+    assert high - low > 1.5 * (alone.high - alone.low)
 
 
 def test_ties_count_half_as_in_a_fractional_glm() -> None:

@@ -274,31 +274,7 @@ def test_two_processes_write_at_once(url: str) -> None:
         assert count_status(store, store.run("run").id) == {"ok": 4000}
 
 
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        (
-            "postgresql://me:secret@127.0.0.1:1/x",
-            "postgresql://me:***@127.0.0.1:1/x cannot be opened (connection",
-        ),
-        ("postgresql://me:secret@host:port/x", "postgresql://me:***@host:port/x cannot be used ("),
-        ("nonsense://x", "The store nonsense://x cannot be used (Can't load plugin"),
-        ("/proc/nowhere/store.db", "The store /proc/nowhere/store.db cannot be opened ("),
-        ("/dev", "The store /dev cannot be opened (unable to open database file)"),
-    ],
-)
-def test_a_store_that_cannot_be_opened_is_one_sentence_without_the_password(address: str, said: str) -> None:
-    with pytest.raises(UserError) as caught:
-        Store(address)
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert "secret" not in str(caught.value)
-
-
-def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("These are my notes, and they are longer than a header.\n" * 50, encoding="utf-8")
-    before = path.read_bytes()
-    with pytest.raises(UserError, match=r"cannot be opened \(file is not a database\)"):
-        Store(path)
-    assert path.read_bytes() == before
+def test_a_command_that_is_no_text_is_kept_as_far_as_it_is_one(url: str) -> None:
+    with Store(url) as store:
+        run = store.begin_run("run", "data", {"command": "personafit run --out o\udcff"}, 1)
+    assert run.config["command"] == "personafit run --out o\ufffd"

@@ -3,18 +3,39 @@
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.models import embeddings as embeddings_module
 from personafit.models.embeddings import Vectors, unit_rows
 from personafit.raters.preference import head as head_module
 from personafit.raters.preference import make_preference_rater
+from personafit.raters.preference.head import PreferenceHead
+from personafit.reporting.whole.content import Grid, Words
+from personafit.reporting.whole.fitted import fitted_pieces, is_fitted, read_fitted
+from personafit.training import preference_head as training_module
+from personafit.training.preference_card import card, write_preference
 from personafit.training.preference_head import Marked, cross_fitted, fit_head, load_marked
+from personafit.training.preference_quality import (
+    ALL,
+    ALONE,
+    BOTH,
+    ERROR,
+    GAIN,
+    MEAN_MARK,
+    PEOPLE,
+    PROMPTS,
+    SPEARMAN,
+    head_quality,
+)
 from tests.preference_world import pair, write_preferences
+from tests.scripted import invoke
 
 
 class Letters:
@@ -41,6 +62,73 @@ def test_it_learns_a_signal_and_nothing_from_noise(signal: float, least: float, 
     assert np.isfinite(found).all()
     rank = np.corrcoef(np.argsort(np.argsort(found)), np.argsort(np.argsort(marked.marks)))[0, 1]
     assert least <= rank <= most
+
+
+@pytest.mark.parametrize(("signal", "gains"), [(0.8, True), (0.0, False)])
+def test_it_is_measured_beside_what_explains_its_score_more_cheaply(signal: float, gains: bool) -> None:
+    figures = head_quality(_marked(signal), "letters")
+    found = {(one.metric, one.split, one.control): one.estimate for one in figures}
+    for split in (PROMPTS, PEOPLE, BOTH):
+        gain = found[GAIN, split, None]
+        assert gain.value == pytest.approx(
+            (found[SPEARMAN, split, None].value or 0) - (found[SPEARMAN, split, ALONE].value or 0)
+        )
+        assert gain.low is not None
+        assert (gain.low > 0) == gains
+        head, mean = found[ERROR, split, None], found[ERROR, split, MEAN_MARK]
+        assert head.value is not None
+        assert mean.value is not None
+        assert (head.value < mean.value - 0.1) == gains
+        assert head.n == 300, "every mark was left out once"
+    assert (found[SPEARMAN, ALL, "closeness"].low or 0) > 0.5 or not gains
+    assert abs(found[SPEARMAN, ALL, "length"].value or 0) < 0.2
+
+
+def test_a_head_that_left_both_out_saw_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    marked, seen = _marked(0.8), []
+
+    def watch(given: Marked, embedder: str, rows: NDArray[np.bool_]) -> PreferenceHead:
+        seen.append(rows)
+        return fit_head(given, embedder, rows)
+
+    monkeypatch.setattr(training_module, "fit_head", watch)
+    cross_fitted(marked, "letters", marked.prompts, marked.people)
+    assert len(seen) == 25
+    folds = {frozenset(marked.people[rows]) for rows in seen}
+    assert len(folds) == 5, "a fifth of the people at a time"
+    assert all(len(set(marked.people[rows])) == 16 and len(set(marked.prompts[rows])) == 12 for rows in seen)
+
+
+def test_its_card_says_what_it_is_worth_and_stands_in_a_collected_report(tmp_path: Path) -> None:
+    marked = _marked(0.8)
+    figures = head_quality(marked, "letters")
+    write_preference(tmp_path, fit_head(marked, "letters"), marked, figures, "little")
+    assert len(json.loads((tmp_path / "quality.json").read_text(encoding="utf-8"))) == len(figures)
+    assert is_fitted(tmp_path)
+    pieces = fitted_pieces(read_fitted(tmp_path))
+    said = [text for one in pieces if isinstance(one, Words) for text in one.sentences]
+    assert said[0].startswith("A fitted head on marks. Fitted on 300 marks")
+    assert "15 prompts, 20 people, marks of simulated raters" in said[0]
+    assert said[-1].startswith("The marks are simulated")
+    grids = {one.title: one for one in pieces if isinstance(one, Grid)}
+    assert [row.names[0] for row in grids["Mean error in points"].rows] == [
+        "head",
+        "answers alone",
+        "always the mean mark",
+    ]
+    spearman = next(one.estimate for one in figures if one.metric == SPEARMAN)
+    assert grids["Spearman with the marks"].rows[0].cells[0].text == f"{spearman.value:.2f}"
+    assert len(grids["Rules that nothing was fitted for"].rows) == 3
+
+
+def test_what_cannot_be_left_out_is_said(tmp_path: Path) -> None:
+    marked = replace(_marked(0.8), prompts=np.array(["the only one"] * 300), voters="human", ceiling=0.4)
+    figures = head_quality(marked, "letters")
+    text = card(fit_head(marked, "letters"), marked, figures, "little")
+    assert "Prompts left out: only 0 of 300 marks had others left to be fitted on." in text
+    assert "| head | – |" in text
+    assert "Single raters correlate with each other at 0.40" in text
+    assert "simulated" not in text
 
 
 def test_a_head_is_kept_and_read_back_and_a_changed_one_is_refused(
@@ -70,3 +158,15 @@ def test_too_few_marks_are_said(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="8 marks are too few"):
         load_marked(open_responses(write_preferences(tmp_path / "little")), Letters())
+
+
+def test_the_command_prints_the_card_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(embeddings_module, "make_embedder", Letters)
+    write_preferences(tmp_path / "little", people=24)
+    invoke(monkeypatch, tmp_path, "train", "preference", "--data", "little", "--out", "head")
+    written = (tmp_path / "head" / "card.md").read_text(encoding="utf-8")
+    assert written in capsys.readouterr().out
+    assert "from little" in written
+    PreferenceHead.load(tmp_path / "head")

@@ -19,6 +19,9 @@ from personafit.simulate import Answering
 from personafit.simulate.answering import USUAL_TOKENS
 from personafit.store import Store
 
+PAIRS = ("against", "expect", "given", "system")
+"""What --where can say of pairs of answers; all else is said of the questions, before any is answered."""
+
 
 async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Finished:
     """Get the answers, then judge them; what answering cost is part of the bill."""
@@ -30,8 +33,9 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
         return Finished(store.run(_generation_name(config)), generation)
     # The questions are chosen; whatever was made of them is judged.
     rest = None if config.budget is None else max(0.0, config.budget - generation.cost)
+    of_pairs = [condition for condition in config.where if condition not in _of_questions(config)]
     finished = await judge_benchmark(
-        store, replace(config, limit=None, users=None, budget=rest), progress, benchmark
+        store, replace(config, limit=None, users=None, where=of_pairs, budget=rest), progress, benchmark
     )
     finished.summary.charge(generation)
     return finished
@@ -62,9 +66,7 @@ async def _make_answers(store: Store, config: RunConfig, progress: ProgressView)
     prompts = Prompts(open_benchmark(str(config.data) if config.data else "starter"))
     dataset = ingest(store, prompts)
     people = People(store.people(dataset))
-    selected = None
-    if config.limit is not None or config.users is not None:
-        selected = selection(store, dataset, config)
+    selected = selection(store, dataset, replace(config, where=_of_questions(config)))
     given_names = config.givens or ["profile"]
     contexts = list(dict.fromkeys([*given_names, "none", *(f"wrong:{name}" for name in given_names)]))
     models = [make_model(spec) for spec in config.systems]
@@ -131,8 +133,14 @@ def _answer_rows(answering: Answering, given_names: list[str]) -> tuple[list[Ans
     return rows, missing
 
 
+def _of_questions(config: RunConfig) -> list[str]:
+    """What --where says of the questions; a log of answers has none apart."""
+    return [condition for condition in config.where if condition.partition("=")[0] not in PAIRS]
+
+
 def _generation_name(config: RunConfig) -> str:
     parts = [config.systems, config.givens, str(config.data), config.users, config.limit, config.seed]
+    parts += [_of_questions(config)] if _of_questions(config) else []
     return f"answering-{content_hash(parts)[:8]}"
 
 

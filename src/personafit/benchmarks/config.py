@@ -52,7 +52,7 @@ def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> 
         return sorted(present, key=lambda person: hash_text("users", person, str(seed)))[: int(users)]
     try:
         wanted = [
-            line.strip() for line in Path(users).read_text(encoding="utf-8").splitlines() if line.strip()
+            line.strip() for line in Path(users).read_text(encoding="utf-8-sig").splitlines() if line.strip()
         ]
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

@@ -90,7 +90,7 @@ class FolderRecords:
             if known is None:
                 self._complain(f"{located(path, number, 'item')}: '{gold.item}' is not in items.jsonl.")
                 continue
-            target = self._target(gold, path, number)
+            target = self._target(gold)
             key = " ".join(
                 filter(None, [gold.item, f"({gold.target})" if gold.target else "", "by", gold.rater])
             )
@@ -113,7 +113,7 @@ class FolderRecords:
         products, _, kind = found.partition(" ")
         return kind, int(products)
 
-    def _target(self, gold: Judgment, path: Path, number: int) -> str:
+    def _target(self, gold: Judgment) -> str:
         """A target that names a product of the folder goes by its content hash, like the product itself."""
         return (gold.target and self._product(gold.target)) or gold.target
 
@@ -169,7 +169,7 @@ class FolderRecords:
             return
         for number, vote in self._lines(path, Judgment):
             if vote.item in (self._items or ()):
-                yield vote.model_copy(update={"target": self._target(vote, path, number)})
+                yield vote.model_copy(update={"target": self._target(vote)})
             else:
                 self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
 

@@ -107,7 +107,7 @@ class ImportedPairs:
             person = Person(
                 id=_person_id(row),
                 language=row.get("language") or _language(row["question"]),
-                facets=facets or {"About": row["person"]},
+                facets=facets if _has_fields(row) else {"About": row["person"]},
             )
             earlier = people.setdefault(person.id, person)
             if earlier.facets != person.facets:
@@ -129,6 +129,9 @@ def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
                     raise UserError(
                         f"{located(path, 1, name)}: this column is missing; needed are {', '.join(NEEDED)}."
                     )
+            names = list(reader.fieldnames or [])
+            if twice := next((name for name in names if name and names.count(name) > 1), None):
+                raise UserError(f"{located(path, 1, twice)}: this column is there twice; keep one of them.")
             for row in reader:
                 number = reader.line_num
                 if None in row or None in row.values():
@@ -149,11 +152,14 @@ def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise UserError(f"{located(path, number + 1)} is not CSV: {error}.") from error
 
 
+def _has_fields(row: dict[str, str]) -> bool:
+    """Whether the file has columns that describe people: then `person` is an id, also on a line that leaves them empty."""
+    return any(name.startswith("person.") for name in row)
+
+
 def _person_id(row: dict[str, str]) -> str:
     """The id as given; a person described in words is known by a hash of the words."""
-    if any(name.startswith("person.") and value for name, value in row.items()):
-        return row["person"].strip()
-    return hash_text(row["person"].strip())[:12]
+    return row["person"].strip() if _has_fields(row) else hash_text(row["person"].strip())[:12]
 
 
 def _options(row: dict[str, str]) -> list[Product]:

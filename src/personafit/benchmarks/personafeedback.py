@@ -7,6 +7,7 @@ and `persona/all_personas.jsonl`, where `user_id` is a 1-based line number. The 
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -200,4 +201,10 @@ def _find_sources(folder: Path) -> list[_Source]:
             f"{folder} holds no PersonaFeedback pairs: expected rm_benchmark_all/general_easy.jsonl (GitHub layout) "
             "or data/general/easy.jsonl (hub layout)."
         )
-    return sorted(found, key=lambda source: (source.half, list(TIERS.values()).index(source.tier)))
+    ordered = sorted(found, key=lambda source: (source.half, list(TIERS.values()).index(source.tier)))
+    for one, other in pairwise(ordered):
+        if (one.half, one.tier) == (other.half, other.tier):
+            raise UserError(
+                f"{one.path} and {other.path} both hold the {one.half} {one.tier} pairs; keep one copy in the folder."
+            )
+    return ordered

@@ -150,3 +150,17 @@ def rows_of_users(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     if rows.is_empty():
         raise UserError(f"--users {config.users} leaves nobody to judge for.")
     return rows
+
+
+def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows of the slices that --where means; all where it is not given."""
+    for condition in config.where:
+        name, _, value = condition.partition("=")
+        names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
+        if name not in names:
+            there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
+            raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
+        rows = rows.filter(pl.col(name).cast(pl.String) == value)
+        if rows.is_empty():
+            raise UserError(f"--where {condition}: no item that is left has that; check the value.")
+    return rows

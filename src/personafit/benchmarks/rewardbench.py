@@ -41,6 +41,12 @@ REWARDBENCH = BenchmarkInfo(
     layout=[["section"]],
     controls=NOBODY,
 )
+SECOND = {
+    "version": "2",
+    "title": "RewardBench 2: is the one right answer of four preferred, whoever asks?",
+    "layout": [["subset"]],
+    "metrics": {"chance": 1 / 4},
+}  # what is otherwise in version 2
 HELPSTEER2 = BenchmarkInfo(
     name="helpsteer2",
     version="2406.08673",
@@ -75,10 +81,7 @@ class RewardBench(Impersonal):
             )
         self._ties = 0
         second = any(isinstance(row.get("chosen"), list) for _, row in self._rows())
-        update: dict[str, Any] = (
-            {"version": "2", "layout": [["subset"]], "metrics": {"chance": 1 / 4}} if second else {}
-        )
-        self.info = REWARDBENCH.model_copy(update=update)
+        self.info = REWARDBENCH.model_copy(update=SECOND if second else {})
 
     def read(self) -> Iterator[Choice]:
         """One choice per row; what has several right answers is no choice and is left out."""

@@ -7,12 +7,10 @@ choices of a benchmark is done here; what else can be run has a module in `RUNS`
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from importlib import import_module
 
-import polars as pl
-
 from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, ingest, open_benchmark
 from personafit.benchmarks.config import Finished, RunConfig
-from personafit.benchmarks.plans import RunPlan, close_run, rows_of_users
+from personafit.benchmarks.plans import RunPlan, close_run, rows_of_users, rows_where
 from personafit.contexts import (
     People,
     context_fingerprint,
@@ -151,25 +149,11 @@ def selection(store: Store, dataset: str, config: RunConfig) -> frozenset[str] |
         return None
     gold = gold_answers(store, dataset, store.dataset_info(dataset)["gold"])
     rows = item_rows(store, dataset).join(gold.select("item", "tier"), on="item", how="left")
-    rows = rows_of_users(rows, config)
-    for condition in config.where:
-        rows = _narrowed(rows, condition)
+    rows = rows_where(rows_of_users(rows, config), config)
     if config.limit is None:
         return frozenset(rows["item"])
     strata = [name for name in ("half", "tier", "against", "expect") if name in rows.columns]
     return select_items(rows.select("item", *strata), config.limit, config.seed)
-
-
-def _narrowed(rows: pl.DataFrame, condition: str) -> pl.DataFrame:
-    name, _, value = condition.partition("=")
-    names = [column for column in rows.columns if column not in ("item", "person", "prompt")]
-    if name not in names:
-        raise UserError(
-            f"--where {condition}: items have no '{name}'; write NAME=VALUE with one of {', '.join(names)}."
-        )
-    if (kept := rows.filter(pl.col(name).cast(pl.String) == value)).is_empty():
-        raise UserError(f"--where {condition}: no item that is left has that; check the value.")
-    return kept
 
 
 __all__ = [

@@ -12,7 +12,7 @@ from personafit.reporting import load_scores
 from personafit.reporting.agree import Agreement, Finding, agreements, ranking_findings
 from personafit.reporting.agree_page import agreement_object, print_agreement
 from personafit.reporting.agree_ratings import Source, folder_source, run_source
-from personafit.store import Store
+from personafit.store import Store, run_answers
 
 
 def agree(
@@ -66,8 +66,9 @@ def _load(name: str, url: str) -> tuple[Source, list[Agreement], tuple[Finding, 
             raise UserError(
                 f"{run.name} is a dialogue run: its judges stand side by side in `personafit report {run.name}`."
             )
-        loaded = run_source(opened, run)
-        return loaded, agreements(loaded), ranking_findings(load_scores(opened, run))
+        answers = run_answers(opened, run.id)
+        loaded = run_source(opened, run, answers)
+        return loaded, agreements(loaded), ranking_findings(load_scores(opened, run, answers))
 
 
 def named_source(name: str, store: Store) -> Source | None:

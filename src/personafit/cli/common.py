@@ -17,6 +17,7 @@ from personafit.store import RunRecord, Store
 
 HOME = Path(".personafit")
 SHOWN = 5  # runs named in an error
+LONG = 300_000  # judgments that take more than some ten seconds to read
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
 
 
@@ -50,14 +51,22 @@ def make_folder(folder: Path) -> None:
 
 
 def find_run(store: Store, name: str) -> RunRecord:
-    """A run by name, by folder or as `last`."""
+    """A run by name, by folder or as `last`; of a long one it is said that reading it takes its time."""
     try:
-        return store.run(_run_of_folder(Path(name)) if Path(name).is_dir() else name)
+        run = store.run(_run_of_folder(Path(name)) if Path(name).is_dir() else name)
     except KeyError:
         known = [run.name for run in store.runs()]
         more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
         listed = f"there are {', '.join(known[:SHOWN])}{more}" if known else "there are none yet"
         raise UserError(f"There is no run '{name}' in {store.url}; {listed}.") from None
+    say_if_long(run)
+    return run
+
+
+def say_if_long(run: RunRecord) -> None:
+    """Say what keeps the reader waiting, where that is more than a few seconds."""
+    if run.planned > LONG:
+        hint(f"Reading {run.planned:,} judgments of {run.name} ...")
 
 
 def write_results(folder: Path, run: str, benchmark: str, results: list[Result]) -> None:

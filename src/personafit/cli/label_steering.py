@@ -155,16 +155,18 @@ def erase(
         personafit label erase pilot r-1a2b3c4d
     """
     from personafit.labeling import steering
-    from personafit.labeling.erasing import erase_rater
+    from personafit.labeling.erasing import REMAIN, erase_rater
 
     with opened_studies(store) as studies:
         seat = steering.find_seat(studies, study, rater)
         if not yes and not typer.confirm(f"Delete everything of {rater} for good?"):
             raise UserError("Nothing was erased.")
-        counts = erase_rater(studies, seat)
-    gone = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        done = erase_rater(studies, seat)
+    gone = ", ".join(f"{count:,} {what}" for what, count in done.counts.items() if count)
     print(f"{rater} is erased from {study}: {gone or 'there was nothing yet'}.")
     print("Exports and backups already made are outside its reach: delete those yourself.")
+    if done.remains is not None:
+        raise UserError(REMAIN.format(why=done.remains), code=1)
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from personafit.cli.common import console, find_run, load_run, print_object, store_url
+from personafit.cli.common import console, load_run, print_object, store_url
 from personafit.cli.options import JsonOption, StoreOption
 from personafit.reporting.planning import plan_run, plans_table
 from personafit.store import Store
@@ -34,10 +34,10 @@ def power(
         personafit power last --difference 0.03
     """
     with Store(store_url(store)) as opened:
-        found = find_run(opened, run)
-        plans = plan_run(load_run(opened, run), users, items, difference)
+        scores = load_run(opened, run)
+    plans = plan_run(scores, users, items, difference)
     if json:
-        body = {"run": found.name, "plans": [plan.as_dict() for plan in plans]}
+        body = {"run": scores.run.name, "plans": [plan.as_dict() for plan in plans]}
         print_object(body)
         return
     console().print(plans_table(plans))

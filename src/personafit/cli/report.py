@@ -155,7 +155,7 @@ def compare(
     if len(runs) < 2:
         raise UserError("compare needs two runs; `personafit report last` shows one.")
     with Store(store_url(store)) as opened:
-        loaded = [load_run(opened, name) for name in runs]
+        loaded = [load_run(opened, name).by_item_only() for name in runs]
     comparisons = compare_with_base(loaded, anyway)
     rankings = rank_runs(loaded)
     notes = fitted_notes(loaded)

@@ -52,6 +52,8 @@ EPILOG = """
 
     personafit run rewardbench --data DIR --rater reward:PATH
 
+    personafit run personafeedback --data DIR --rater blend:fitted:PATH+reward:PATH
+
     personafit run lamp-writing --data DIR --system openai:MODEL
 
     personafit run suite.toml --fail-under lift=0.02 --junit junit.xml
@@ -176,7 +178,8 @@ def run(
                 finished = asyncio.run(execute(opened, config, progress))
             code = report_run(opened, finished, out, json, bars, junit)
             if benchmark == "starter" and system and not finished.summary.interrupted:
-                code = max(code, _talk(opened, config, out, json))
+                left = None if budget is None else max(0.0, budget - finished.summary.cost)
+                code = max(code, _talk(opened, replace(config, budget=left), out, json))
     if code:
         raise typer.Exit(code)
 

@@ -5,7 +5,16 @@ from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.benchmarks.config import Finished
-from personafit.cli.common import console, hint, make_folder, out_folder, print_json, say_end, write_results
+from personafit.cli.common import (
+    console,
+    hint,
+    make_folder,
+    out_folder,
+    print_json,
+    say_end,
+    say_if_long,
+    write_results,
+)
 from personafit.reporting import Result
 from personafit.reporting.assertions import below, totals
 from personafit.reporting.junit import write_junit
@@ -44,6 +53,7 @@ def report_run(
         if json:
             print_json("answers", [])
         return say_end_of(finished, None, bars)
+    say_if_long(finished.run)
     report = open_report(store, finished.run)
     write_run(report, finished.run.name, out)
     if json:

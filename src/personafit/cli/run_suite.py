@@ -22,6 +22,7 @@ from personafit.cli.run_end import METRICS, OTHER_METRICS, missed_coverage, pars
 from personafit.engine import Bars
 from personafit.reporting import Result
 from personafit.reporting.junit import Checked, write_suites
+from personafit.reporting.run_names import NamedRun, apart
 from personafit.reporting.run_report import open_report
 from personafit.reporting.sections import line_name
 from personafit.reporting.writing.scores import COPIES
@@ -40,6 +41,8 @@ class Came:
 
     config: RunConfig
     run: RunRecord
+    version: str
+    """Of the benchmark's data."""
     results: list[Result]
     bars: list[Bar]
     """What it had to reach."""
@@ -92,7 +95,9 @@ class SuiteRunner:
             wanted = [*own, *(bar for bar in bars if bar[0] in known)]
             if report is not None:
                 write_run(report, finished.run.name, None)
-                came.append(Came(config, finished.run, report.results, wanted, missed_coverage(report)))
+                version = str(store.dataset_info(finished.run.dataset)["version"])
+                missed = missed_coverage(report)
+                came.append(Came(config, finished.run, version, report.results, wanted, missed))
             try:
                 ending = say_end_of(finished, report, wanted)
             except UserError as error:  # a bar on a number that this run has not
@@ -129,10 +134,11 @@ class SuiteRunner:
         return page
 
     def body(self, came: Sequence[Came]) -> bytes:
-        """All numbers as one object: the suite, and the results of each run."""
+        """All numbers as one object: the suite, and of each run its benchmark, the version of that, its name and its results."""
         runs = [
             {
                 "benchmark": one.config.benchmark,
+                "version": one.version,
                 "run": one.run.name,
                 "results": [result.as_dict() for result in one.results],
             }
@@ -152,7 +158,10 @@ def run_suite(
 ) -> int:
     """Run a suite and show what came of it; returns the exit code."""
     if dry_run:
-        print(runner.estimate(store))
+        plan = runner.estimate(store)
+        print(
+            orjson.dumps({"suite": runner.suite.title, "runs": [], "plan": plan}).decode() if json else plan
+        )
         return 0
     came, code = runner.run(store, bars)
     if junit is not None:
@@ -163,26 +172,27 @@ def run_suite(
         page = runner.write(store, came, out)
         if not json:
             console().print(suite_table(runner.suite.title, came))
-            for one in came:
+            for name, one in zip(_names(came), came, strict=True):
                 for note in one.run.config.get("notes", []):
-                    console().print(Text(f"{one.config.benchmark}: {note}", style="dim"))
+                    console().print(Text(f"{name}: {note}", style="dim"))
             print(f"Report: {page}")
     return code
 
 
 def suite_table(title: str, came: Sequence[Came]) -> Table:
     """One line for every rater of every run: its score, what the best control scores, and what the person adds."""
-    table = Table(title=f"{title}: in %, ratings in points; 95 % interval in brackets", title_justify="left")
+    said = Text(f"{title}: in %, ratings in points; 95 % interval in brackets")
+    table = Table(title=said, title_justify="left")
     for heading in ("benchmark", "rater", "view", "metric"):
         table.add_column(heading, overflow="fold")
     for heading in ("score", "best control", "lift", "coverage", "people"):
         table.add_column(heading, justify="right", no_wrap=heading != "best control")
-    for one in came:
+    for name, one in zip(_names(came), came, strict=True):
         table.add_section()
         for head, lift, control in _lines(one):
-            table.add_row(
-                one.config.benchmark,
-                head.rater if head.system is None else line_name(head),
+            cells = (
+                name,
+                (head.rater if head.system is None else line_name(head)) or "",
                 head.view or "",
                 head.metric,
                 _number(head),
@@ -191,7 +201,12 @@ def suite_table(title: str, came: Sequence[Came]) -> Table:
                 "" if head.coverage is None else f"{100 * head.coverage:.1f}",
                 str(head.people),
             )
+            table.add_row(*map(Text, cells))  # a name in brackets is no markup
     return table
+
+
+def _names(came: Sequence[Came]) -> list[str]:
+    return apart([NamedRun(one.config.benchmark, one.version, one.run.name) for one in came])
 
 
 def _lines(came: Came) -> list[tuple[Result, Result | None, Result | None]]:

@@ -34,6 +34,10 @@ class AttributesContext:
         told = "\n".join(f"- {' '.join(text.split())}" for text in texts)
         return Context(self.name, told, texts, person.id if texts else None)
 
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        return self._chosen is not None or bool(person.attributes)
+
 
 def attributes_context(argument: str, people: People, seed: int) -> ContextBuilder:
     """Make `attributes:all`; the others need to know what was found to matter."""

@@ -11,7 +11,12 @@ from personafit._hashing import draw, hash_text
 from personafit.contexts.context import People
 from personafit.people import FacetValue, Person
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
+_WIDE = re.compile(r"[\u3400-\u9fff]")
+_LATELY = {
+    "en": " Lately, asked for their {name}, the person said: {instead}.",
+    "zh": "最近被问到 {name} 时，这个人说：{instead}。",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def sparse(history: dict[str, str], share: float, whose: Whose) -> dict[str, str
         ]
         ranked = sorted(range(len(said)), key=keys.__getitem__)
         dropped = set(ranked[: round(share * len(said))])
-        thinned[domain] = " ".join(each for number, each in enumerate(said) if number not in dropped)
+        thinned[domain] = _joined([each for number, each in enumerate(said) if number not in dropped])
     return {domain: text for domain, text in thinned.items() if text}
 
 
@@ -74,7 +79,7 @@ def noise(history: dict[str, str], share: float, whose: Whose) -> dict[str, str]
                     place = draw(*parts, "where", among=len(said) + 1)
                     said.insert(place, foreign[draw(*parts, "what", among=len(foreign))])
                     break
-        mixed[domain] = " ".join(said)
+        mixed[domain] = _joined(said)
     return mixed
 
 
@@ -102,13 +107,21 @@ def contradict(history: dict[str, str], count: float, whose: Whose) -> dict[str,
         for value in _values(person.facets[path]):
             text = _replaced(text, value, instead)
         if text == changed[domain]:
-            text = f"{text} Lately, asked for their {name.lower()}, the person said: {instead}."
+            lately = _LATELY["zh" if person.language.startswith("zh") else "en"]
+            text += lately.format(name=name.lower(), instead=instead)
         changed[domain] = text
     return changed
 
 
+def _joined(said: list[str]) -> str:
+    """Sentences as a text; a sentence that ends as Chinese ones do needs no space after it."""
+    return re.sub(r"(?<=[。！？]) ", "", " ".join(said))
+
+
 def _replaced(text: str, value: str, instead: str) -> str:
-    return re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", lambda _: instead, text, flags=re.IGNORECASE)
+    """The text with one value for another where it stands as a word; Chinese has no spaces to tell words by."""
+    pattern = re.escape(value) if _WIDE.search(value) else rf"(?<!\w){re.escape(value)}(?!\w)"
+    return re.sub(pattern, lambda _: instead, text, flags=re.IGNORECASE)
 
 
 def _other_value(path: str, whose: Whose) -> str | None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
-from personafit.contexts.context import Context, People
+from personafit.contexts.context import Context
 from personafit.contexts.making import MadeAsk, Unmade, made_job
-from personafit.contexts.memories import has_memories, memories_of, oldest_first
+from personafit.contexts.memories import HISTORY, has_memories, memories_of, oldest_first
 from personafit.contexts.persona import Persona
 from personafit.contexts.profiling import (
     edits_in,
@@ -35,7 +35,7 @@ class InducedContext:
     question = "induce"
     per_person = True
 
-    def __init__(self, people: People, model: Model, every: int, named: str | None) -> None:
+    def __init__(self, model: Model, every: int, named: str | None) -> None:
         self.model = model
         self._every = every
         options = f":every={every}" if every != EVERY else ""
@@ -55,6 +55,11 @@ class InducedContext:
 
     def job(self, person: Person, item: Item) -> Job | None:
         """The first link of the chain that reads the person's memories."""
+        if HISTORY in item.slices:
+            raise UserError(
+                f"{self.name} reads all that a person ever said, and {item.id} is about a history up to some place in it, so it would "
+                "be told what comes later; use memory, memory+filter or history."
+            )
         return self._link(person, Persona(), 0)
 
     def build(self, person: Person, item: Item) -> Context:

@@ -18,6 +18,7 @@ from personafit.contexts.context import ContextBuilder, People
 from personafit.contexts.wrong import WrongContext
 from personafit.engine import Job, Lane, Runner, Summary
 from personafit.models import MODELS, ChatReply, ChatRequest, Message, Model, parse_spec
+from personafit.models.thinking import chat_with_room
 from personafit.people import Person
 from personafit.store import Ask, Item, Outcome, Product, RaterRecord, Status, Store
 from personafit.store import tables as t
@@ -25,7 +26,6 @@ from personafit.store import tables as t
 MADE = ("memory-filter", "induce")
 """What the asks that make contexts are called."""
 
-REASONED = 4096
 USUAL_TOKENS = (900, 200)  # in and out, for estimates
 RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model
 
@@ -127,17 +127,16 @@ def made_job(asked: MadeAsk, model: Model, then: Callable[[Outcome], Job | None]
 
     async def work(generation: int) -> Outcome:
         started = time.monotonic()
-        room = REASONED if model.settings.get("effort") else asked.tokens
-        replies = [await model.chat(ChatRequest(asked.messages, room, key=asked.replay))]
-        detail = None
-        if not replies[0].refused and not asked.readable(replies[0].text):
-            detail = f"first reply: {replies[0].text[:500]}"
+        replies = await chat_with_room(model, ChatRequest(asked.messages, asked.tokens, key=asked.replay))
+        detail, first = None, replies[-1]
+        if not first.refused and not asked.readable(first.text):
+            detail = f"first reply: {first.text[:500]}"
             more = (
                 *asked.messages,
-                {"role": "assistant", "content": replies[0].text or "…"},
+                {"role": "assistant", "content": first.text or "…"},
                 {"role": "user", "content": asked.again},
             )
-            replies.append(await model.chat(ChatRequest(more, room, key=asked.replay)))
+            replies += await chat_with_room(model, ChatRequest(more, asked.tokens, key=asked.replay))
         last = replies[-1]
         readable = asked.readable(last.text)
         status = Status.OK if readable else Status.REFUSED if last.refused else Status.UNPARSED

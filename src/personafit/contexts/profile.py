@@ -1,10 +1,10 @@
 """Contexts from the explicit profile: nothing, all of it, or some fields of it."""
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from personafit._errors import UserError
 from personafit.contexts.context import Context, ContextBuilder, People
-from personafit.people import Person, facet_values, render_person, select_facets
+from personafit.people import FacetValue, Person, facet_values, render_person, select_facets
 from personafit.store import Item
 
 REMEMBERED = 512  # rendered people kept at hand; work is ordered by person, so few are needed
@@ -38,9 +38,21 @@ class ProfileContext:
         """The person's facets, rendered."""
         return self._of(person.id)
 
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        return bool(self._facets(person)) or not self._anybody
+
+    @cached_property
+    def _anybody(self) -> bool:
+        """Whether there is anything to tell of anybody: if not, one stands in as well as another."""
+        return any(self._facets(person) for person in self._people.values())
+
+    def _facets(self, person: Person) -> dict[str, FacetValue]:
+        return select_facets(person.facets, self._fields) if self._fields else person.facets
+
     def _render(self, person_id: str) -> Context:
         person = self._people[person_id]
-        facets = select_facets(person.facets, self._fields) if self._fields else person.facets
+        facets = self._facets(person)
         return Context(
             self.name, render_person(person, facets), tuple(facet_values(facets)), person.id, facets
         )

@@ -36,7 +36,7 @@ def remembered_context(name: str, people: People, model: str | None) -> ContextB
     check_people(people, name)
     if induced:
         every = induced_every(argument, name)
-        return InducedContext(people, _model(name, named or model), every, named)
+        return InducedContext(_model(name, named or model), every, named)
     settings = memory_settings(argument, name)
     if filtered:
         return FilteredContext(settings, people, _model(name, named or model), named)

@@ -1,6 +1,7 @@
 """`wrong:CONTEXT`: the same kind of context about somebody else, the control that shows whether the person matters.
 
-The other person is drawn once per person, seeded, among those of the same language, and recorded with the context.
+The other person is drawn once per person, seeded, among those of the same language, and recorded with the context. Where a
+benchmark keeps altered copies of people, none of somebody's own copies stands in for them.
 """
 
 from bisect import bisect_left
@@ -11,6 +12,7 @@ from personafit._hashing import draw
 from personafit.contexts.context import Choosy, Context, ContextBuilder, People
 from personafit.people import Person
 from personafit.store import Item
+from personafit.store.derived import COPY
 
 
 class WrongContext:
@@ -34,12 +36,13 @@ class WrongContext:
     def _stand_in(self, person: Person, item: Item) -> str:
         """The other person, or the next one about whom there is as much to tell where the context depends on that."""
         other = self.other(person)
-        if not isinstance(self.inner, Choosy):
-            return other
-        pool = [id for id in self._people.of_language(person.language) if id != person.id]
-        start = pool.index(other)
-        around = [*pool[start:], *pool[:start]]
-        return next((id for id in around if self.inner.covers(self._people[id], item)), other)
+        pool = self._people.of_language(person.language)
+        start, original = bisect_left(pool, other), item.slices.get(COPY)
+        around = (pool[(start + step) % len(pool)] for step in range(len(pool)))
+        others = (id for id in around if id != person.id and not _is_of(id, original))
+        if isinstance(self.inner, Choosy):
+            return next((id for id in others if self.inner.covers(self._people[id], item)), other)
+        return next(others, other)
 
     def other(self, person: Person) -> str:
         """Who is mistaken for this person."""
@@ -51,3 +54,8 @@ class WrongContext:
             )
         place = bisect_left(pool, person.id)  # the pool is sorted, and may be long
         return pool[(place + 1 + draw("wrong", person.id, self._seed, among=len(pool) - 1)) % len(pool)]
+
+
+def _is_of(person: str, original: str | None) -> bool:
+    """Whether it is the original of somebody's altered profile, or another copy of it."""
+    return original is not None and (person == original or person.startswith(f"{original}+"))

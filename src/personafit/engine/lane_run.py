@@ -1,8 +1,9 @@
 """A lane while it is worked on: what is planned, what is under way, what was made."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from personafit.engine.jobs import Job, Lane, LaneReport
 from personafit.store import Outcome
@@ -39,6 +40,8 @@ class LaneRun:
     """The most an ask of the lane has cost so far, or was estimated to cost."""
     failures_in_a_row: dict[str | None, int] = field(default_factory=dict)
     """By endpoint; None is the lane's own."""
+    answered: set[str | None] = field(default_factory=set)
+    """Endpoints that answered something in this run."""
     over_budget: bool = False
     crash: BaseException | None = None
     """What a job raised that no job may raise: a bug, which must end the run and not be lost with its task."""
@@ -63,3 +66,15 @@ async def finish(run: LaneRun) -> None:
         await asyncio.sleep(0)  # done-callbacks run before the next look
     if run.crash is not None:
         raise run.crash
+
+
+async def first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio.Task[None]") -> None:
+    """Wait for the work, but not past the end of the writer: when storing fails, working on would lose answers."""
+    waiting: list[asyncio.Future[Any]] = [work, writer]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    if writer.done() and not work.done():
+        work.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await work
+        writer.result()
+    await work

@@ -13,7 +13,7 @@ class RetryPolicy:
     first_pause: float = 0.5
     longest_pause: float = 30.0
     stop_after: int = 10
-    """A lane ends when so many jobs in a row have failed for good: the endpoint is down, not the items."""
+    """A lane ends when so many jobs in a row have failed for good and the endpoint is down, not the items."""
 
     def pause(self, attempt: int, elapsed: float, retry_after: float | None) -> float | None:
         """Seconds to wait before the next try, or None when it is time to give up."""

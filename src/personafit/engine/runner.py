@@ -5,22 +5,21 @@ same lanes run again do exactly the missing jobs. A chain goes on from its last 
 """
 
 import asyncio
-import contextlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from personafit.engine.budget import Budget
 from personafit.engine.clock import WorkClock
 from personafit.engine.garbage import rare_collections
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
-from personafit.engine.lane_run import LaneRun, Made, Planned, finish
+from personafit.engine.lane_run import LaneRun, Made, Planned, finish, first_failure_of
 from personafit.engine.limits import AdaptiveLimit
 from personafit.engine.outbox import Outbox
 from personafit.engine.progress import ProgressView
 from personafit.engine.retries import RetryPolicy
 from personafit.engine.signals import stop_on_signals
 from personafit.models import ModelError, Transient, Unusable
+from personafit.models.paying import note_calls
 from personafit.store import Ask, Outcome, Status, Store
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
@@ -63,7 +62,7 @@ class Runner:
         everything = asyncio.gather(*feeders)
         with rare_collections(), self._clock, stop_on_signals(everything) as signals:
             try:
-                await _first_failure_of(everything, writer)
+                await first_failure_of(everything, writer)
             except asyncio.CancelledError:
                 if not signals:
                     raise
@@ -132,6 +131,8 @@ class Runner:
         for number, (job, generation) in enumerate(missing):
             if run.crash is not None:
                 raise run.crash
+            if run.open is not None:
+                await run.open.acquire()
             if run.report.stopped or not await self._budget.reaches(run):
                 break
             await self._start(run, job, generation)
@@ -140,8 +141,6 @@ class Runner:
         return run.report.stopped is None
 
     async def _start(self, run: LaneRun, job: Job, generation: int) -> None:
-        if run.open is not None:
-            await run.open.acquire()
         held = await self._hold(run, job)
         if run.lane.chains == 1 or (run.open is None and run.lane.max_concurrency == 1):
             await self._follow(run, job, generation, held)
@@ -151,11 +150,15 @@ class Runner:
         task.add_done_callback(run.done)
 
     async def _hold(self, run: LaneRun, job: Job) -> float:
-        """Wait for a slot at the job's endpoint and hold back the money for one ask."""
-        limit = self._limit(run, job)
+        """Hold back the money for one ask, at once so that nobody else counts on it, and wait for a slot at the endpoint."""
+        held, limit = self._budget.hold(run), self._limit(run, job)
         if not limit.taken_at_once():
-            await limit.acquire()
-        return self._budget.hold(run)
+            try:
+                await limit.acquire()
+            except asyncio.CancelledError:
+                self._budget.free(held)
+                raise
+        return held
 
     async def _follow(self, run: LaneRun, job: Job, generation: int, held: float) -> None:
         """Do a job and, where it is a link of a chain, whatever follows from it."""
@@ -176,31 +179,36 @@ class Runner:
     async def _do(self, run: LaneRun, job: Job, generation: int, held: float) -> Job | None:
         """Do one job, with as many tries as it needs; returns the link that follows from it, if any."""
         started, attempt, limit = self._clock.now(), 0, self._limit(run, job)
+        paid, lost = note_calls(), 0.0
         try:
             while True:
                 attempt += 1
                 try:
                     outcome = await job.work(generation)
                 except Transient as error:
+                    lost += self._lose(paid)
                     pause = self._policy.pause(attempt, self._clock.now() - started, error.retry_after)
                     if error.overloaded:
                         # A pause that is too long for one job is too long for all: nobody waits for it.
                         limit.overloaded(error.retry_after if pause is not None else None)
                     if pause is None:
-                        self._give_up(run, job, str(error), attempt)
+                        self._give_up(run, job, error, attempt, lost)
                         return None
                     await asyncio.sleep(pause)
                 except Unusable as error:
+                    self._lose(paid)
                     run.report.stopped = run.report.stopped or str(error)
                     run.report.unusable = True
                     return None
                 except ModelError as error:
-                    self._give_up(run, job, str(error), attempt)
+                    self._give_up(run, job, error, attempt, lost + self._lose(paid))
                     return None
                 else:
                     limit.succeeded()
                     if attempt > 1:
                         outcome.ask.attempts += attempt - 1
+                        outcome.ask.cost += lost
+                        self._summary.cost -= lost  # it is counted with the ask
                     return await self._take_in(run, job, outcome)
         finally:
             self._budget.free(held)
@@ -222,7 +230,7 @@ class Runner:
             elif isinstance(outcome, Unusable):
                 run.report.stopped, run.report.unusable = str(outcome), True
             else:
-                self._give_up(run, job, str(outcome), 1)
+                self._give_up(run, job, outcome, 1, 0.0)
             if run.report.stopped:
                 return []
         return list(left.values())
@@ -231,6 +239,7 @@ class Runner:
         """Hand an outcome on to be stored; returns the link that follows from it, if any."""
         if run.failures_in_a_row:
             run.failures_in_a_row.pop(job.endpoint, None)
+        run.answered.add(job.endpoint)
         run.dearest = max(run.dearest, outcome.ask.cost)
         self._count(outcome.ask)
         link = job.then(outcome) if job.then else None
@@ -239,16 +248,30 @@ class Runner:
             await self._outbox.room()
         return link
 
-    def _give_up(self, run: LaneRun, job: Job, message: str, attempts: int) -> None:
+    def _give_up(self, run: LaneRun, job: Job, error: ModelError, attempts: int, lost: float) -> None:
+        message = str(error)
+        run.dearest = max(run.dearest, lost)
         run.report.failed += 1
         in_a_row = run.failures_in_a_row[job.endpoint] = run.failures_in_a_row.get(job.endpoint, 0) + 1
         self._summary.last_failure = message
-        if in_a_row >= self._policy.stop_after and not run.report.stopped:
+        # One person's texts may all be too long for a model that answers about everybody else: ending there would end every
+        # later try of the same command at the same place.
+        is_down = isinstance(error, Transient) or not (run.report.reused or job.endpoint in run.answered)
+        if in_a_row >= self._policy.stop_after and is_down and not run.report.stopped:
             run.report.stopped = (
                 f"{in_a_row} asks in a row failed, the last because {message.rstrip('.')}; "
                 "what is judged is kept and the same command goes on from there."
             )
-        self._outbox.put(Made(run, job, job.failure(message, attempts), True))
+        failed = job.failure(message, attempts)
+        failed.ask.cost += lost
+        self._outbox.put(Made(run, job, failed, True))
+
+    def _lose(self, paid: list[float]) -> float:
+        """What the calls of a try cost that came to nothing: it is spent all the same."""
+        lost = sum(paid)
+        paid.clear()
+        self._summary.cost += lost
+        return lost
 
     def _count(self, ask: Ask) -> None:
         """Add up what was spent at once, not when it is stored: the budget has to know."""
@@ -274,15 +297,3 @@ class Runner:
         spent = f"{self._summary.cost:.2f} USD" if self._summary.cost else ""
         for name, count in counts.items():
             self._progress.advance(name, count, spent)
-
-
-async def _first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio.Task[None]") -> None:
-    """Wait for the work, but not past the end of the writer: when storing fails, working on would lose answers."""
-    waiting: list[asyncio.Future[Any]] = [work, writer]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    if writer.done() and not work.done():
-        work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await work
-        writer.result()
-    await work

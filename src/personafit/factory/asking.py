@@ -4,6 +4,7 @@ The job key holds everything that could change the reply, so the same build take
 for nothing twice. What comes of it is a product with its lineage, or the reason why there is none.
 """
 
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job
 from personafit.factory.prompts import Prompt, ask_again
 from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.models.thinking import chat_with_room
 from personafit.store import Ask, Outcome, Product, RaterRecord, Status
 
 SEEDS = 2**31 - 1
@@ -142,13 +144,14 @@ class Maker:
         async def work(generation: int) -> Outcome:
             started, wanted = time.monotonic(), waiting[0]
             request = self.request(wanted, key)
-            replies = [await self.model.chat(request)]
-            text, unfit = _read(wanted, replies[0])
-            if unfit is not None and not replies[0].refused:
+            replies = await chat_with_room(self.model, request)
+            first = replies[-1]
+            text, unfit = _read(wanted, first)
+            if unfit is not None and not first.refused:
                 told = unfit.said(wanted.language)
-                again = ask_again(request.messages, replies[0].text, told, wanted.language)
-                replies.append(await self.model.chat(self.request(wanted, key, again)))
-                text, unfit = _read(wanted, replies[1])
+                again = ask_again(request.messages, first.text, told, wanted.language)
+                replies += await chat_with_room(self.model, self.request(wanted, key, again))
+                text, unfit = _read(wanted, replies[-1])
             ask_id = hash_text(key, str(generation))
             refused = replies[-1].refused
             status = Status.OK if text is not None else Status.REFUSED if refused else Status.UNPARSED
@@ -159,7 +162,7 @@ class Maker:
                 ask.tokens_reasoning += reply.tokens_reasoning
                 ask.cost += reply.cost
             ask.reply, ask.reasoning = replies[-1].text, replies[-1].reasoning
-            ask.detail = str(unfit) if unfit else (replies[0].text[:QUOTED] if len(replies) > 1 else None)
+            ask.detail = str(unfit) if unfit else (first.text[:QUOTED] if replies[-1] is not first else None)
             ask.attempts, ask.seconds = len(replies), time.monotonic() - started
             waiting.clear()  # outcomes wait for the store by the thousand; what was asked need not wait with them
             if text is None:
@@ -187,15 +190,18 @@ class Maker:
 
 
 def chosen(letters: Iterable[str]) -> Callable[[str], str]:
-    """Reads one of the letters from a reply: it must begin with it, and name no other as its answer."""
+    """Reads one of the letters from a reply: it must begin with it, as an option and not as a word, and name no other."""
     known = tuple(letters)
+    option = "|".join(map(re.escape, known))
+    # A letter is followed by a mark, the end of the line or Chinese words; "A friend" and "A or B" name no option.
+    begins = re.compile(rf"[(\[*\"'“]*({option})(?=\s*(?:[^\w\s/]|[\u3400-\u9fff]|\n|\Z))", re.IGNORECASE)
+    other = re.compile(rf"(?<![A-Za-z])(?:{option})(?![A-Za-z'’])")
 
     def read(reply: str) -> str:
-        first = reply.strip().lstrip("(*[\"'").upper()
-        for letter in known:
-            rest = first[len(letter) :]
-            if first.startswith(letter) and not (rest[:1].isascii() and rest[:1].isalnum()):
-                return letter
+        text = reply.strip()
+        found = begins.match(text)
+        if found and {found[1].upper()}.issuperset(other.findall(text.splitlines()[0][found.end(1) :])):
+            return found[1].upper()
         raise Unfit(f"it must be one letter of {', '.join(known)}", f"必须是{'、'.join(known)}中的一个字母")
 
     return read

@@ -196,12 +196,14 @@ class GradeQuestion(RelevanceQuestion):
         if scores is not None and set(self.letters) <= scores.keys():
             best = max(self.letters, key=lambda letter: scores[letter])
             return Read([(names[best], _expected({int(one): scores[one] for one in self.letters}))])
+        listed = "|".join(GRADES)
         match = re.fullmatch(
-            rf"(?:answer\s*:\s*)?(?:([0-3])(?:\s*\(?\w*\)?)?|({'|'.join(GRADES)}))", _last_words(reply.text)
+            rf"(?:answer\s*:\s*)?(?:([0-3])(?:\s*[(:-]?\s*({listed}))?|({listed}))", _last_words(reply.text)
         )
-        if match is None:
+        # A digit beside the name of another grade says neither.
+        if match is None or match[2] not in (None, names.get(match[1])):
             return None
-        grade = names[match[1]] if match[1] else match[2]
+        grade = match[3] or names[match[1]]
         return Read([(grade, float(GRADES[grade]))])
 
 

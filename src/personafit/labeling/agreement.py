@@ -133,6 +133,8 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
 
 
 def _add_gold(source: Source, dataset: str, store: Store) -> None:
+    if not store.has_dataset(dataset):
+        return  # raters' own chats, or what `stages` wrote
     if store.dataset_info(dataset)["metric"] == "win_rate":
         return  # there it only marks which answer was tested: nobody said that it is right
     judgment = tables.judgments.c

@@ -50,7 +50,7 @@ class Batch:
         self.asks: list[dict[str, Any]] = []
         self.judgments: list[dict[str, Any]] = []
         self.pages: dict[PagePlace, bool] = {}
-        """Pages that were answered, and whether they are done now."""
+        """Pages that got a new answer, and whether they are done now."""
         self.results: list[Saved | NotStored] = []
 
     def places(self) -> list[PagePlace]:
@@ -80,18 +80,18 @@ class Batch:
             if refused is not None:
                 self.results.append(refused)
                 continue
-            pages[place] = answer
             # A browser's id counts for this field of this rater alone, whoever else may use the same.
             id, known = hash_text("answer", job, answer.id), generations.setdefault(job, {})
             if id not in known:
                 known[id] = max(known.values(), default=-1) + 1
                 latest[job] = (known[id], answer.detail.get("why") != UNDONE)
                 self._add(answer, id, job, known[id], now)
+                pages[place] = answer
             self.results.append(Saved(answer.id, known[id], False))
         stands = {job for job, (_, stands) in latest.items() if stands}
         self.pages = {place: _finished(answer, stands) for place, answer in pages.items()}
         self.results = [
-            one._replace(done=self.pages[_place(answer)]) if isinstance(one, Saved) else one
+            one._replace(done=_finished(answer, stands)) if isinstance(one, Saved) else one
             for answer, one in zip(self._answers, self.results, strict=True)
         ]
 
@@ -157,7 +157,7 @@ def _page_jobs(answer: Answer) -> list[str]:
 
 def _finished(answer: Answer, stands: set[str]) -> bool:
     """Whether a page is done: all required fields have an answer, or it is flagged."""
-    if _settles(answer) or (answer.flag is not None and answer.job(answer.flag) in stands):
+    if answer.flag is not None and answer.job(answer.flag) in stands:
         return True
     return all(answer.job(field) in stands for field in answer.required)
 

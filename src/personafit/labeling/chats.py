@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import BenchmarkInfo
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
+from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Assigned, Seat, Study
 from personafit.models import ChatRequest, Message, Model
 from personafit.people import Person, Task
@@ -20,6 +21,7 @@ from personafit.simulate.records import dialogue_product
 from personafit.store import Product, Status, Store
 from personafit.store.rows import storable
 from personafit.store.study_tables import study_chats as t
+from personafit.store.study_tables import study_raters
 
 PROMPT = (
     "You are an assistant in a chat with one person. Help with whatever they bring up, in their language, in short messages that are "
@@ -81,7 +83,9 @@ class Chat:
             raise NotNow("The assistant has not answered your last message yet.")
         if len(rows) > MOST_MESSAGES:
             raise NotNow("This chat is as long as it can be; please end it.")
-        self._add(rows[-1].turn + 1, "user", storable(text), key)
+        added = self._add(rows[-1].turn + 1, "user", storable(text), key)
+        if not added and all(row.key != key for row in self.rows()):  # another tab was faster
+            raise NotNow("The assistant has not answered your last message yet.")
 
     async def answer(self, model: Model) -> None:
         """Ask the model for its turn and store it; what was answered already is not asked again."""
@@ -99,17 +103,18 @@ class Chat:
         self._add(rows[-1].turn + 1, "assistant", storable(reply.text.strip()), rows[-1].key)
 
     def end(self, how: Ended, key: str, model: Model) -> None:
-        """End the chat and keep it as a dialogue."""
+        """End the chat and keep it as a dialogue; one that has ended is kept again, which changes nothing."""
         rows = self.rows()
-        if rows and rows[-1].role == END:
-            return
         said = messages_of(rows)
         if not any(row.role == "assistant" for row in said):
             raise NotNow("There is nothing to rate before the assistant has answered.")
-        self._keep(said, StopReason(how), model)
-        self._add(rows[-1].turn + 1, END, how, key)
+        if not has_ended(rows) and not self._add(rows[-1].turn + 1, END, how, key):
+            self.end(how, key, model)  # the assistant's answer came just before, and belongs to it
+            return
+        self._keep(said, StopReason(rows[-1].text if has_ended(rows) else how), model)
 
-    def _add(self, turn: int, role: str, text: str, key: str) -> None:
+    def _add(self, turn: int, role: str, text: str, key: str) -> bool:
+        """Add a row; False when there is one of that turn already."""
         row = {
             "study": self._study.name,
             "seat": self._seat.seat,
@@ -120,8 +125,13 @@ class Chat:
             "key": key,
             "at": time.time(),
         }
+        seats = study_raters.c
+        mine = select(seats.state).where(seats.study == self._study.name, seats.seat == self._seat.seat)
         with self._engine.begin() as connection:
-            connection.execute(_insert(self._engine).values(row).on_conflict_do_nothing())
+            if connection.execute(mine.with_for_update()).scalar() == RaterState.ERASED:
+                raise NotNow("Please open the link of your invitation again.")  # erased while a model wrote
+            added = connection.execute(_insert(self._engine).values(row).on_conflict_do_nothing())
+        return bool(added.rowcount)
 
     def _keep(self, said: list[Said], stop: StopReason, model: Model) -> None:
         """The dialogue with its turns and its task; a last message that nobody answered is its closing."""

@@ -14,13 +14,22 @@ from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Seat, Studies
 from personafit.store import study_tables as s
 from personafit.store import tables as t
-from personafit.store.forgetting import free_bytes
+from personafit.store.forgetting import Forgotten, free_bytes
 
 RESEARCHER = "researcher"
 
 
-def erase_rater(studies: Studies, seat: Seat) -> dict[str, int]:
-    """Erase a participant; returns how many rows went, by what they were. Raises `UserError` when nobody is there."""
+REMAIN = (
+    "The rows are removed, but their bytes may remain in the store's files ({why}); they go when the next one is erased or "
+    "forgotten while nobody else uses the store."
+)
+
+
+def erase_rater(studies: Studies, seat: Seat) -> Forgotten:
+    """Erase a participant; returns how many rows went, by what they were, and whether their bytes are gone too.
+
+    Raises `UserError` when nobody is there.
+    """
     if seat.state is RaterState.ERASED:
         raise UserError(f"{seat.code} was erased before.")
     if seat.state is RaterState.FREE:
@@ -55,11 +64,10 @@ def erase_rater(studies: Studies, seat: Seat) -> dict[str, int]:
         )
         note(connection, seat.study, RESEARCHER, "erased", {"seat": seat.seat, **counts})
     # A participant who chatted is also a person whose dialogues stand in the store, perhaps judged by models.
-    if (gone := studies.store.forget(seat.code)) is not None:
-        counts = {name: counts.get(name, 0) + gone.counts.get(name, 0) for name in {**counts, **gone.counts}}
-    else:
-        free_bytes(studies.engine)
-    return counts
+    if (gone := studies.store.forget(seat.code)) is None:
+        return Forgotten(counts, remains=free_bytes(studies.engine))
+    counts = {name: counts.get(name, 0) + gone.counts.get(name, 0) for name in {**counts, **gone.counts}}
+    return Forgotten(counts, remains=gone.remains)
 
 
 def forget_in_studies(engine: Engine, person: str, dry_run: bool) -> dict[str, int]:
@@ -77,7 +85,9 @@ def forget_pages(connection: Connection, person: str) -> dict[str, int]:
     pages = connection.execute(select(s.study_pages).where(s.study_pages.c.person == person)).all()
     counts = dict.fromkeys(("study_pages", "study_plan", "study_chats", "judgments", "asks"), 0)
     for page in pages:
-        about = {page.id, *orjson.loads(page.body)["items"]}
+        body = orjson.loads(page.body)
+        # What is missing from a conversation is asked about the conversation, on practice pages too.
+        about = {page.id, *body["items"], body["content"].get("conversation", page.id)}
         for item in sorted(about):
             counts["judgments"] += _delete(connection, t.judgments, item=item)
             counts["asks"] += _delete(connection, t.asks, item=item)

@@ -1,7 +1,8 @@
 """From votes to a benchmark: majority gold, tiers, and a folder that `personafit run` takes.
 
 An answer that was written to be worse, without the person or for another one, makes a pair Easy by construction. The others get their
-tier from the votes (`statistics.tiers`). What was adjudicated stands beside the majority and comes first where there is no majority.
+tier from the votes (`statistics.tiers`). Where something was adjudicated, gold is `adjudicated`: the decision where there is one, and the
+majority elsewhere; the majority stands beside it.
 """
 
 from collections.abc import Iterator
@@ -23,12 +24,16 @@ from personafit.store import Item, Judgment, Product, Status, Store
 
 EASY_REJECTS = frozenset({"generic", "wrong-person"})
 """Kinds of rejected answer (an item's slice `reject`) that make a pair Easy by construction."""
+BENCHMARKED = ("fit", "relevance", "preference")
+"""Forms whose labels are answers to the items of a benchmark."""
 
 
 @dataclass(frozen=True)
 class StudyGold:
     """What a study's votes come to."""
 
+    rater: str
+    """Whose rows are the gold: `majority(STUDY)`, or `adjudicated` where something was."""
     rows: tuple[Judgment, ...]
     tiers: Tiers | None
     undecided: tuple[str, ...]
@@ -38,11 +43,11 @@ class StudyGold:
 
 
 def study_gold(studies: Studies, name: str) -> StudyGold:
-    """The gold of a study: a row for each item (and target) that has a majority, with votes, share and tier."""
+    """The gold of a study: rows for each item (and target) that has a majority or a decision, with votes, share and tier."""
     votes = study_votes(studies, name).filter(pl.col("label").is_not_null())
     if votes.is_empty():
         raise UserError(f"{name} has no votes yet; `personafit label status {name}` says how far it is.")
-    rater = f"majority({name})"
+    majority = f"majority({name})"
     items = {item.id: item for item in studies.store.items(studies.study(name).dataset)}
     decided = {
         (row["item"], row["question"], row["target"]): row
@@ -59,23 +64,30 @@ def study_gold(studies: Studies, name: str) -> StudyGold:
         extra = {"votes": dict(zip(labels, counts, strict=True)), "share": counts[0] / sum(counts)}
         extra |= {"tier": tier} if tier else {}
         settled = len(counts) == 1 or counts[0] > counts[1]
+        unit = (str(item), str(question), str(target))
+        value = group.filter(pl.col("label") == labels[0])["value"][0]
         if settled:
-            rows.append(_row(str(item), str(question), str(target), rater, labels[0], group, extra))
-        if judged := decided.get((str(item), str(question), str(target))):
-            rows.append(
-                _row(str(item), str(question), str(target), ADJUDICATED, judged["label"], group, extra)
-            )
+            rows.append(_row(*unit, majority, labels[0], value, extra))
+        if judged := decided.get(unit):
+            rows.append(_row(*unit, ADJUDICATED, judged["label"], judged["value"], extra))
+        elif settled and decided:
+            rows.append(_row(*unit, ADJUDICATED, labels[0], value, extra))
         elif not settled:
             undecided.append(str(item))
     sizes = (
         dict(pl.Series(list(tier_of.values()), dtype=pl.String).value_counts().iter_rows()) if tier_of else {}
     )
-    return StudyGold(tuple(rows), tiers, tuple(undecided), sizes)
+    return StudyGold(ADJUDICATED if decided else majority, tuple(rows), tiers, tuple(undecided), sizes)
 
 
 def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
     """Write the study as a benchmark folder: people, answers, items that have gold, the single votes, and a card."""
     studies = Studies(store)
+    form = studies.study(name).form
+    if form not in BENCHMARKED:
+        raise UserError(
+            f"{name} asks {form}, and gold is made of {', '.join(BENCHMARKED)}; --out DIR writes the votes."
+        )
     gold = study_gold(studies, name)
     votes = study_votes(studies, name)
     benchmark = _Voted(studies, name, gold, votes)
@@ -102,9 +114,9 @@ class _Voted:
             name=name,
             version="1",
             title=study.config.title or name,
-            description=f"Gold is the majority of {_who(votes, 'raters')} (study {name}).",
+            description=f"Gold is the majority of {_who(votes, 'raters')}{_but(gold)} (study {name}).",
             language=[study.config.language],
-            gold=f"majority({name})",
+            gold=gold.rater,
             metric={"relevance": "f1", "preference": "rating"}.get(next(iter(kinds), "choice"), "accuracy"),
             view=study.config.view,
             layout=[["tier"]] if gold.sizes else [],
@@ -190,11 +202,9 @@ def _row(
     target: str,
     rater: str,
     label: str,
-    votes: pl.DataFrame,
+    value: float | None,
     extra: dict[str, object],
 ) -> Judgment:
-    values = votes.filter(pl.col("label") == label)["value"].drop_nulls()
-    value = float(values[0]) if len(values) else None
     return Judgment(
         item=item, question=question, rater=rater, target=target, label=label, value=value, extra=extra
     )
@@ -220,13 +230,17 @@ def _who(votes: pl.DataFrame, people: str) -> str:
     return " and ".join(f"{count} {names.get(kind, people)}" for kind, count in raters.iter_rows())
 
 
+def _but(gold: StudyGold) -> str:
+    return ", but for what was adjudicated" if gold.rater == ADJUDICATED else ""
+
+
 def _card(studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> str:
     study = studies.study(name)
     lines = [
         f"# {study.config.title or name}",
         "",
         f"Made by a study of {_who(votes, 'people')}: {len(studies.pages(name, (Role.ITEM,))):,} pages, {len(votes):,} votes, "
-        f"{study.config.overlap} raters planned for each. Gold is the majority of the votes.",
+        f"{study.config.overlap} raters planned for each. Gold is the majority of the votes{_but(gold)}.",
         "",
     ]
     if set(votes["kind"]) == {"simulated"}:

@@ -1,7 +1,8 @@
 """Votes made elsewhere, taken into a study: checked line by line, their raters put on seats of their own.
 
 Whoever a file names is kept beside the seat only, like anybody's identity elsewhere, and never exported; pseudonyms made by another
-study stay as they are. The same file twice is the same votes once; a vote that differs from the one there corrects it.
+study stay as they are, and one of this study means its seat. The same file twice is the same votes once; a vote that differs from the
+one there corrects it.
 """
 
 import re
@@ -16,8 +17,8 @@ from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.labeling.answers import CANNOT_TELL, job_key
-from personafit.labeling.planning import note
+from personafit.labeling.answers import CANNOT_TELL, Given, job_key, standing_answers
+from personafit.labeling.planning import IMPORTED, note
 from personafit.labeling.recording import Entry, outcome
 from personafit.labeling.records import Arrangement, Page, RaterState
 from personafit.labeling.studies import Seat, Studies
@@ -26,6 +27,7 @@ from personafit.labeling.votes import unshuffled
 from personafit.store import RaterRecord
 from personafit.store import study_tables as s
 from personafit.store import tables as t
+from personafit.store.rows import storable
 
 PSEUDONYM = re.compile(r"r-[0-9a-f]{8}")
 CHUNK = 500  # votes written at once
@@ -50,6 +52,7 @@ def import_votes(studies: Studies, study: str, path: Path, simulated: bool = Fal
     seats = _seats(studies, study, names, simulators)
     _plan(studies, study, seats, lines)
     written = _write(studies, study, seats, lines)
+    _finish(studies, study, seats, lines)
     with studies.engine.begin() as connection:
         detail = {"file": path.name, "votes": written, "raters": len(names)}
         note(connection, study, "researcher", "imported votes", detail)
@@ -59,8 +62,7 @@ def import_votes(studies: Studies, study: str, path: Path, simulated: bool = Fal
 def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[str]) -> dict[str, Seat]:
     """A seat for each name: the one it has, or a new one; erased raters do not come back under their old seat."""
     config = studies.study(study).config
-    held = {seat.external: seat for seat in studies.seats(study) if seat.external}
-    taken = {seat.code for seat in studies.seats(study)}
+    held, taken = _held(studies, study), {seat.code for seat in studies.seats(study)}
     new = [name for name in names if name not in held]
     with studies.engine.begin() as connection:
         last = connection.execute(
@@ -72,7 +74,7 @@ def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[st
             code = name if keeps else f"r-{secrets.token_hex(4)}"
             kind = "simulated" if name in simulated or config.simulated else "human"
             fingerprint = hash_text("human", study, code)
-            progress = {"imported": True} | ({"simulated": True} if kind == "simulated" else {})
+            progress = {IMPORTED: True} | ({"simulated": True} if kind == "simulated" else {})
             rows.append(
                 {
                     "study": study,
@@ -98,34 +100,34 @@ def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[st
                 update(s.studies).where(s.studies.c.name == study).values(config=larger.model_dump_json())
             )
     studies.store.add_raters(records)
-    return {seat.external: seat for seat in studies.seats(study) if seat.external and seat.external in names}
+    return {name: seat for name, seat in _held(studies, study).items() if name in names}
+
+
+def _held(studies: Studies, study: str) -> dict[str, Seat]:
+    """The seats of a study by what a file may call them: who somebody is elsewhere, or the pseudonym."""
+    away = (RaterState.FREE, RaterState.ERASED)
+    seats = [seat for seat in studies.seats(study) if seat.state not in away]
+    return {seat.code: seat for seat in seats} | {seat.external: seat for seat in seats if seat.external}
 
 
 def _plan(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> None:
     """Note which pages these raters saw, as if it had been planned."""
-    form, rows = studies.form(study), []
-    for name, seat in seats.items():
-        mine = [one for one in lines if one.line.rater == name]
-        assigned = studies.assigned(study, seat.seat)
+    rows = []
+    for seat in sorted({seat.seat for seat in seats.values()}):
+        mine = [one for one in lines if seats[one.line.rater].seat == seat]
+        assigned = studies.assigned(study, seat)
         planned, position = {one.page for one in assigned}, len(assigned)
         for page in {one.page.id: one.page for one in mine}.values():
             if page.id in planned:
                 continue
-            given = [one for one in mine if one.page.id == page.id]
-            required = {
-                (field.item, field.question, field.target)
-                for field in form.fields(page, unshuffled(page))
-                if field.required
-            }
-            done = required <= {(one.field.item, one.field.question, one.field.target) for one in given}
+            order = next(one.line.order for one in mine if one.page.id == page.id)
             rows.append(
                 {
                     "study": study,
-                    "seat": seat.seat,
+                    "seat": seat,
                     "position": position,
                     "page": page.id,
-                    "arrangement": _arrangement(page, given[0].line.order).model_dump_json(),
-                    "done": (given[0].line.at or time.time()) if done else None,
+                    "arrangement": _arrangement(page, order).model_dump_json(),
                 }
             )
             position += 1
@@ -142,16 +144,16 @@ def _arrangement(page: Page, order: str) -> Arrangement:
 def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> int:
     config = studies.study(study).config
     jobs = {id(one): job_key(study, one.page.id, one.field, seats[one.line.rater].rater) for one in lines}
-    held = _held(studies, sorted(set(jobs.values())))
+    wanted = sorted(set(jobs.values()))
+    standing, last = standing_answers(studies.store, wanted), _generations(studies, wanted)
     entries = []
     for one in lines:
         line, job = one.line, jobs[id(one)]
-        said = [str(line.label), str(line.text), str(line.why), str(line.note)]
-        ask = hash_text("import", job, *said)
-        ids = held.get(job, {})
-        if ask in ids:
-            continue
         why = line.why or (CANNOT_TELL if one.answer is None and one.field.kind != "text" else None)
+        said = [storable(part) if part else None for part in (line.label, line.text, why, line.note)]
+        if (there := standing.get(job)) and said == _said(there):
+            continue
+        last[job] = last.get(job, -1) + 1
         detail = {
             "client_time": line.client_time,
             "note": line.note,
@@ -162,9 +164,9 @@ def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence
         }
         entries.append(
             Entry(
-                id=ask,
+                id=hash_text("import", job, str(last[job]), *map(str, said)),
                 job=job,
-                generation=max(ids.values(), default=-1) + 1,
+                generation=last[job],
                 field=one.field,
                 rater=seats[line.rater].rater,
                 answer=one.answer,
@@ -180,10 +182,34 @@ def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence
     return len(entries)
 
 
-def _held(studies: Studies, jobs: Sequence[str]) -> dict[str, dict[str, int]]:
-    """What is there already: ids and generations by job."""
-    held: dict[str, dict[str, int]] = {}
-    query = select(t.asks.c.job, t.asks.c.id, t.asks.c.generation)
-    for row in studies.store.rows_among(query, t.asks.c.job, jobs):
-        held.setdefault(row.job, {})[row.id] = row.generation
-    return held
+def _said(given: Given) -> list[str | None]:
+    return [given.label or None, *(given.detail.get(name) or None for name in ("text", "why", "note"))]
+
+
+def _generations(studies: Studies, jobs: Sequence[str]) -> dict[str, int]:
+    """The last generation of each job, what was undone included."""
+    last: dict[str, int] = {}
+    for row in studies.store.rows_among(select(t.asks.c.job, t.asks.c.generation), t.asks.c.job, jobs):
+        last[row.job] = max(row.generation, last.get(row.job, -1))
+    return last
+
+
+def _finish(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> None:
+    """Note which of the pages voted on are done now: whatever they require has an answer, from this file or before."""
+    form, plan = studies.form(study), s.study_plan
+    pages = {(seats[one.line.rater].seat, one.page.id): one for one in reversed(lines)}
+    jobs = {
+        place: [
+            job_key(study, one.page.id, field, seats[one.line.rater].rater)
+            for field in form.fields(one.page, unshuffled(one.page))
+            if field.required
+        ]
+        for place, one in pages.items()
+    }
+    standing = standing_answers(studies.store, sorted({job for asked in jobs.values() for job in asked}))
+    with studies.engine.begin() as connection:
+        for (seat, page), one in pages.items():
+            if all(job in standing for job in jobs[seat, page]):
+                where = (plan.c.study == study, plan.c.seat == seat, plan.c.page == page)
+                done = one.line.at or time.time()
+                connection.execute(update(plan).where(*where, plan.c.done.is_(None)).values(done=done))

@@ -20,7 +20,8 @@ from personafit.models import MODELS, parse_spec
 from personafit.store import RunRecord, Store
 
 KINDS = ("choice", "relevance", "preference", "dialogue")
-Known = Mapping[tuple[str, str], str]
+Known = Mapping[tuple[str, str, str], tuple[str, int]]
+"""Label and line by item, target and question, which is empty where a line names none."""
 
 
 class Made(NamedTuple):
@@ -61,7 +62,7 @@ def make_study(
     pages, notes = in_one_language(list(form.pages(opened)), opened, config.language)
     _refuse_doubles(pages)
     if besides.gold is not None and not besides.gold.isdecimal():
-        pages = [_keyed(form, page, _known(Path(besides.gold))) for page in pages]
+        pages = _all_keyed(form, pages, Path(besides.gold))
     drawn = sorted(pages, key=lambda page: hash_text("sample", str(config.seed), page.id))
     if stratify is not None:
         among = {item for page in pages for item in page.items}
@@ -163,8 +164,8 @@ def _check_model(spec: str) -> None:
 
 
 def _known(path: Path) -> Known:
-    """What a file says is right: item, target and label of each line, as in gold.jsonl."""
-    known = {}
+    """What a file says is right: item, target, question and label of each line, as in gold.jsonl."""
+    known: dict[tuple[str, str, str], tuple[str, int]] = {}
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -172,19 +173,35 @@ def _known(path: Path) -> Known:
     for number, line in enumerate(lines, 1):
         try:
             row = orjson.loads(line)
-            known[str(row["item"]), str(row.get("target", ""))] = str(row["label"])
+            about = (str(row["item"]), str(row.get("target", "")), str(row.get("question", "")))
+            known[about] = (str(row["label"]), number)
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{located(path, number)}: a line has item, label and perhaps target.") from error
     return known
 
 
-def _keyed(form: Form, page: Page, known: Known) -> Page:
-    """The page with what the file says of it, and nothing else, as its key."""
+def _all_keyed(form: Form, pages: Sequence[Page], path: Path) -> list[Page]:
+    """The pages with what the file says of them, and nothing else, as their keys."""
+    known = _known(path)
+    keyed = [page.model_copy(update={"key": _key(form, page, known, path)}) for page in pages]
+    if not any(page.key for page in keyed):
+        raise UserError(f"--gold {path}: none of its items is on a page of the study; ids must be the same.")
+    return keyed
+
+
+def _key(form: Form, page: Page, known: Known, path: Path) -> dict[str, str]:
     plain = Arrangement(sides=list(range(page.sides)), places=list(range(page.places)))
-    fields = form.fields(page, plain)
-    key = {
-        key_name(field): known[field.item, field.target]
-        for field in fields
-        if (field.item, field.target) in known
-    }
-    return page.model_copy(update={"key": key})
+    key = {}
+    for field in form.fields(page, plain):
+        said = known.get((field.item, field.target, field.question)) or known.get(
+            (field.item, field.target, "")
+        )
+        if said is not None and field.options:
+            label, line = said
+            labels = [form.answered(page, plain, field, option.value).label for option in field.options]
+            if label not in labels:
+                raise UserError(
+                    f"{located(path, line, 'label')}: '{label}' is none of {', '.join(map(str, labels))}."
+                )
+            key[key_name(field)] = label
+    return key

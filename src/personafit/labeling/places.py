@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 
 from personafit.labeling.forms import Form, form_named
 from personafit.labeling.records import Arrangement, Field, Option, Page, StudyConfig
-from personafit.labeling.studies import Studies
+from personafit.labeling.studies import Seat, Studies
 from personafit.store import study_tables as t
 
 STUDIES_HELD, SEATS_HELD, SHAPES_HELD = 100, 2_000, 20_000
@@ -52,6 +52,7 @@ class Places:
             .where(plan.c.study == bindparam("study"), plan.c.seat == bindparam("seat"))
         )
         self._shape = lru_cache(SHAPES_HELD)(self._make)
+        self._checked: set[tuple[str, int]] = set()
 
     def at(self, study: str, seat: int, position: int) -> Place | None:
         """The page at a position of a seat; None where there is none."""
@@ -64,6 +65,15 @@ class Places:
             return None
         page, arrangement = pages[position]
         return Place(rater, self._shape(study, page, arrangement))
+
+    def checked(self, study: str, seat: int) -> bool:
+        """Whether the rater has no comprehension check left to pass; one that was passed stays so."""
+        if (study, seat) not in self._checked:
+            found = self._studies.seat(study, seat)
+            if found is None or must_check(self._study(study)[1], found):
+                return False
+            self._checked.add((study, seat))
+        return True
 
     def refresh(self) -> None:
         """Read plans anew: pages were removed from one."""
@@ -90,6 +100,11 @@ class Places:
         with self._studies.engine.connect().execution_options(read_only=True) as connection:
             rows = connection.execute(self._planned, {"study": study, "seat": seat}).all()
         return rows[0][0] if rows else "", {position: (page, how) for _, position, page, how in rows}
+
+
+def must_check(config: StudyConfig, seat: Seat) -> bool:
+    """Whether the rater has a comprehension check to pass first."""
+    return (config.check or bool(config.quiz)) and not seat.progress.get("passed")
 
 
 def extra_fields(page: Page) -> list[Field]:

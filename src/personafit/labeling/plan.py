@@ -54,7 +54,9 @@ def plan(
             (seat for seat in seats if seat not in taken),
             key=lambda seat: (load[seat], met[seat, person], hash_text("seat", str(seed), page, str(seat))),
         )
-        for seat in free[: overlap - len(taken)]:
+        for seat in free[
+            : max(0, overlap - len(taken))
+        ]:  # more may have it than asked for: imported, taken in again
             planned.append(Planned(seat, page))
             load[seat] += 1
             met[seat, person] += 1

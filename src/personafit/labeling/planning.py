@@ -6,12 +6,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
 from personafit._hashing import hash_text
 from personafit.labeling.plan import PagePlace, Planned, in_order, plan
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import study_tables as t
+
+IMPORTED = "imported"
+"""What a seat's progress says of a rater whose votes were made elsewhere."""
 
 
 def add_pages(connection: Connection, name: str, pages: Iterable[Page], first: int) -> int:
@@ -71,7 +74,10 @@ def release_free(connection: Connection, name: str) -> None:
 
 
 def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
-    """Say who sees which page, where that is not said yet; who had finished and gets pages is called back."""
+    """Say who sees which page, where that is not said yet; who had finished and gets pages is called back.
+
+    Raters whose votes were made elsewhere count where they voted, and get nothing: nobody would come to answer it.
+    """
     pages = {
         row.id: Page.model_validate_json(row.body)
         for row in connection.execute(
@@ -80,21 +86,20 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
             .order_by(t.study_pages.c.position)
         )
     }
-    raters = dict(
-        tuple(row)
-        for row in connection.execute(
-            select(t.study_raters.c.seat, t.study_raters.c.rater).where(
-                t.study_raters.c.study == name,
-                t.study_raters.c.state.not_in((RaterState.ERASED, RaterState.EXCLUDED)),
-            )
+    present = connection.execute(
+        select(t.study_raters.c.seat, t.study_raters.c.rater, t.study_raters.c.progress).where(
+            t.study_raters.c.study == name,
+            t.study_raters.c.state.not_in((RaterState.ERASED, RaterState.EXCLUDED)),
         )
-    )
+    ).all()
+    voting = {row.seat for row in present}
+    raters = {row.seat: row.rater for row in present if not orjson.loads(row.progress).get(IMPORTED)}
     existing = [
         Planned(row.seat, row.page)
         for row in connection.execute(
             select(t.study_plan.c.seat, t.study_plan.c.page).where(t.study_plan.c.study == name)
         )
-        if row.seat in raters  # whoever is excluded has left their pages to others
+        if row.seat in voting  # whoever is excluded has left their pages to others
     ]
     counted = [PagePlace(page.id, page.person) for page in pages.values() if page.role is Role.ITEM]
     everyone = [page.id for page in pages.values() if page.role is not Role.ITEM]
@@ -131,6 +136,13 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
     if rows:
         connection.execute(insert(t.study_plan), rows)
         _call_back(connection, name, sorted(by_seat))
+
+
+def has_items() -> ColumnElement[bool]:
+    """Whether a seat has pages that count, in a query of seats: where there are more of them than work, some have none."""
+    plan, pages, raters = t.study_plan.c, t.study_pages.c, t.study_raters.c
+    same = (pages.study == plan.study, pages.id == plan.page, pages.role == Role.ITEM)
+    return exists().where(plan.study == raters.study, plan.seat == raters.seat, *same)
 
 
 def _call_back(connection: Connection, name: str, seats: Sequence[int]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from personafit.labeling.forms.choice import ChoiceForm
 from personafit.labeling.records import Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_votes, unshuffled
@@ -59,11 +60,11 @@ def page_seconds(votes: pl.DataFrame) -> pl.DataFrame:
 
 
 def shown_places(votes: pl.DataFrame) -> pl.DataFrame:
-    """Where the chosen answer stood on the page: rater and place from 0; only of answers shown side by side."""
+    """Where the chosen answer stood on the page: rater and place from 0; only where labels are answers, and no marks of them."""
+    chosen = votes.filter((pl.col("question") == ChoiceForm.name) & pl.col("label").is_not_null())
     rows = [
         (rater, question, order.index(label))
-        for rater, question, order, label in votes.select("rater", "question", "order", "label").iter_rows()
-        if order and label is not None and label in order
+        for rater, question, order, label in chosen.select("rater", "question", "order", "label").iter_rows()
     ]
     schema = {"rater": pl.String, "question": pl.String, "place": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")

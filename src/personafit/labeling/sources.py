@@ -79,9 +79,11 @@ class Source:
 
     @cached_property
     def _gold(self) -> dict[tuple[str, str], Gold]:
-        judgment = tables.judgments.c
+        info, judgment = self.store.dataset_info(self.dataset), tables.judgments.c
+        if info["metric"] == "win_rate":
+            return {}  # there it only marks which answer was tested: nobody said that it is right
         query = select(judgment.item, judgment.target, judgment.label, judgment.extra).where(
-            judgment.ask.like(f"{self.dataset}#%")
+            judgment.ask == f"{self.dataset}#{info['gold']}"  # others may have said something too
         )
         return {
             (item, target): Gold(label, str((orjson.loads(extra) if extra else {}).get("reason", "")))
@@ -93,16 +95,18 @@ class Source:
         return self._gold.get((item, target))
 
     def stated(self) -> Iterator[Stated]:
-        """Conversations with what is stated about those who had them."""
+        """Conversations with what is stated about those who had them; who was forgotten does not come back."""
         if self.folder is None:
             raise UserError(
                 f"{self.name} has no conversations; name a benchmark folder or what `personafit stages` wrote with --from."
             )
         if (self.folder / "benchmark.toml").is_file():
             traps = STARTER.parent / TRAPS if self.folder == STARTER else None
-            yield from of_benchmark(FolderBenchmark(self.folder, None).conversations(), traps)
+            found = list(of_benchmark(FolderBenchmark(self.folder, None).conversations(), traps))
         else:
-            yield from of_stages(self.folder)
+            found = list(of_stages(self.folder))
+        gone = self.store.forgotten({conversation.person for conversation, _ in found})
+        yield from (one for one in found if one[0].person not in gone)
 
     def dialogues(self) -> Iterator[Dialogue]:
         """The finished dialogues of the run."""

@@ -80,8 +80,12 @@ def resume(studies: Studies, seat: Seat) -> None:
     if seat.state not in (RaterState.PAUSED, RaterState.EXCLUDED):
         raise UserError(f"{seat.code} is {seat.state}; only a paused or excluded rater is taken in again.")
     back = RaterState.DONE if seat.finished else RaterState.ACTIVE
-    what = "resumed" if seat.state is RaterState.PAUSED else "included again"
-    _change(studies, seat, what, back, "")
+    if seat.state is RaterState.PAUSED:
+        _change(studies, seat, "resumed", back, "")
+        return
+    # Who was out by the comprehension check takes it anew.
+    progress = {key: value for key, value in seat.progress.items() if key not in ("attempts", "wrong")}
+    _change(studies, seat, "included again", back, "", progress=progress)
 
 
 def extend(
@@ -124,6 +128,8 @@ def _present(seat: Seat) -> None:
         raise UserError(f"{seat.code} was erased.")
 
 
-def _change(studies: Studies, seat: Seat, what: str, state: RaterState, reason: str) -> None:
+def _change(
+    studies: Studies, seat: Seat, what: str, state: RaterState, reason: str, **values: object
+) -> None:
     said = storable(reason.strip())[:LONGEST_MESSAGE] or None
-    studies.update_seat(seat.study, seat.seat, RESEARCHER, what, state=state, reason=said)
+    studies.update_seat(seat.study, seat.seat, RESEARCHER, what, state=state, reason=said, **values)

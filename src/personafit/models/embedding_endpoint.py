@@ -79,10 +79,12 @@ class EndpointEmbedder:
         raise UserError(f"{problem}; tried {TRIES} times.")
 
     def _post(self, body: bytes) -> bytes:
-        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(
+            f"{self._url}/embeddings", body, {"Content-Type": "application/json"}
+        )
         if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(f"{self._url}/embeddings", body, headers)
+            # Should the server point elsewhere, the key does not go along.
+            request.add_unredirected_header("Authorization", f"Bearer {self._key}")
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # nosec B310 # the user's endpoint
             data: bytes = response.read()
             return data

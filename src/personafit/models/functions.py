@@ -1,16 +1,20 @@
 """`python:MODULE:OBJECT`: a callable of the user's own as a model; and the import that raters share."""
 
-import asyncio
 import importlib
 import inspect
+import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, one_line
+from personafit.models.completions import MOST_TOKENS
+from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
+from personafit.models.threads import in_thread
 
 
 def load_object(spec: Spec) -> Any:
@@ -29,16 +33,22 @@ def load_object(spec: Spec) -> Any:
     return found
 
 
+def load_instance(spec: Spec) -> Any:
+    """What `python:MODULE:OBJECT` names, a class by making one of it."""
+    found = load_object(spec)
+    if not isinstance(found, type):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise UserError(
+            f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
+        ) from error
+
+
 def load_function(spec: Spec, page: str) -> Callable[..., Any]:
     """What `python:MODULE:OBJECT` names as something to be called, a class by making one of it; `page` of docs/ says how."""
-    found = load_object(spec)
-    if isinstance(found, type):
-        try:
-            found = found()
-        except Exception as error:
-            raise UserError(
-                f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
-            ) from error
+    found = load_instance(spec)
     if not callable(found):
         raise UserError(f"{spec.text}: {spec.name} is not callable; see docs/{page}.")
     function: Callable[..., Any] = found
@@ -56,21 +66,34 @@ def _import(spec: Spec, module_name: str) -> Any:
         ) from error
 
 
-def code_hash(function: Any) -> str:
-    """A hash of the code behind a callable, so that an edited one is a different instrument."""
+def code_hash(function: Any, spec: Spec | None = None) -> str:
+    """A hash of the code behind a callable, so that an edited one is a different instrument.
+
+    A module that a spec names counts too: an object may be set up there and have its code elsewhere.
+    """
+    while isinstance(function, partial):
+        function = function.func
     target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
+    module = inspect.getmodule(target)
+    named = None if spec is None else sys.modules.get(spec.name.partition(":")[0])
+    sources = [_source(module or target)]
+    if named is not None and named is not module:
+        sources.append(_source(named))
+    return hash_text(*sources)[:16]
+
+
+def _source(found: Any) -> str:
     try:
-        source = inspect.getsource(inspect.getmodule(target) or target)
+        return inspect.getsource(found)
     except (OSError, TypeError):
-        source = repr(target)
-    return hash_text(source)[:16]
+        return repr(found)
 
 
 async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Call a function that may be plain or async; a plain one gets a thread, so that it may block."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(*arguments, **named)
-    result = await asyncio.to_thread(function, *arguments, **named)
+    result = await in_thread(function, *arguments, **named)
     return await result if inspect.isawaitable(result) else result
 
 
@@ -78,7 +101,7 @@ async def call_named(name: str, function: Callable[..., Any], *arguments: Any, *
     """Call a function of the user's; whatever it raises is said under its name."""
     try:
         return await call(function, *arguments, **named)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Unanswerable(f"{name} raised {type(error).__name__}: {one_line(error)}.") from error
 
 
@@ -115,7 +138,7 @@ class FunctionModel:
         self.settings: dict[str, Any] = {
             "kind": "python",
             "object": spec.name,
-            "code": code_hash(self._function),
+            "code": code_hash(self._function, spec),
         }
 
     async def chat(self, request: ChatRequest) -> ChatReply:
@@ -124,6 +147,9 @@ class FunctionModel:
         messages = [dict(message) for message in request.messages]
         result = await call_named(self.name, self._function, messages, *context)
         if isinstance(result, ChatReply):
+            if (fault := _fault(result)) is not None:
+                raise Unanswerable(f"{self.name} returned a ChatReply whose {fault}.")
+            paid_for(result.cost)
             return result
         if not isinstance(result, str):
             raise Unanswerable(f"{self.name} returned {type(result).__name__}; it must return a text.")
@@ -131,3 +157,22 @@ class FunctionModel:
 
     async def close(self) -> None:
         """Nothing to release."""
+
+
+def _fault(reply: Any) -> str | None:
+    """What in a ChatReply of the user's own making could not be read or stored."""
+    if not isinstance(reply.text, str) or not isinstance(reply.reasoning, str | None):
+        return "text or reasoning is no text"
+    for name in ("tokens_in", "tokens_out", "tokens_reasoning"):
+        if type(count := getattr(reply, name)) is not int or not 0 <= count < MOST_TOKENS:
+            return f"{name} is no number of tokens"
+    if not _is_number(reply.cost) or reply.cost < 0:
+        return "cost is no number of USD"
+    scores = reply.letter_scores
+    if scores is not None and not (isinstance(scores, dict) and all(map(_is_number, scores.values()))):
+        return "letter_scores do not map letters to numbers"
+    return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

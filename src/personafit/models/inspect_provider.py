@@ -22,7 +22,9 @@ from personafit.models.chat import (
 )
 from personafit.models.completions import letter_scores
 from personafit.models.openai import TOP_LOGPROBS
+from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
+from personafit.models.tokens import reply_cost
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
@@ -63,7 +65,7 @@ class InspectModel:
         self.settings: dict[str, Any] = {
             "kind": "inspect",
             "model": spec.name,
-            "url": self._model.api.base_url,
+            "url": masked(self._model.api.base_url or "") or None,
             "arguments": arguments,
             "effort": self.effort,
             "temperature": spec.options.get("temperature"),
@@ -80,7 +82,7 @@ class InspectModel:
                 if self._adapt(error, config):
                     continue
                 raise self._sorted(error) from None
-            return self._read(output, request.letters)
+            return self._read(output, request)
         raise Unusable(f"{self.name} rejects every form of the request.")
 
     async def close(self) -> None:
@@ -133,9 +135,10 @@ class InspectModel:
             return Unusable(f"{self.name}: {said}.")
         return Unanswerable(f"{self.name} rejected the request: {said}.")
 
-    def _read(self, output: "ModelOutput", letters: tuple[str, ...]) -> ChatReply:
+    def _read(self, output: "ModelOutput", request: ChatRequest) -> ChatReply:
         if not output.choices:
-            raise Transient(f"{self.name} answered nothing{f' ({output.error})' if output.error else ''}.")
+            said = f" ({masked(output.error)})" if output.error else ""
+            raise Transient(f"{self.name} answered nothing{said}.")
         choice, usage = output.choices[0], output.usage
         reasoning = _reasoning(choice.message.content)
         reply = ChatReply(
@@ -149,10 +152,9 @@ class InspectModel:
             reply.tokens_in = usage.input_tokens + cached
             reply.tokens_out = usage.output_tokens
             reply.tokens_reasoning = usage.reasoning_tokens or 0
-        if letters and reasoning is None and choice.logprobs is not None:
-            reply.letter_scores = letter_scores(choice.logprobs.model_dump(), letters)
-        if self.price:
-            reply.cost = (reply.tokens_in * self.price[0] + reply.tokens_out * self.price[1]) / 1e6
+        if request.letters and reasoning is None and choice.logprobs is not None:
+            reply.letter_scores = letter_scores(choice.logprobs.model_dump(), request.letters)
+        reply.cost = paid_for(reply_cost(request, reply, self.price))
         return reply
 
 

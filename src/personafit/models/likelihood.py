@@ -235,5 +235,5 @@ def _log_probability(logits: Any, token: int) -> float:
 
 
 def _plain(text: str) -> str:
-    """The text without what the model's template would take for its own marks."""
-    return text.replace("<|", "< |")
+    """The text without what the model's template would take for its own marks, or the library for the end of the text."""
+    return text.replace("<|", "< |").replace("\0", "\ufffd")

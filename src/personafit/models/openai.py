@@ -15,7 +15,9 @@ from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerab
 from personafit.models.completions import decoded, error_text, pause_asked, read_completion
 from personafit.models.connections import borrow_pool, give_pool_back
 from personafit.models.deadlines import Deadlines
+from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
+from personafit.models.tokens import reply_cost
 
 if TYPE_CHECKING:
     import aiohttp
@@ -74,7 +76,7 @@ class OpenAIModel:
             body = self._body(request)
             status, payload, retry_after = await self._post(body)
             if status == 200:
-                return self._read(payload, request.letters)
+                return self._read(payload, request)
             message = error_text(payload)
             if status == 400 and self._adapt(message, body):
                 continue
@@ -191,10 +193,9 @@ class OpenAIModel:
             )
         raise Unanswerable(f"{self.url} rejected the request (HTTP {status}){said}.")
 
-    def _read(self, payload: Any, letters: tuple[str, ...]) -> ChatReply:
-        reply = read_completion(payload, letters)
+    def _read(self, payload: Any, request: ChatRequest) -> ChatReply:
+        reply = read_completion(payload, request.letters)
         if reply is None:
             raise Transient(f"{self.url} answered something that is not a chat completion.")
-        if self.price:
-            reply.cost = (reply.tokens_in * self.price[0] + reply.tokens_out * self.price[1]) / 1e6
+        reply.cost = paid_for(reply_cost(request, reply, self.price))
         return reply

@@ -62,6 +62,10 @@ class Spec:
 def parse_spec(text: str) -> Spec:
     """Take a spec apart; a kind nobody knows is found by whoever looks it up."""
     refuse_secrets(text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes on the command line that are no UTF-8
+        raise UserError(f"{text!r} is not a spec: it is not UTF-8.") from None
     rest, options = text.strip(), {}
     while match := _OPTION.search(rest):
         options[match[1]] = match[2]

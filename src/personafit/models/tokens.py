@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from personafit.models.chat import ChatRequest, Message
+from personafit.models.chat import ChatReply, ChatRequest, Message
 
 
 def count_tokens(text: str) -> int:
@@ -21,3 +21,12 @@ def estimated_cost(request: ChatRequest, price: tuple[float, float] | None, toke
     if price is None:
         return 0.0
     return (prompt_tokens(request.messages) * price[0] + tokens_out * price[1]) / 1e6
+
+
+def reply_cost(request: ChatRequest, reply: ChatReply, price: tuple[float, float] | None) -> float:
+    """What a call cost in USD; tokens that the server did not count are estimated, or no budget would ever end."""
+    if price is None:
+        return 0.0
+    tokens_in = reply.tokens_in or prompt_tokens(request.messages)
+    tokens_out = reply.tokens_out or count_tokens(f"{reply.reasoning or ''}{reply.text}")
+    return (tokens_in * price[0] + tokens_out * price[1]) / 1e6

@@ -1,6 +1,7 @@
 """Weights on this machine, in a folder of the transformers library or by a name on the hub: found, and told apart."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from personafit._errors import UserError
@@ -8,7 +9,11 @@ from personafit._hashing import hash_text
 from personafit.models.spec import Spec
 
 NEEDS = "PyTorch and transformers are not installed; they come with pip install 'personafit[train]'"
-ENDS = 1 << 20  # bytes at both ends of a file that tell it apart, without reading gigabytes at every start
+ENDS = 1 << 20  # bytes at both ends of a file
+PLACES, PLACE = (
+    1024,
+    4096,
+)  # between them, so many times so many bytes: a layer of its own training may lie anywhere
 TEXTS = (
     "adapter_config.json",
     "chat_template.jinja",
@@ -43,13 +48,23 @@ def weights_hash(source: str, revision: str | None = None) -> str:
     digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.name in TEXTS or path.suffix in WEIGHTS:
-            size = path.stat().st_size
-            digest.update(f"{path.name}:{size}:".encode())
-            with path.open("rb") as file:
-                digest.update(file.read(ENDS))
-                file.seek(max(0, size - ENDS))
-                digest.update(file.read(ENDS))
+            digest.update(f"{path.name}:{path.stat().st_size}:".encode())
+            for part in telling_parts(path):
+                digest.update(part)
     return digest.hexdigest()[:32]
+
+
+def telling_parts(path: Path) -> Iterator[bytes]:
+    """Parts of a file, all over it, that tell it apart without reading gigabytes at every start."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        yield file.read(ENDS)
+        if size > 2 * ENDS:
+            for place in range(PLACES):
+                file.seek(ENDS + place * (size - 2 * ENDS) // PLACES)
+                yield file.read(PLACE)
+        file.seek(max(0, size - ENDS))
+        yield file.read(ENDS)
 
 
 def switch(spec: Spec, option: str, default: str = "no") -> bool:

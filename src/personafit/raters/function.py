@@ -9,6 +9,7 @@ from collections.abc import Mapping, Set
 from numbers import Integral
 from typing import Any
 
+from personafit._hashing import draw
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models import ChatRequest, Spec, Unanswerable, code_hash
 from personafit.models.functions import call_named, load_function
@@ -30,15 +31,25 @@ class FunctionRater:
         self.record = rater_record(
             spec.text,
             "python",
-            {"object": spec.name, "code": code_hash(self._function), "orders": self.order_matters},
+            {
+                "object": spec.name,
+                "code": code_hash(self._function, spec),
+                "orders": self.order_matters or "drawn",
+            },
         )
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
-        """Call the function with the answers in the order shown, and read its answer back into the item's order."""
-        answers = [shown.texts[index] for index in shown.order]
+        """Call the function with the answers in the order shown, and read its answer back into the item's order.
+
+        One that is asked in one order only gets them in an order drawn for the item: a folder may list the right answer first.
+        """
+        order = list(shown.order)
+        if not self.order_matters:
+            order.sort(key=lambda index: draw("shown", shown.item.id, index, among=2**63))
+        answers = [shown.texts[index] for index in order]
         scores = self._scores(await self._asked(shown, answers), len(answers))
         by_product = [0.0] * len(answers)
-        for place, index in enumerate(shown.order):
+        for place, index in enumerate(order):
             by_product[index] = scores[place]
         label, margin = choice_of(by_product)
         return Verdict(label=label, value=margin)

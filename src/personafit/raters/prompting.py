@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from personafit.models import ChatReply, ChatRequest, Model
+from personafit.models.thinking import only_thought
 from personafit.raters.rater import Verdict, rater_record
 
 
@@ -44,5 +45,4 @@ class Prompting:
         return reply
 
     def _starts_reasoning(self, reply: ChatReply) -> bool:
-        thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
-        return not self._reasons and reply.cut and thought and not reply.text.strip()
+        return not self._reasons and only_thought(reply)

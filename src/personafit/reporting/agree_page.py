@@ -106,10 +106,10 @@ def _raters_table(source: Source, found: Agreement, notes: Footnotes) -> Table:
     golds = [rater.name for rater in ratings.raters if rater.kind == GOLD]
     kinds = list(dict.fromkeys(ratings.raters[place].kind for place in ratings.judges))
     panel = found.find("panel", "majority", HUMAN)
-    table = Table(
-        title=f"{source.name}, question “{ratings.question}”: each rater's kappa, 95 % interval over people below",
-        title_justify="left",
+    title = (
+        f"{source.name}, question “{ratings.question}”: each rater's kappa, 95 % interval over people below"
     )
+    table = Table(title=Text(title), title_justify="left")
     for heading in ("rater", "kind", "items"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "items" else "left")
     for gold in golds:

@@ -80,7 +80,7 @@ def _slice_table(
     for name, width in names.items():
         table.add_column(name, overflow="fold", min_width=width)
     for heading, _ in columns:
-        table.add_column(heading.replace(" ", "\n"), justify="right", overflow="fold")
+        table.add_column(Text(heading.replace(" ", "\n")), justify="right", overflow="fold")
     return table, "–\n" if narrow else "–"
 
 

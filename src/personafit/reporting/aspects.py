@@ -18,7 +18,7 @@ from sqlalchemy import select
 from personafit._errors import UserError
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.raters.aspects import ASPECTS
-from personafit.reporting import plots
+from personafit.reporting import drawing, plots
 from personafit.reporting.figure_names import short_name
 from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.graded import has_truth
@@ -26,6 +26,8 @@ from personafit.reporting.results import Result, RunScores
 from personafit.reporting.shading import shade_cells
 from personafit.reporting.tables import columns_of
 from personafit.statistics import choice_scores, coverage, mean_by_item
+from personafit.statistics.agreement import Figure as Number
+from personafit.statistics.agreement_bootstrap import percentile_interval
 from personafit.store import TIE, Store
 from personafit.store import tables as t
 
@@ -217,13 +219,8 @@ def _pearson(values: NDArray[np.float64], people: NDArray[np.intp]) -> tuple[Cor
                 )
             )
             continue
-        ends = spread[:, i, j][~np.isnan(spread[:, i, j])]
-        if count > 1 and len(ends):
-            low, high = (float(end) for end in np.quantile(ends, (0.025, 0.975)))
-            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], float(point[i, j]), low, high))
-        else:
-            note = "one person only: no interval can be given"
-            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], float(point[i, j]), None, None, note))
+        r = percentile_interval(Number(float(point[i, j])), spread[:, i, j], len(values), count)
+        pairs.append(Correlation(VARIABLES[i], VARIABLES[j], r.value, r.low, r.high, r.note))
     return tuple(pairs)
 
 
@@ -240,8 +237,8 @@ def _from_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
 def heat_map(found: Correlations) -> "Figure":
     """The correlations as a grid, the number in every cell; darker is stronger, the sign stands in the number."""
     known = {frozenset((pair.first, pair.second)): pair.value for pair in found.pairs}
-    with plots._style():
-        figure, (axis,) = plots._subplots(0.62 * len(VARIABLES) + 1.0, 1)
+    with drawing.figure_style():
+        figure, (axis,) = plots.subplots(0.62 * len(VARIABLES) + 1.0, 1)
         cells = [
             [1.0 if one == other else known.get(frozenset((one, other))) for other in VARIABLES]
             for one in VARIABLES
@@ -252,7 +249,9 @@ def heat_map(found: Correlations) -> "Figure":
         dots = [(f"{pair.first} and {pair.second}", pair) for pair in found.pairs]
         figure.set_label(f"Pearson’s r, the highest first: {group_in_words(dots, 2)}.")
         title = f"{short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
-        axis.set_title(title, loc="left", fontsize=9.5, color=plots.INK, fontweight="bold", parse_math=False)
+        axis.set_title(
+            title, loc="left", fontsize=9.5, color=drawing.INK, fontweight="bold", parse_math=False
+        )
         return figure
 
 
@@ -264,5 +263,5 @@ def write_aspects(scores: RunScores, store: Store, folder: Path) -> list[Path]:
         figure = heat_map(found)
         for ending in ("png", "svg"):
             paths.append(folder / f"aspects{'' if number == 1 else f'-{number}'}.{ending}")
-            plots.save(figure, paths[-1])
+            drawing.save(figure, paths[-1])
     return paths

@@ -41,14 +41,19 @@ def below(result: Result, at_least: float) -> str | None:
     """The sentence that says a number misses its bar, or None if it reaches it."""
     if result.value is not None and result.value >= at_least:
         return None
-    shown = f"{result.value:.3f}" if result.value is not None else "undefined"
+    shown = "undefined"
+    if result.value is not None:
+        # As many digits as it takes to show that it is below.
+        texts = (f"{result.value:.{digits}f}" for digits in (3, 6))
+        shown = next((text for text in texts if float(text) < at_least), repr(result.value))
     why = f" ({result.note})" if result.value is None and result.note else ""
     return f"{result.metric} of {described(result)} is {shown}{why}, below {at_least:g}."
 
 
 def described(result: Result) -> str:
     """Whose number it is."""
-    judged = f"{result.system} given {result.given}, judged by " if result.system else ""
+    told = f" given {result.given}" if result.given else ""
+    judged = f"{result.system}{told}, judged by " if result.system else ""
     return f"{judged}{result.rater} ({result.view})"
 
 

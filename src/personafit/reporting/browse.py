@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 import polars as pl
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 
 from personafit.people import Person, render_person
 from personafit.reporting.blocks import frame_blocks, list_blocks
@@ -23,6 +23,7 @@ MAX_REPLY = 4_000  # characters of one raw reply or reasoning
 MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers struggle to open the page
 MAX_FACET = 20  # a slice with more values than this is no filter
 TEXTS, PEOPLE, ITEMS = 200, 100, 100  # in one block
+READ = 10_000  # asks whose replies are read at a time
 
 LETTERS = 64  # "@", above the five bits of statuses
 SAID = ("detail", "reply", "reasoning")
@@ -167,15 +168,15 @@ def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame([{"rater": []}] * len(rows), schema={"rater": pl.List(pl.Int64)})
     asks = (
         answers.filter(pl.col("rater").is_in(list(raters)), pl.col("view").is_in(list(views)))
-        .join(_replies(store, totals), on="ask", how="left")
         .with_columns(
             pl.col("rater").replace_strict(raters, return_dtype=pl.Int64),
             pl.col("view").replace_strict(views, return_dtype=pl.Int64),
             pl.col("value").round_sig_figs(4),
-            *(_cut(name) for name in SAID),
+            _cut("detail"),
         )
         .sort("position", "rater", "view", "sample", "order")
     )
+    asks = asks.join(_replies(store, totals, asks["job"]), on="ask", how="left", maintain_order="left")
     said = [name for name in SAID if asks[name].null_count() < len(asks)]
     kept = asks.select("position", "rater", "view", "order", "status", "label", "value", *_within(said))
     lists = kept.group_by("position", maintain_order=True).agg(pl.all())
@@ -183,19 +184,46 @@ def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
     return whole.drop("position").with_columns(pl.all().fill_null([]))
 
 
-def _replies(store: Store, totals: RunTotals) -> pl.DataFrame:
-    """Ask, reply and reasoning of the asks shown. A page that shows the whole run reads them in one go."""
+def _replies(store: Store, totals: RunTotals, jobs: pl.Series) -> pl.DataFrame:
+    """Ask, reply and reasoning of these jobs, in whose order texts are read until the page has no room for more.
+
+    Of the rest it is only found out whether anything was said. A page that shows the whole run reads what fits in one go.
+    """
     ask = t.asks.c
+    spoken = or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
     schema = {"ask": pl.String, "reply": pl.String, "reasoning": pl.String}
-    if len(totals.sample.items) < totals.items:
-        found = store.replies(totals.sample.answers["job"])
-        return pl.DataFrame([(key, *said) for key, said in found.items()], schema=schema, orient="row")
-    query = (
-        select(ask.id.label("ask"), ask.reply, ask.reasoning)
-        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
-        .where(t.run_jobs.c.run == totals.run.id, or_(ask.reply.is_not(None), ask.reasoning.is_not(None)))
+    if len(totals.sample.items) == totals.items and _characters(store, totals) <= MAX_REPLIES:
+        query = (
+            select(ask.id, ask.reply, ask.reasoning)
+            .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
+            .where(t.run_jobs.c.run == totals.run.id, spoken)
+        )
+        return store.frame(query, schema).with_columns(_cut("reply"), _cut("reasoning"))
+    found: list[tuple[str, str | None, str | None]] = []
+    room = MAX_REPLIES
+    for start in range(0, len(jobs), READ):
+        if room <= 0:
+            rest = store.rows_among(select(ask.id).where(spoken), ask.job, sorted(jobs[start:]))
+            found += [(row.id, LEFT_OUT, None) for row in rest]
+            break
+        # In the order of their keys, in which they are stored.
+        for key, (reply, reasoning) in store.replies(sorted(jobs[start : start + READ])).items():
+            found.append((key, reply, reasoning))
+            room -= min(len(reply or ""), MAX_REPLY) + min(len(reasoning or ""), MAX_REPLY)
+    return pl.DataFrame(found, schema=schema, orient="row").with_columns(_cut("reply"), _cut("reasoning"))
+
+
+def _characters(store: Store, totals: RunTotals) -> int:
+    """How many characters were said in the run."""
+    lengths = (
+        func.coalesce(func.sum(func.length(column)), 0) for column in (t.asks.c.reply, t.asks.c.reasoning)
     )
-    return store.frame(query).with_columns(pl.col(*schema).cast(pl.String))
+    query = (
+        select(*lengths)
+        .select_from(t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job))
+        .where(t.run_jobs.c.run == totals.run.id)
+    )
+    return sum(int(length) for length in store.frame(query).row(0))
 
 
 def _cut(name: str) -> pl.Expr:

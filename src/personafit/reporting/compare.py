@@ -34,7 +34,8 @@ class Contestant:
     def name(self) -> str:
         """How the contestant is called in sentences."""
         if self.system:
-            return f"{self.system} given {self.given} (judged by {self.rater})"
+            told = f" given {self.given}" if self.given else ""
+            return f"{self.system}{told} (judged by {self.rater})"
         return f"{self.rater} ({self.view})"
 
 
@@ -168,16 +169,20 @@ def contestants(scores: RunScores) -> Iterator[Contestant]:
     for rater, view in product(asked, views):
         frame = scores.scores[rater["fingerprint"], view]
         present = [name for name in SYSTEM_COLUMNS if name in frame.columns]
-        if not present:
-            yield Contestant(scores.run.name, rater["name"], None, None, view, frame)
-            continue
-        for row in frame.select(present).unique(maintain_order=True).to_dicts():
-            part = frame.filter(pl.all_horizontal(*(pl.col(name) == value for name, value in row.items())))
-            # The same question to two systems is two items; what they share is the rest of the id.
-            part = part.with_columns(
-                (pl.col("person") + "|" + pl.col("prompt") + "|" + pl.col("against")).alias("item")
-            )
+        systems = frame.select(present).unique(maintain_order=True).to_dicts() if present else [{}]
+        for row in systems:
+            own = (pl.col(name).eq_missing(pl.lit(value)) for name, value in row.items())
+            part = frame.filter(pl.lit(True), *own)
+            if scores.info["metric"] == "win_rate":
+                part = _by_question(part)
             yield Contestant(scores.run.name, rater["name"], row.get("system"), row.get("given"), view, part)
+
+
+def _by_question(answers: pl.DataFrame) -> pl.DataFrame:
+    """One row per person, question and opponent: what answers share, whatever line they stand on; several are averaged."""
+    keys = [name for name in ("person", "prompt", "against") if name in answers.columns]
+    means = answers.group_by(keys, maintain_order=True).agg(pl.col("accuracy").mean())
+    return means.with_columns(pl.concat_str(keys, separator="|").alias("item"))
 
 
 def _pairs(first: list[Contestant], second: list[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:

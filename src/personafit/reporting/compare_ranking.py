@@ -89,7 +89,7 @@ class Ranked:
         """The ranking for the terminal."""
         judged = f", judged by {self.judge}" if self.judge else ""
         table = Table(
-            title=f"Ranking by Bradley–Terry strength in log-odds, mean 0{judged}", title_justify="left"
+            title=Text(f"Ranking by Bradley–Terry strength in log-odds, mean 0{judged}"), title_justify="left"
         )
         table.add_column("contestant", overflow="fold")
         for heading in ("strength", "95 % interval", "comparisons"):

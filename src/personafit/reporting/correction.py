@@ -7,7 +7,7 @@ drawn at random from the run's items, which is checked as far as it can be.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text, validated
 from personafit.reporting.graded import has_truth
 from personafit.reporting.results import CONTROL_RATERS, SYSTEM_COLUMNS, Result, RunScores
-from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.ppi import Corrected, ppi_mean
+from personafit.statistics.preferences import clustered
 from personafit.store import TIE, Item, Judgment, Status, Store
 
 
@@ -33,6 +34,8 @@ class HumanLabels:
     """Lines about items that the run does not have."""
     unanswered: int
     """Lines without an answer."""
+    options: dict[str, int] = field(default_factory=dict)
+    """How many answers an item has, where they are not two."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
         raise UserError(
             f"{path} has no label for an item of {scores.run.name} ({lines} lines; the run's items are like '{example}')."
         )
-    return HumanLabels({item: list(said.values()) for item, said in votes.items()}, elsewhere, unanswered)
+    options = {item: len(items[item].products) for item in votes if len(items[item].products) != 2}
+    said = {item: list(by_voter.values()) for item, by_voter in votes.items()}
+    return HumanLabels(said, elsewhere, unanswered, options)
 
 
 def _vote(row: dict[str, Any], path: Path, number: int, question: str) -> tuple[str, str | None, object]:
@@ -134,14 +139,16 @@ def _people_scores(
         & pl.col("item").is_in(list(labels.votes))
     )
     groups = said.group_by("item", maintain_order=True).agg("label")
-    return {item: _agree(given, labels.votes[item]) for item, given in groups.iter_rows()}
+    return {
+        item: _agree(given, labels.votes[item], labels.options.get(item, 2))
+        for item, given in groups.iter_rows()
+    }
 
 
-def _agree(given: list[str], votes: list[str]) -> float:
-    """The mean agreement of answers with votes; where either is a tie they agree by half."""
-    return float(
-        np.mean([0.5 if TIE in (one, other) else float(one == other) for one in given for other in votes])
-    )
+def _agree(given: list[str], votes: list[str], options: int = 2) -> float:
+    """The mean agreement of answers with votes; where either is a tie they agree as often as guessing would."""
+    pairs = [(one, other) for one in given for other in votes]
+    return float(np.mean([1 / options if TIE in pair else float(pair[0] == pair[1]) for pair in pairs]))
 
 
 def _parts(
@@ -193,7 +200,7 @@ def _combine(part: pl.DataFrame) -> tuple[Corrected, Estimate]:
     alone = judged.filter(pl.col("human_score").is_null())
     if judged.is_empty():
         # Nothing to correct: the human labels stand for themselves.
-        human = _mean(part.filter(pl.col("human_score").is_not_null()), "human_score")
+        human = mean_by_item(part, "human_score")
         nothing = Estimate(None, None, None, 0, 0, "no item has both an answer and gold")
         found = Corrected(nothing if human.value is None else human, human, nothing, None)
         return found, _worth(found)
@@ -203,16 +210,14 @@ def _combine(part: pl.DataFrame) -> tuple[Corrected, Estimate]:
         alone["accuracy"].to_numpy(),
         labelled["person"].to_numpy(),
         alone["person"].to_numpy(),
+        labelled["prompt"].to_numpy(),
+        alone["prompt"].to_numpy(),
     )
-    worth, human = _worth(found), _mean(labelled, "human_score")
+    worth, human = _worth(found), mean_by_item(labelled, "human_score")
     corrected = human if alone.is_empty() else _within(found.corrected)
     if warning := _not_drawn(labelled, alone):
         corrected = replace(corrected, note="; ".join(filter(None, [corrected.note, warning])))
-    return Corrected(corrected, human, _mean(judged, "accuracy"), found.weight), worth
-
-
-def _mean(items: pl.DataFrame, column: str) -> Estimate:
-    return cluster_mean(items[column].to_numpy(), items["person"].to_numpy(), bounds=(0.0, 1.0))
+    return Corrected(corrected, human, mean_by_item(judged, "accuracy"), found.weight), worth
 
 
 def _within(estimate: Estimate) -> Estimate:
@@ -243,7 +248,8 @@ def _not_drawn(labelled: pl.DataFrame, alone: pl.DataFrame) -> str | None:
     n, gap = len(one) + len(two), float(one.mean() - two.mean())
     # Each item's part in the difference of the two means, times n: its mean is that difference.
     parts = np.concatenate([(one - one.mean()) / len(one), -(two - two.mean()) / len(two)]) * n + gap
-    test = cluster_mean(parts, np.concatenate([labelled["person"].to_numpy(), alone["person"].to_numpy()]))
+    both = pl.concat([labelled.select("person", "prompt"), alone.select("person", "prompt")])
+    test = clustered(parts, both["person"].to_numpy(), both["prompt"].to_numpy())
     if test.low is None or test.high is None or test.low <= 0 <= test.high:
         return None
     return (

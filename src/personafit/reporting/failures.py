@@ -25,7 +25,7 @@ from personafit.reporting.graded import has_truth
 from personafit.reporting.results import Result, RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import mean_by_item
-from personafit.store import Store
+from personafit.store import TIE, Store
 
 
 def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
@@ -179,7 +179,8 @@ def _results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any], view
     # People and prompts only tell which rows belong together: numbers do that faster than texts.
     frame = frame.with_columns(pl.col("person", "prompt").rank("dense"))
     answer, gold = pl.col("answer"), pl.col("gold")
-    kept = dict(zip(WHO, (answer == pl.col("choice"), answer == gold, answer != gold), strict=True))
+    rejected = (answer != gold) & (gold != TIE)
+    kept = dict(zip(WHO, (answer == pl.col("choice"), answer == gold, rejected), strict=True))
     for who in WHO if has_truth(scores) else WHO[:1]:  # else gold is merely the answer under test
         whole, rated = frame.filter(kept[who]), who == WHO[0]
         for _, where in columns_of(scores):

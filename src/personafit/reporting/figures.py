@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from personafit.reporting import plots, sections
+from personafit.reporting import drawing, plots, sections
 from personafit.reporting.cluster_sums import EVERY_SYSTEM
 from personafit.reporting.plots import Dot, Panel, Row
 from personafit.reporting.results import Result
@@ -30,7 +30,7 @@ def figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[dic
             "name": name,
             "title": title,
             "caption": caption,
-            "svg": plots.svg(figure, f"plot-{name}"),
+            "svg": drawing.svg(figure, f"plot-{name}"),
             "words": str(figure.get_label()),
         }
         for name, title, caption, figure in draw_figures(totals, results, view)

@@ -5,7 +5,7 @@ against gold (calibration, and accuracy when the least confident items are put a
 votes are known. A rater that only names letters has no margin, and then nothing of this can be said.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from personafit.statistics.agreement import Floats
 from personafit.statistics.agreement_bootstrap import bootstrap_pairs
 from personafit.statistics.calibration import (
     calibration_error,
+    chance_error,
     choice_confidence,
     reliability_table,
     selective_accuracy,
@@ -43,7 +44,8 @@ class RaterMargins:
     view: str
     frame: pl.DataFrame
     """item, person, prompt, margin (log-odds of product 0), right (1, ½, 0 or null) and share (votes for 0 or null)."""
-    planned: int
+    planned: Mapping[str | None, int]
+    """How many items there are of each tier, and in all under None."""
     note: str | None = None
     """What a reader must know of these margins; where the frame is empty, why there are none."""
 
@@ -92,7 +94,10 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
 
 
 def _margins(scores: RunScores, rater: dict[str, Any], shares: dict[str, float]) -> RaterMargins:
-    view, planned = scores.headline_view, len(scores.items)
+    view = scores.headline_view
+    planned: dict[str | None, int] = {None: len(scores.items)}
+    if "tier" in scores.items.columns:
+        planned |= dict(scores.items["tier"].drop_nulls().value_counts().iter_rows())
     nothing = RaterMargins(rater, view, pl.DataFrame(), planned)
     if scores.answers.is_empty():
         return replace(nothing, note="nothing was answered")
@@ -169,7 +174,7 @@ def _calibration(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame)
     else:
         error = calibration_error(confidence, right)
         n, people = len(decided), decided["person"].n_unique()
-        luck = f"a perfectly calibrated rater would show about {_by_luck(confidence):.3f} here by chance"
+        luck = f"a perfectly calibrated rater would show about {chance_error(confidence, SIMULATED):.3f} here by chance"
         yield _result(rater, "ece", where, Estimate(error.value, None, None, n, people, luck))
         over = _mean(decided, confidence - right, (-1.0, 1.0))
         yield _result(rater, "overconfidence", where, over)
@@ -215,12 +220,6 @@ def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFram
     yield _result(rater, "brier_share_gain", where, _mean(voted, binary - graded, (-1.0, 1.0)))
 
 
-def _by_luck(confidence: Floats) -> float:
-    """The calibration error that bins of this size show although every confidence is true: ECE is never 0."""
-    draws = np.random.default_rng(0).random((SIMULATED, len(confidence))) < confidence
-    return float(np.mean([calibration_error(confidence, right).value for right in draws.astype(np.float64)]))
-
-
 def _mean(frame: pl.DataFrame, values: Floats, bounds: tuple[float, float]) -> Estimate:
     people, prompts = frame["person"].to_numpy(), frame["prompt"].to_numpy()
     return cluster_mean(values, people, prompts if prompts_recur(people, prompts) else None, bounds)
@@ -232,13 +231,17 @@ def _undefined(note: str | None) -> Estimate:
 
 def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
     notes = dict.fromkeys(note for note in (estimate.note, rater.note) if note)
+    tier = where.get("tier")
+    planned, here = rater.planned[tier], rater.frame
+    if tier is not None:
+        here = here.filter(pl.col("tier") == tier)
     return Result.of(
         estimate,
         rater=rater.rater["name"],
         view=rater.view,
         metric=metric,
         slice=where,
-        coverage=len(rater.frame) / rater.planned if rater.planned else None,
+        coverage=len(here) / planned if planned else None,
         control=CONTROL_RATERS.get(rater.rater["name"]),
         fingerprint=rater.rater["fingerprint"],
         note="; ".join(notes) or None,

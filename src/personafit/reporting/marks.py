@@ -7,17 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, draw_point, new_figure
 from personafit.reporting.figure_names import lined_name, short_name
 from personafit.reporting.figure_words import group_in_words
-from personafit.reporting.plots import (
-    ACCENT,
-    GRID,
-    INK,
-    MUTED,
-    PAPER,
-    WIDTH,
-    draw_point,
-)
 from personafit.reporting.written import plain
 
 if TYPE_CHECKING:
@@ -42,12 +34,8 @@ def dot_panels(
     panels: Sequence[tuple[str, float | None, Sequence[Mark]]], limits: tuple[float, float] | None = None
 ) -> "Figure":
     """Panels side by side that share their lines; each has a title and a dashed line where nothing would be."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     lines = len(panels[0][2])
-    figure = Figure(figsize=(WIDTH, max(2.2, 0.9 + 0.34 * lines)), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(max(2.2, 0.9 + 0.34 * lines))
     axes = figure.subplots(1, len(panels), squeeze=False)[0]
     for place, (axis, (title, border, marks)) in enumerate(zip(axes, panels, strict=True)):
         for line, mark in enumerate(marks):
@@ -77,11 +65,7 @@ def scatter_figure(
     points: Sequence[tuple[str, str | None, float, float]], title: str, across: str, up: str
 ) -> "Figure":
     """Named points: name, what kind, x and y."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH * 0.72, 3.8), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(3.8, WIDTH * 0.72)
     axis = figure.subplots()
     for name, control, x, y in points:
         shape, colour, fill = shape_of(control)

@@ -24,7 +24,7 @@ PACKAGE = "personafit.reporting"
 # Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
 INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
-JOINTS = re.compile("[/:,=_]")  # none of these stands in an escaped character
+JOINTS = re.compile("[/:,=_+]")  # none of these stands in an escaped character
 
 # Characters that turn the direction of all that follows, and halves of a pair, which no file takes (a folder's name may have them).
 # In item texts directions stay: there each text has a box of its own.

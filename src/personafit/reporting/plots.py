@@ -1,19 +1,24 @@
 """The figures of a report: dots with interval bars, rows for raters; told apart by shape and fill, never by colour alone.
 
 A dot was measured here, a hollow square is a control, a hollow diamond is people, a cross was published by others. Every figure
-carries what it shows in words as its label. Matplotlib is imported on first use, since most commands draw nothing. A figure can be saved as PNG as it is, or turned
-into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it follows dark mode.
+carries what it shows in words as its label.
 """
 
-import re
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from personafit.reporting.drawing import (
+    ACCENT,
+    GRID,
+    INK,
+    LARGE,
+    MUTED,
+    PAPER,
+    draw_point,
+    figure_style,
+    new_figure,
+)
 from personafit.reporting.figure_names import lined_name, short_name
 from personafit.reporting.figure_words import panels_in_words, series_in_words
 from personafit.reporting.written import plain
@@ -22,12 +27,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, MUTED, GRID, ACCENT, PAPER = "#20262e", "#68717d", "#dadde2", "#2a5f8f", "#fdfdfc"
-VARIABLES = {INK: "ink", MUTED: "muted", GRID: "rule", ACCENT: "accent", PAPER: "paper"}
-
-WIDTH = 9.2  # inches; the page scales it
 ROW = 0.36  # inches per line of dots
-LARGE, SMALL = 6.5, 4.5  # points: a mark, and a mark of a line that was published
+SMALL = 4.5  # points: a mark of a line that was published
 LEGEND_WIDTH = 90  # characters
 
 # Shape and fill of the first, second, ... series.
@@ -68,9 +69,9 @@ class Panel:
 
 def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
     """Panels side by side, raters as lines."""
-    with _style():
+    with figure_style():
         titles = max(panel.title.count("\n") for panel in panels)
-        figure, axes = _subplots(len(rows) * ROW + 0.9 + 0.2 * titles, len(panels))
+        figure, axes = subplots(len(rows) * ROW + 0.9 + 0.2 * titles, len(panels))
         limits = _limits([dot for row in rows for dot in row.dots], panels[0].chance)
         for place, (axis, panel) in enumerate(zip(axes, panels, strict=True)):
             _frame(axis, rows if place == 0 else [], len(rows), limits, panel.chance)
@@ -85,13 +86,13 @@ def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
 
 def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | None, label: str) -> "Figure":
     """All series of a rater on one line of one panel, each with its own mark; the remark stands at the right."""
-    with _style():
+    with figure_style():
         step = min(0.4, 0.62 / max(1, len(series) - 1))
         above = 0.2 * (len(series) / _legend_columns(series) - 1)  # inches of further lines in the legend
         full = _room(len(series))
         rooms = [_room(sum(dot.value is not None for dot in row.dots)) / full for row in rows]
         centres = [sum(rooms[:line]) + (room - 1) / 2 for line, room in enumerate(rooms)]
-        figure, (axis,) = _subplots(sum(rooms) * ROW * full + 1.2 + above, 1)
+        figure, (axis,) = subplots(sum(rooms) * ROW * full + 1.2 + above, 1)
         limits = _limits([dot for row in rows for dot in row.dots], chance)
         _frame(axis, rows, sum(rooms), limits, chance, centres)
         for line, row in enumerate(rows):
@@ -112,70 +113,9 @@ def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | No
         return figure
 
 
-def svg(figure: "Figure", name: str) -> str:
-    """The figure as an `<svg>` element to put into a page; `name` keeps its ids apart from those of other figures."""
-    text = StringIO()
-    with _style():
-        figure.savefig(
-            text, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None}
-        )
-    whole = text.getvalue()
-    inner = re.sub(
-        r"<defs>\s*<style.*?</style>\s*</defs>", "", whole[whole.index("<svg") :], count=1, flags=re.S
-    )
-    # Only tags are touched: matplotlib escapes < and > in texts, so no text looks like one.
-    return re.sub(r"<[^>]*>", lambda tag: _page_tag(tag[0], name), inner)
-
-
-def save(figure: "Figure", path: Path) -> None:
-    """The figure as a file of its own, such as PNG; an SVG has what it shows in words for its title."""
-    words = {"Title": str(figure.get_label())} if path.suffix == ".svg" and figure.get_label() else None
-    with _style():
-        figure.savefig(path, dpi=160, facecolor=PAPER, metadata=words)
-
-
-def _page_tag(tag: str, name: str) -> str:
-    if tag.startswith("<svg"):
-        tag = re.sub(r' (width|height)="[^"]*"', "", tag)
-        return tag.replace("<svg", '<svg aria-hidden="true" focusable="false"', 1)
-    tag = re.sub(r'\bid="', f'id="{name}-', tag)
-    tag = re.sub(r'href="#', f'href="#{name}-', tag).replace("url(#", f"url(#{name}-")
-    tag = re.sub(r"(font: [^;\"]*?)'[^;\"]*", r"\1var(--sans)", tag)
-    return re.sub(r"#[0-9a-f]{6}\b", lambda colour: _page_colour(colour[0]), tag)
-
-
-def _page_colour(colour: str) -> str:
-    return f"var(--{VARIABLES[colour]})" if colour in VARIABLES else colour
-
-
-@contextmanager
-def _style() -> Iterator[None]:
-    import matplotlib
-
-    settings: Any = {
-        "svg.fonttype": "none",
-        "svg.hashsalt": "personafit",
-        "font.family": "DejaVu Sans",
-        "font.size": 9,
-        "text.color": INK,
-        "axes.edgecolor": GRID,
-        "axes.labelcolor": INK,
-        "xtick.color": MUTED,
-        "ytick.color": INK,
-        "text.parse_math": False,
-    }
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Names may be in any script; the page's fonts show what the font that only measures here does not have.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        yield
-
-
-def _subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+def subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
+    """A figure of so many inches, and its frames side by side."""
+    figure = new_figure(height)
     engine: Any = figure.get_layout_engine()
     engine.set(w_pad=0.08)  # or the last number below one panel touches the first below the next
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
@@ -227,40 +167,6 @@ def _row_mark(row: Row) -> tuple[str, str, str]:
     if row.people:
         return "D", INK, PAPER
     return ("s", MUTED, PAPER) if row.control else ("o", ACCENT, ACCENT)
-
-
-def draw_point(
-    axis: "Axes",
-    x: float,
-    y: float,
-    mark: tuple[str, str, str],
-    interval: tuple[float | None, float | None] = (None, None),
-    label: str | None = None,
-    size: float = LARGE,
-) -> None:
-    """One number: a mark of a shape, a colour and a fill, its interval through it, its label above it."""
-    shape, colour, fill = mark
-    low, high = interval
-    if low is not None and high is not None:
-        axis.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
-    axis.plot(
-        [x], [y], shape, markersize=size, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
-    )
-    if label is not None:
-        axis.annotate(
-            label,
-            (x, y),
-            (0, 6),
-            textcoords="offset points",
-            ha="center",
-            fontsize=7.5,
-            color=INK,
-            bbox={
-                "boxstyle": "square,pad=0.08",
-                "facecolor": PAPER,
-                "edgecolor": "none",
-            },  # over the dotted line
-        )
 
 
 def _legend(axis: "Axes", series: Sequence[str]) -> None:

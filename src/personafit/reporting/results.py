@@ -85,7 +85,9 @@ class _Group:
         ours = rows.filter(rater=self.rater["fingerprint"], view=self.view).filter(
             pl.col("system").eq_missing(system), pl.col("given").eq_missing(given)
         )
-        return length_controlled_rate(ours["accuracy"], ours["length_difference"], ours["person"])
+        return length_controlled_rate(
+            ours["accuracy"], ours["length_difference"], ours["person"], ours["prompt"]
+        )
 
     def _restraint(self) -> Result:
         if "expect" not in self.totals.names:

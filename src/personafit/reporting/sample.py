@@ -1,4 +1,4 @@
-"""The items that a report shows one by one: all of them, or of a long run so many, those that were got wrong first."""
+"""The items that a report shows one by one: all of them, or of a long run as many as a page can hold, those that were got wrong first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,12 +8,15 @@ import polars as pl
 from personafit.reporting.judged_run import JudgedRun
 
 MAX_ITEMS = 10_000
+MAX_ASKS = (
+    500_000  # about them, in a page of some 30 MB: of an item that was asked about often, fewer are shown
+)
 SPARE = 1.5  # times as many are held before the least wanted are let go
 
 
 @dataclass
 class Sample:
-    """Items with their answers and their scores under the headline view, never more than `MAX_ITEMS`."""
+    """Items with their answers and their scores under the headline view, never more than a page can hold."""
 
     items: pl.DataFrame = field(default_factory=pl.DataFrame)
     """position, item, person, prompt, products, slices (both JSON), gold, tier, in the order of the source."""
@@ -38,20 +41,27 @@ class Sample:
         self.items, self.scores, self.answers = (
             new if old.is_empty() else pl.concat([old, new]) for old, new in parts
         )
-        if len(self.items) > SPARE * MAX_ITEMS:
-            self.prune()
+        if len(self.items) > SPARE * most_items(run):
+            self.prune(run)
 
-    def prune(self) -> None:
-        """Keep no more than `MAX_ITEMS`, in the order of the source."""
+    def prune(self, run: JudgedRun) -> None:
+        """Keep no more than a page can hold, in the order of the source."""
         if self.items.is_empty():
             return
+        most = most_items(run)
         places = self.items.select("not_wrong", "position").sort("not_wrong", "position")["position"]
-        if len(places) > MAX_ITEMS:
-            kept = pl.col("position").is_in(places.head(MAX_ITEMS).implode())
+        if len(places) > most:
+            kept = pl.col("position").is_in(places.head(most).implode())
             self.items, self.scores, self.answers = (
                 _copied(frame.filter(kept)) for frame in (self.items, self.scores, self.answers)
             )
         self.items = self.items.sort("position")
+
+
+def most_items(run: JudgedRun) -> int:
+    """How many items of the run a page can hold, given how often each was asked about."""
+    asks = sum(int(rater["orders"]) for rater in run.raters) * len(run.views) * int(run.run.config["samples"])
+    return max(1, min(MAX_ITEMS, MAX_ASKS // max(1, asks)))
 
 
 def _copied(frame: pl.DataFrame) -> pl.DataFrame:

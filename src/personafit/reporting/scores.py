@@ -1,7 +1,8 @@
 """A run opened up by the item, for analyses that need more than sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import polars as pl
 from sqlalchemy import select
@@ -33,6 +34,10 @@ class RunScores(JudgedRun):
     """Every answer, one row per job."""
     parts: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
+
+    def by_item_only(self) -> Self:
+        """The same without the answers themselves, which fill most of the memory."""
+        return replace(self, answers=pl.DataFrame(), parts=pl.DataFrame())
 
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """The values that occur together under these names, in the order of the source."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from personafit.reporting import tables
 from personafit.reporting.asked import ERRORS_SHOWN, rater_facts
 from personafit.reporting.results import Result
 from personafit.reporting.tables import columns_of, missing_halves, published_rows
@@ -58,9 +59,7 @@ def line_of(result: Result) -> Line:
 
 def line_name(result: Result) -> str:
     """The rater, and whose answers it judged."""
-    if not result.system:
-        return str(result.rater)
-    return f"{result.rater} on {result.system}" + (f" ({result.given})" if result.given else "")
+    return tables.line_name(result.rater, result.system, result.given)
 
 
 def headline(totals: RunTotals, results: Sequence[Result]) -> list[TableRow]:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.contexts import is_remembered
-from personafit.reporting import plots
+from personafit.reporting import drawing, plots
 from personafit.reporting.contrasts import NO_INTERVAL, PAPER
 from personafit.reporting.plots import Dot, Row
 from personafit.reporting.results import RunScores
@@ -80,7 +80,8 @@ def print_settings(console: Console, found: Sequence[Setting]) -> None:
     table = Table(title=title, title_justify="left")
     table.add_column("model", overflow="fold", min_width=12)
     for view in views:
-        table.add_column(view.replace(":", ":\n").replace("+", "+\n"), justify="right", overflow="fold")
+        heading = Text(view.replace(":", ":\n").replace("+", "+\n"))
+        table.add_column(heading, justify="right", overflow="fold")
     for published in (False, True):
         rows = [one for one in found if one.published == published]
         if published and rows:
@@ -115,7 +116,7 @@ def write_settings(found: Sequence[Setting], folder: Path) -> list[Path]:
     figure = draw_settings(found)[2]
     paths = [folder / name for name in FILES]
     for path in paths:
-        plots.save(figure, path)
+        drawing.save(figure, path)
     return paths
 
 

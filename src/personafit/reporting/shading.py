@@ -6,7 +6,7 @@ The shade is the accent colour, more or less transparent, so that it follows lig
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from personafit.reporting.plots import ACCENT, INK
+from personafit.reporting.drawing import ACCENT, INK
 from personafit.reporting.written import plain
 
 if TYPE_CHECKING:

@@ -80,13 +80,13 @@ def _score_table(scores: JudgedRun, results: Sequence[Result], columns: list[Col
     metric = scores.info["metric"]
     absent = missing_halves(scores)
     table = Table(
-        title=f"{scores.info['title'] or scores.info['name']}: {metric} in %, 95 % interval below",
+        title=_plain(f"{scores.info['title'] or scores.info['name']}: {metric} in %, 95 % interval below"),
         title_justify="left",
     )
     table.add_column("rater", overflow="fold", min_width=12)
     table.add_column("view", overflow="fold", min_width=7)
     for heading, _ in columns:
-        table.add_column(_heading(heading), justify="right", no_wrap=True)
+        table.add_column(_plain(heading.replace(" ", "\n")), justify="right", no_wrap=True)
     index = {(r.rater, r.system, r.given, r.view, _key(r.slice)): r for r in results if r.metric == metric}
     groups = dict.fromkeys(
         (r.rater, r.system, r.given, r.view, r.control) for r in results if r.metric == metric
@@ -96,8 +96,9 @@ def _score_table(scores: JudgedRun, results: Sequence[Result], columns: list[Col
         for heading, where in columns:
             blank = heading == "total" and bool(absent)
             cells.append("" if blank else _cell(index.get((rater, system, given, view, _key(where)))))
-        name = f"{rater} on {system} ({given})" if system else str(rater)
-        table.add_row(_plain(name), _plain(str(view)), *cells, style="dim" if control else "")
+        table.add_row(
+            _plain(line_name(rater, system, given)), _plain(str(view)), *cells, style="dim" if control else ""
+        )
     if published := published_rows(scores.info):
         table.add_section()
         table.add_row(Text("published, not measured here:", style="italic"))
@@ -139,9 +140,8 @@ def _worth_table(
         group[result.metric, _key(result.slice)] = result
     for (rater, system, given, view), found in groups.items():
         head = found[metric, ()]
-        name = f"{rater} on {system} ({given})" if system else str(rater)
         table.add_row(
-            _plain(name),
+            _plain(line_name(rater, system, given)),
             _plain(str(view)),
             *(
                 [_percent(None if head.coverage is None else 100 * head.coverage), str(head.people)]
@@ -154,12 +154,15 @@ def _worth_table(
     return table
 
 
+def line_name(rater: str | None, system: str | None, given: str | None) -> str:
+    """The rater, and whose answers it judged."""
+    if not system:
+        return str(rater)
+    return f"{rater} on {system}" + (f" ({given})" if given else "")
+
+
 def _plain(text: str) -> Text:
     return Text(text)  # names come from outside: never read as markup
-
-
-def _heading(name: str) -> str:
-    return name.replace(" ", "\n")
 
 
 def _cell(result: Result | None) -> str:

@@ -46,7 +46,7 @@ class RunTotals(JudgedRun):
     """The slices any item has."""
     sums: dict[Key, dict[str, ClusteredSums]] = field(default_factory=dict)
     lengths: dict[Where, pl.DataFrame] = field(default_factory=dict)
-    """For win rates with length held equal, which no sums can give: person, score and difference in length of all items."""
+    """For win rates with length held equal, which no sums can give: person, prompt, score and difference in length of all items."""
     statuses: dict[tuple[str, str], int] = field(default_factory=dict)
     """(rater, status) to the number of asks that ended so."""
     errors: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class _Walk:
                 part.add(coded, coded[by][-1])
             if held is not None:
                 held.append(coded)
-        self._totals.sample.prune()
+        self._totals.sample.prune(self._totals)
         return _closed(parts, clusters)
 
     def sums_of(self, held: list[pl.DataFrame], by: str) -> Sums:
@@ -247,7 +247,8 @@ class _Walk:
     def _note_lengths(self, scored: pl.DataFrame) -> None:
         columns = ("rater", "view", *SYSTEM, "accuracy", "length_difference")
         for names in self._layouts:
-            rows = scored.drop_nulls([*names, "accuracy"]).select(*columns, *names, pl.col("person").hash())
+            clusters = pl.col("person", "prompt").hash()
+            rows = scored.drop_nulls([*names, "accuracy"]).select(*columns, *names, clusters)
             for values, part in rows.group_by(names):
                 where = tuple((name, str(value)) for name, value in zip(names, values, strict=True))
                 before = self._totals.lengths.get(where)

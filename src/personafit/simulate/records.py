@@ -26,7 +26,7 @@ from personafit.people import Task
 from personafit.store import Product, Status
 
 DIALOGUE = "dialogue-"  # and the id of the ask that ended it: the id of a dialogue
-TURN = "turn-"  # and the id of the ask it came from: the id of a turn as a product
+TURN = "turn-"  # and a hash of the ask it came from and its text: the id of a turn as a product
 QUESTIONS: dict[Role, str] = {"user": "user turn", "assistant": "assistant turn"}
 
 

@@ -24,7 +24,6 @@ THOUGHT_TOKENS = 400
 REASONED_TOKENS = 4096
 SMALL_TOKENS = 120  # for the embedded model: twenty exchanges have to fit into its context
 USER_TEMPERATURE = 0.5
-STYLES = ("vanilla", "cot")
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 ASSISTANT = (

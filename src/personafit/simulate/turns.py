@@ -134,7 +134,8 @@ def opening_job(scene: Scene) -> Job:
     return _job(_State(play, (), hash_text("dialogue", slot), to_user, scene.system.opening(told)))
 
 
-def _job(state: _State) -> Job:
+def _job(state: _State, found: tuple[Product, ...] = ()) -> Job:
+    """The next turn; `found` are turns that were read from stored asks, kept once more in case an older version named them otherwise."""
     key, part = state.key, state.part
     fresh: dict[str, _Step] = {}  # what follows from the ask just made: it need not be found out twice
 
@@ -144,7 +145,7 @@ def _job(state: _State) -> Job:
         spoken = await _speak(state, ask_id)
         ask = _ask(state, ask_id, generation, spoken, time.monotonic() - started)
         step = fresh[ask.id] = _step(state, ask, spoken.said if ask.reply == spoken.reply else None)
-        products = []
+        products = list(found)
         if step.turn is not None:
             products.append(_turn_product(state, step.turn, ask.cost))
         if step.stop is not None:
@@ -154,11 +155,15 @@ def _job(state: _State) -> Job:
     def failure(message: str, attempts: int) -> Outcome:
         ask = _ask(state, uuid.uuid4().hex, 0, Spoken("", Status.FAILED, message), 0.0)
         ask.attempts = attempts
-        return Outcome(ask=ask, products=[_ending(state, ask, _Step(stop=StopReason.FAILED))])
+        return Outcome(ask=ask, products=[*found, _ending(state, ask, _Step(stop=StopReason.FAILED))])
 
     def then(outcome: Outcome) -> Job | None:
-        turn = (fresh.get(outcome.ask.id) or _step(state, outcome.ask)).turn
-        return None if turn is None else _job(state.after(turn))
+        ask = outcome.ask
+        step = fresh.get(ask.id)
+        turn = (step or _step(state, ask)).turn
+        if turn is None:
+            return None
+        return _job(state.after(turn), () if step else (*found, _turn_product(state, turn, ask.cost)))
 
     return Job(key, work, failure, then, part.speaker.model.endpoint)
 
@@ -200,8 +205,8 @@ def _step(state: _State, ask: Ask, said: Said | None = None) -> _Step:
 
 
 def _turn(state: _State, text: str, place: int, ask: str, thought: str | None = None) -> DialogueTurn:
-    """A turn goes by the ask it came from."""
-    return DialogueTurn(state.part.role, text, place, ask, f"{TURN}{ask}", thought)
+    """A turn goes by the ask it came from and its text: another process may have asked the same and heard something else."""
+    return DialogueTurn(state.part.role, text, place, ask, f"{TURN}{hash_text(ask, text)}", thought)
 
 
 def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:

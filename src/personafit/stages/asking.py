@@ -17,6 +17,7 @@ from sqlalchemy import select
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
 from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.models.thinking import only_thought
 from personafit.models.tokens import estimated_cost
 from personafit.raters.asking import Asked, rating_job
 from personafit.raters.llm import REASONED_REPLY
@@ -135,8 +136,7 @@ class Asker(Generic[T]):
         """Ask, and once more if the reply cannot be read."""
         verdict = Verdict(calls=0, answers_whole=False)
         reply = await self._chat(prompt, prompt.messages, verdict)
-        thought = reply.reasoning is not None or reply.tokens_reasoning > 0
-        if not self._reasons and reply.cut and thought and not reply.text.strip():
+        if not self._reasons and only_thought(reply):
             self._reasons = (
                 True  # only now is it known that this model thinks first: give it room from now on
             )

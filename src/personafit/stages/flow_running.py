@@ -214,7 +214,8 @@ def _compared(
         generic, personal = (texts[person, prompt, given] for given in ("generic", "personalized"))
         if generic.text is None or personal.text is None:
             continue
-        judged = [one.attribute for one in pairs if (one.person, one.prompt) == (person, prompt)]
+        # A list may hold the same words twice; a judge is asked about them once.
+        judged = dict.fromkeys(one.attribute for one in pairs if (one.person, one.prompt) == (person, prompt))
         content = hash_text(person, prompt, generic.text, personal.text)
         shown[person, prompt] = Compared(
             item=f"flow/{content}",

@@ -1,7 +1,8 @@
 """From single choices to one row per item: right, right without order, and the same in both orders.
 
-A tie between two scores ½, among more than two what guessing would. `accuracy` averages both orders; `debiased` takes the sign
-of the summed margins, which only pairs have: elsewhere it is the accuracy. `consistent` says whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
+A tie between two scores ½, among more than two what guessing would, whether the rater or gold says so; without gold there is no
+score. `accuracy` averages both orders; `debiased` takes the sign of the summed margins, which only pairs have: elsewhere it is the
+accuracy. `consistent` says whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
 """
 
 from collections.abc import Sequence
@@ -25,23 +26,24 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
     """
     options = pl.col("option_count") if "option_count" in answers.columns else pl.lit(2)
     answered = pl.col("status") == "ok"
+    known = answered & pl.col("gold").is_not_null()
     right = (
-        pl.when(pl.col("label") == TIE)
+        pl.when((pl.col("label") == TIE) | (pl.col("gold") == TIE))
         .then(1 / options)
         .otherwise((pl.col("label") == pl.col("gold")).cast(pl.Float64))
     )
     # The margin is that of product 0; turned so that a positive one favours the gold answer.
-    toward_gold = pl.when(pl.col("gold") == "0").then(pl.col("value")).otherwise(-pl.col("value"))
+    sign = pl.when(pl.col("gold") == "0").then(1.0).when(pl.col("gold") != TIE).then(-1.0).otherwise(0.0)
     first = (
         pl.when(pl.col("label") == TIE)
-        .then(0.5)
+        .then(1 / options)
         .otherwise(pl.col("label") == pl.col("order").str.head(1).replace(PLACES))
     ).cast(pl.Float64)
     carried = [name for name in answers.columns if name not in _CONSUMED]
     return (
         answers.with_columns(
-            pl.when(answered).then(right).alias("right"),
-            pl.when(answered).then(toward_gold).alias("toward_gold"),
+            pl.when(known).then(right).alias("right"),
+            pl.when(known).then(sign * pl.col("value")).alias("toward_gold"),
             pl.when(answered).then(pl.col("label")).alias("said"),
         )
         .group_by(by, maintain_order=True)
@@ -57,9 +59,9 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
             answered.sum().alias("answered"),
         )
         .with_columns(
-            pl.when((pl.col("answered") > 0) & (pl.col("_options") > 2))
+            pl.when(pl.col("_options") > 2)
             .then(pl.col("accuracy"))
-            .when(pl.col("answered") > 0)
+            .when(pl.col("accuracy").is_not_null())
             .then(pl.when(pl.col("lead") == 0).then(0.5).otherwise((pl.col("lead") > 0).cast(pl.Float64)))
             .alias("debiased"),
             pl.when(pl.col("orders_answered") > 1)

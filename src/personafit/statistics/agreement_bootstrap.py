@@ -47,7 +47,7 @@ class PairDraws:
     def interval(self, pair: int) -> Estimate:
         """The figure of one pair with its interval."""
         return percentile_interval(
-            self.figures[pair], self.draws[:, pair], self.units[pair], self.people[pair]
+            self.figures[pair], self.draws[:, pair], self.units[pair], self.people[pair], self.floor
         )
 
     def mean(self, members: Sequence[int]) -> Estimate:
@@ -114,8 +114,10 @@ def bootstrap_pairs(
     )
 
 
-def percentile_interval(figure: Figure, draws: Floats, n: int, people: int, floor: float = -1.0) -> Estimate:
-    """The 95 % bias-corrected percentile interval, stretched for few people, within `floor` and 1."""
+def percentile_interval(
+    figure: Figure, draws: Floats, n: int, people: int, floor: float = -1.0, ceiling: float = 1.0
+) -> Estimate:
+    """The 95 % bias-corrected percentile interval, stretched for few people, within `floor` and `ceiling`."""
 
     def without(reason: str) -> Estimate:
         note = reason if figure.note is None else f"{figure.note}; {reason}"
@@ -137,7 +139,7 @@ def percentile_interval(figure: Figure, draws: Floats, n: int, people: int, floo
     # Resamples of n people spread too little by √((n-1)/n), and Student's t is wider than the normal. Stretching, not
     # quantiles further out: resamples never leave the range of people's own figures.
     stretch = student_reach(people - 1) * np.sqrt(people / (people - 1)) / _NORMAL
-    low, high = np.clip(figure.value + stretch * (ends - figure.value), floor, 1.0)
+    low, high = np.clip(figure.value + stretch * (ends - figure.value), floor, ceiling)
     if high - low < 1e-12:
         return without(
             "no interval: the figure is the same for all people, so there is no spread to learn from"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from personafit.statistics.agreement import Figure, Floats
+from personafit.statistics.agreement import Figure, Floats, Ints
 
 _NOTHING = "undefined: there are no judgments with a confidence"
 
@@ -56,10 +56,7 @@ def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = 10)
     values, right = _checked(confidence, correct)
     if not len(values):
         return ()
-    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
-    # A group goes where its middle lies among all judgments.
-    middle = np.cumsum(sizes) - sizes / 2
-    place = np.minimum((bins * middle / len(values)).astype(np.int64), bins - 1)[group]
+    place = _bin_of_each(values, bins)
     table = []
     for number in np.unique(place):
         inside = place == number
@@ -78,6 +75,17 @@ def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 10)
     return Figure(sum(part.n * abs(part.confidence - part.accuracy) for part in table) / total)
 
 
+def chance_error(confidence: Floats, draws: int, bins: int = 10, seed: int = 0) -> float:
+    """The calibration error that bins of this size show on average although every confidence is true: it is never 0."""
+    place, rng = _bin_of_each(confidence, bins), np.random.default_rng(seed)
+    expected = np.bincount(place, confidence)
+    errors = [
+        np.abs(expected - np.bincount(place, rng.random(len(confidence)) < confidence)).sum()
+        for _ in range(draws)
+    ]
+    return float(np.mean(errors) / len(confidence))
+
+
 def selective_accuracy(confidence: ArrayLike, correct: ArrayLike) -> Selection:
     """Accuracy against coverage as the least confident judgments are put aside; any measure of confidence will do."""
     values, right = _checked(confidence, correct)
@@ -86,6 +94,13 @@ def selective_accuracy(confidence: ArrayLike, correct: ArrayLike) -> Selection:
     _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
     kept = np.cumsum(sizes)
     return Selection(kept / len(values), np.cumsum(np.bincount(group, right)) / kept)
+
+
+def _bin_of_each(values: Floats, bins: int) -> Ints:
+    """Each judgment's bin of equal mass; equal confidences share one, which lies where their middle is among all."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(sizes) - sizes / 2
+    return np.asarray(np.minimum((bins * middle / len(values)).astype(np.int64), bins - 1)[group])
 
 
 def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:

@@ -15,7 +15,8 @@ from personafit.statistics.student import LEVEL, student_p_value, student_reach
 DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
 FEWEST_ALIKE = 5
 SAME = 1e-6  # what sums of squares leave of two equal numbers
-ALIKE = "all of the few people have the same mean: no interval can be given"
+ALIKE = "all people have the same mean: no interval can be given"
+ONE_PERSON = "one person only: no interval can be given"
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -42,7 +43,7 @@ def cluster_mean(
     """The mean with a clustered 95 % interval.
 
     `bounds` are the limits of the scale: the interval is cut there, and when every value sits on a limit it is the exact
-    binomial one with people as trials, because no variation in a small sample is not certainty.
+    binomial one with people as trials (or prompts, where they are fewer), because no variation in a small sample is not certainty.
     """
     scores = np.asarray(values, dtype=np.float64)
     person_codes, people_count = _codes(people)
@@ -51,12 +52,12 @@ def cluster_mean(
         return Estimate(None, None, None, 0, 0, "nothing to average")
     mean = float(scores.mean())
     if people_count < 2:
-        return Estimate(mean, None, None, count, people_count, "one person only: no interval can be given")
+        return Estimate(mean, None, None, count, people_count, ONE_PERSON)
     residuals = scores - mean
-    if bounds is not None and not residuals.any() and mean in bounds:
-        low, high = exact_interval(mean, bounds, people_count)
-        return Estimate(mean, low, high, count, people_count)
     variance, freedom = _variance(residuals, person_codes, people_count, prompts)
+    if bounds is not None and not residuals.any() and mean in bounds:
+        low, high = exact_interval(mean, bounds, freedom + 1)
+        return Estimate(mean, low, high, count, people_count)
     if alike(mean, variance, people_count):
         return Estimate(mean, None, None, count, people_count, ALIKE)
     low, high = student_interval(mean, variance, freedom, bounds)
@@ -77,9 +78,9 @@ def student_interval(
     return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
 
 
-def exact_interval(mean: float, bounds: tuple[float, float], people: int) -> tuple[float, float]:
-    """The interval when every value sits on a limit of the scale: the binomial one with people as trials."""
-    low, high = _exact(mean == bounds[1], people)
+def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> tuple[float, float]:
+    """The interval when every value sits on a limit of the scale: the binomial one with clusters as trials."""
+    low, high = _exact(mean == bounds[1], clusters)
     width = bounds[1] - bounds[0]
     return bounds[0] + width * low, bounds[0] + width * high
 

@@ -63,18 +63,28 @@ def detection(
         note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {who}"
         return Estimate(float(values.mean()), None, None, count, who, note)
     if not (values - values[0]).any():
-        return _constant(float(values[0]), metric, _counted(said, relevant, metric), people)
+        return _constant(float(values[0]), metric, said, relevant, people, prompts)
     return cluster_mean(values, people, _second_way(people, prompts), _BOUNDS.get(metric, (0.0, 1.0)))
 
 
-def _constant(value: float, metric: Metric, counted: NDArray[np.bool_], people: ArrayLike) -> Estimate:
-    """A figure no pair deviates from: the exact interval by those people whose pairs count, or none where it is a matter
-    of course."""
-    who = len(np.unique(np.asarray(people)))
+def _constant(
+    value: float,
+    metric: Metric,
+    said: ArrayLike,
+    relevant: ArrayLike,
+    people: ArrayLike,
+    prompts: ArrayLike,
+) -> Estimate:
+    """A figure no pair deviates from: the exact interval by those people (or prompts) whose pairs count, or none where it
+    is a matter of course."""
+    who, counted = len(np.unique(np.asarray(people))), _counted(said, relevant, metric)
     if value not in (0.0, 1.0) or metric in ("kappa", "yes_rate", "over_selection"):
-        note = "no interval: it gives the same answer to every pair"
+        same = len(np.unique(np.asarray(said))) == 1
+        why = "it gives the same answer to every pair" if same else "no pair deviates from the figure"
+        note = f"no interval: {why}"
         return Estimate(value, None, None, len(counted), who, note)
-    exact = cluster_mean(np.full(int(counted.sum()), value), np.asarray(people)[counted], None, (0.0, 1.0))
+    owners, asked = np.asarray(people)[counted], np.asarray(prompts)[counted]
+    exact = cluster_mean(np.full(len(owners), value), owners, _second_way(owners, asked), (0.0, 1.0))
     return Estimate(value, exact.low, exact.high, len(counted), who, exact.note)
 
 

@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from personafit.statistics.clusters import ALIKE, Estimate, alike, exact_interval, student_interval
+from personafit.statistics.clusters import (
+    ALIKE,
+    ONE_PERSON,
+    Estimate,
+    alike,
+    exact_interval,
+    student_interval,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +82,19 @@ class ClusteredSums:
             return Estimate(None, None, None, 0, 0, "no item has an answer")
         mean = people.mean
         if people.clusters < 2:
-            note = "one person only: no interval can be given"
-            return Estimate(mean, None, None, people.count, people.clusters, note)
+            return Estimate(mean, None, None, people.count, people.clusters, ONE_PERSON)
+        two_way = self.prompts_recur and self.prompts.clusters > 1
+        clusters = min(people.clusters, self.prompts.clusters) if two_way else people.clusters
         if bounds is not None and self.low == self.high and self.low in bounds:
-            low, high = exact_interval(self.low, bounds, people.clusters)
+            low, high = exact_interval(self.low, bounds, clusters)
             return Estimate(self.low, low, high, people.count, people.clusters)
-        variance, freedom = people.variance(), people.clusters - 1
-        if self.prompts_recur and self.prompts.clusters > 1:
+        variance = people.variance()
+        if two_way:
             by_prompt = self.prompts.variance()
             variance = max(variance + by_prompt - self.pairs.variance(), variance, by_prompt)
-            freedom = min(people.clusters, self.prompts.clusters) - 1
         if alike(mean, variance, people.clusters):
             return Estimate(mean, None, None, people.count, people.clusters, ALIKE)
-        low, high = student_interval(mean, variance, freedom, bounds)
+        low, high = student_interval(mean, variance, clusters - 1, bounds)
         return Estimate(mean, low, high, people.count, people.clusters)
 
 
@@ -98,4 +105,5 @@ PARTS = ("clusters", "count", "total", "squares", "cross", "sizes")
 
 def moments_of(row: Mapping[str, Any], name: str) -> Moments:
     """The moments in the columns `name|clusters`, `name|count`, … of a row."""
-    return Moments(*(row[f"{name}|{part}"] for part in PARTS))
+    clusters, count, *sums = (row[f"{name}|{part}"] for part in PARTS)
+    return Moments(int(clusters), int(count), *sums)  # counts come as floats from frames that add them up

@@ -3,18 +3,22 @@
 The judge's mean over everything is cheap and biased; people's mean over a few items is right and noisy. PPI++
 (Angelopoulos, Duchi, Zrnic 2023) adds to the machine's mean the human-minus-machine difference seen where both
 judged, and weighs the machine by how much it helps, so the interval is valid however bad the judge is and hardly
-wider than people's alone. Here the variance, and so the weight, is taken over people, who may have items in both parts.
+wider than people's alone. Here the weight is taken over people, who may have items in both parts, and the variance over people
+and, where prompts recur across people, over prompts too.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE, people_index
-from personafit.statistics.clusters import Estimate, cluster_mean
+from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.student import student_reach
+
+FEWEST_PROMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,18 @@ class Corrected:
 
 
 def ppi_mean(
-    human: ArrayLike, judged: ArrayLike, judged_alone: ArrayLike, people: ArrayLike, people_alone: ArrayLike
+    human: ArrayLike,
+    judged: ArrayLike,
+    judged_alone: ArrayLike,
+    people: ArrayLike,
+    people_alone: ArrayLike,
+    prompts: ArrayLike | None = None,
+    prompts_alone: ArrayLike = (),
 ) -> Corrected:
-    """Mean human score from items scored by people and judge (`human`, `judged`) and by the judge alone."""
+    """Mean human score from items scored by people and judge (`human`, `judged`) and by the judge alone.
+
+    Prompts are a second kind of cluster where they are given and recur across people.
+    """
     truth, machine = np.asarray(human, dtype=np.float64), np.asarray(judged, dtype=np.float64)
     alone = np.asarray(judged_alone, dtype=np.float64)
     if truth.shape != machine.shape:
@@ -42,14 +55,13 @@ def ppi_mean(
     ids, ids_alone = np.asarray(people), np.asarray(people_alone)
     if not len(ids_alone):
         ids_alone = np.empty(0, dtype=ids.dtype)
-    classical = cluster_mean(truth, ids)
+    everyone = np.concatenate([ids, ids_alone])
+    asked = None if prompts is None else _second_way(everyone, prompts, prompts_alone)
+    classical = cluster_mean(truth, ids, None if asked is None else asked[: len(truth)])
+    naive = cluster_mean(np.concatenate([machine, alone]), everyone, asked)
     if not len(truth):
         reason = "undefined: no item was scored by people, so the judge cannot be corrected"
-        return Corrected(
-            Estimate(None, None, None, 0, 0, reason), classical, cluster_mean(alone, ids_alone), None
-        )
-    everyone = np.concatenate([ids, ids_alone])
-    naive = cluster_mean(np.concatenate([machine, alone]), everyone)
+        return Corrected(Estimate(None, None, None, 0, 0, reason), classical, naive, None)
     if not len(alone):
         return Corrected(classical, classical, naive, 0.0)
     person, count = people_index(everyone, len(truth) + len(alone))
@@ -59,19 +71,37 @@ def ppi_mean(
     weight = _best_weight(ours, gain)
     value = float(truth.mean() + weight * (alone.mean() - machine.mean()))
     met = len(np.unique(labelled))
-    deviations = ours + weight * gain
+    fewest = met if asked is None else min(met, len(np.unique(asked[: len(truth)])))
     note = None
     if met < FEWEST_PEOPLE:
         note = f"no interval: it needs human scores of at least {FEWEST_PEOPLE} people, and there are {met}"
-    elif not deviations.any():
+    elif fewest < FEWEST_PROMPTS:
+        note = (
+            f"no interval: it needs human scores on at least {FEWEST_PROMPTS} prompts, and there are {fewest}"
+        )
+    elif not (ours + weight * gain).any():
         note = "no interval: all people's means are the same, so there is no spread to learn from"
     if note:
         return Corrected(Estimate(value, None, None, len(truth), met, note), classical, naive, weight)
-    # Two degrees of freedom go: the mean and the weight were both fitted.
-    error = np.sqrt(deviations @ deviations * met / (met - 2))
-    half = float(student_reach(met - 2) * error)
+    # What each item does to the corrected mean.
+    parts = np.concatenate([_shares(truth) - weight * _shares(machine), weight * _shares(alone)])
+    variance = _variance(parts, person, len(truth))
+    if asked is not None:
+        by_prompt = _variance(parts, asked, len(truth))
+        cells = people_index(person * (asked.max() + 1) + asked, len(person))[0]
+        both = variance + by_prompt - _variance(parts, cells, len(truth))
+        variance = max(both, variance, by_prompt)  # as in `clusters`
+    half = float(student_reach(fewest - 2) * np.sqrt(variance))
     corrected = Estimate(value, value - half, value + half, len(truth), met)
     return Corrected(corrected, classical, naive, weight)
+
+
+def _second_way(everyone: NDArray[Any], prompts: ArrayLike, prompts_alone: ArrayLike) -> Ints | None:
+    """Each item's prompt by number, where there are several and they recur across people."""
+    asked, count = people_index(
+        np.concatenate([np.asarray(prompts), np.asarray(prompts_alone)]), len(everyone)
+    )
+    return asked if count > 1 and prompts_recur(everyone, asked) else None
 
 
 def _best_weight(ours: Floats, gain: Floats) -> float:
@@ -80,6 +110,17 @@ def _best_weight(ours: Floats, gain: Floats) -> float:
     return float(np.clip(-(ours @ gain) / curvature, 0.0, 1.0)) if curvature > 0 else 0.0
 
 
+def _variance(parts: Floats, clusters: Ints, labelled: int) -> float:
+    """The clustered variance of the corrected mean; two degrees of freedom go, as the mean and the weight were both fitted."""
+    sums, met = np.bincount(clusters, parts), len(np.unique(clusters[:labelled]))
+    return float(sums @ sums * met / (met - 2))
+
+
+def _shares(values: Floats) -> Floats:
+    """What each value does to the mean of all: they add up to 0."""
+    return np.asarray((values - values.mean()) / len(values))
+
+
 def _deviations(values: Floats, person: Ints, count: int) -> Floats:
-    """Each person's share of the deviation of the mean: they add up to 0, and their squares to its variance."""
-    return np.bincount(person, values - values.mean(), minlength=count) / len(values)
+    """The same by person; their squares add up to the variance of the mean."""
+    return np.asarray(np.bincount(person, _shares(values), minlength=count), dtype=np.float64)

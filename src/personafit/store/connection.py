@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event
+from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from personafit._errors import UserError
@@ -19,20 +19,8 @@ CHECKPOINT_PAGES = 8_000  # of 4 KiB: how long the write-ahead log grows before 
 
 def open_engine(url: str | Path) -> Engine:
     """Open (and create or migrate) the database at a path or a URL."""
-    address = str(url)
     try:
-        if "://" in address:
-            if address.startswith("postgresql://"):
-                address = address.replace("postgresql://", "postgresql+psycopg://", 1)
-            engine = create_engine(address)
-            if engine.dialect.name not in DIALECTS:
-                raise NoSuchModuleError(f"{engine.dialect.name} is not supported")
-        else:
-            Path(address).parent.mkdir(parents=True, exist_ok=True)
-            engine = create_engine(f"sqlite:///{address}", connect_args={"timeout": BUSY_SECONDS})
-        if engine.dialect.name == "sqlite":
-            event.listen(engine, "connect", _prepare_sqlite)
-            event.listen(engine, "begin", _begin_immediate)
+        engine = _engine(str(url))
         ensure_schema(engine)
     except (DBAPIError, OSError) as error:
         reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
@@ -46,6 +34,30 @@ def open_engine(url: str | Path) -> Engine:
             "(with pip install 'personafit[postgres]')."
         ) from error
     return engine
+
+
+def _engine(address: str) -> Engine:
+    place = _url(address) if "://" in address else URL.create("sqlite", database=address)
+    kind = place.get_backend_name()
+    if kind not in DIALECTS:
+        raise NoSuchModuleError(f"{kind} is not supported")
+    if kind == "postgresql":
+        plain = place.drivername == kind
+        return create_engine(place.set(drivername="postgresql+psycopg") if plain else place)
+    if place.database in (None, "", ":memory:"):
+        raise ArgumentError("a store is a file")
+    Path(str(place.database)).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(place, connect_args={"timeout": BUSY_SECONDS})
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_immediate)
+    return engine
+
+
+def _url(address: str) -> URL:
+    if "@" in address.partition("?")[0].rpartition("@")[0]:
+        # What follows the first one would be taken for the host, and be repeated in errors.
+        raise ArgumentError("an @ in a password is written %40")
+    return make_url(address)
 
 
 def printable(url: str | Path) -> str:

@@ -48,7 +48,7 @@ class Database:
     @property
     def index_folder(self) -> Path | None:
         """A folder beside the store for what can be made again from it, such as indexes of memories; None without a file."""
-        if self._engine.dialect.name != "sqlite" or self._engine.url.database in (None, "", ":memory:"):
+        if self._engine.dialect.name != "sqlite":
             return None
         return Path(str(self._engine.url.database)).with_suffix(".index")
 

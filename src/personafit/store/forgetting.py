@@ -148,7 +148,7 @@ def free_bytes(engine: Engine) -> str | None:
 
 def _vacuum_postgresql(engine: Engine) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        for table in (t.people, t.items, t.products, t.asks, t.judgments, t.run_jobs, t.runs, t.datasets):
+        for table in t.metadata.sorted_tables:  # those of studies too: pages, chats, who took part
             connection.execute(text(f"VACUUM FULL {table.name}"))
 
 

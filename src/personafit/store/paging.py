@@ -16,6 +16,7 @@ from personafit.store.runs import RunRecord
 from personafit.store.store import Store
 
 ITEMS = 4_000
+ANSWERS_A_PAGE = 400_000  # of items that were asked about often, fewer make a page
 ANSWERS = 10_000
 ASKS_AT_ONCE, ITEMS_AT_ONCE = 400_000, 40_000  # of a run that is one page: some 100 MB
 
@@ -58,7 +59,8 @@ def run_pages(
     """
     column, position = t.items.c[by], t.items.c.position
     ordered = _items(run, gold).order_by(column, position)
-    if run.planned <= ASKS_AT_ONCE and store.count_items(run.dataset) <= ITEMS_AT_ONCE:
+    count = store.count_items(run.dataset)
+    if run.planned <= ASKS_AT_ONCE and count <= ITEMS_AT_ONCE:
         yield _at_once(store, run, store.frame(ordered, _ITEM))
         return
     # Joined to nothing, the column orders as before but no index gives that order: the answers must be sorted once and
@@ -66,7 +68,9 @@ def run_pages(
     query = _answers(run).order_by(column.concat(""), position)
     answers = store.frames(query, _ANSWER, ANSWERS)
     ahead = pl.DataFrame(schema=_ANSWER)
-    for page in store.frames(ordered, _ITEM, ITEMS):
+    per_item = run.planned // max(1, count)
+    size = max(1, min(ITEMS, ANSWERS_A_PAGE // max(1, per_item)))
+    for page in store.frames(ordered, _ITEM, size):
         # Both come in the same order: once an answer is about an item of a later page, this page has all of its own.
         while ahead.is_empty() or ahead["position"][-1] in page["position"]:
             more = next(answers, None)

@@ -15,7 +15,8 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
     """Every job of a run that was tried: item, rater, view, order, sample, status, label, value, costs.
 
     A job whose last try failed appears as `failed`; a final answer wins over failures, a later generation over an
-    earlier one, and a later reading of the same reply over an earlier one.
+    earlier one, and a later reading of the same reply over an earlier one. An ask about a list, or about several targets,
+    has a row for each.
     """
     ask, judgment = t.asks, t.judgments
     query = (
@@ -23,7 +24,7 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
             ask.c.job,
             ask.c.id.label("ask"),
             ask.c.generation,
-            ask.c.item,
+            func.coalesce(judgment.c.item, ask.c.item).label("item"),
             ask.c.question,
             ask.c.rater,
             ask.c.view,
@@ -46,23 +47,26 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
             )
         )
         .where(t.run_jobs.c.run == run)
+        .order_by(t.run_jobs.c.job)  # as they are stored
     )
     frame = store.frame(query)
     if frame.is_empty():
         return frame
-    return (
-        frame.with_columns(
-            pl.col("status").fill_null(pl.col("ask_status")),
-            pl.col("target").fill_null(""),
-            pl.col("parse").fill_null(0),
-            (pl.col("ask_status") != Status.FAILED).alias("final"),
-            pl.col("label").cast(pl.String),
-            pl.col("value").cast(pl.Float64),
-        )
-        .sort("job", "final", "generation", "at", "parse")
-        .unique(["job", "target"], keep="last", maintain_order=True)
-        .drop("final", "ask_status")
+    frame = frame.with_columns(
+        pl.col("status").fill_null(pl.col("ask_status")),
+        pl.col("target").fill_null(""),
+        pl.col("parse").fill_null(0),
+        pl.col("label").cast(pl.String),
+        pl.col("value").cast(pl.Float64),
     )
+    tried_once = frame["job"].n_unique() == len(frame)
+    if not tried_once:  # or else there is nothing to choose from, and a long run need not be sorted
+        final = pl.col("ask_status") != Status.FAILED
+        ranked = frame.sort("job", final, "generation", "at", "parse")
+        # Of an ask that was superseded nothing counts, not even what the later one said nothing about.
+        counts = ranked.filter(pl.col("ask") == pl.col("ask").last().over("job"))
+        frame = counts.unique(["job", "item", "target"], keep="last", maintain_order=True)
+    return frame.drop("ask_status")
 
 
 def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.DataFrame:
@@ -95,7 +99,8 @@ def item_rows(store: Store, dataset: str) -> pl.DataFrame:
         .order_by(t.items.c.position)
     )
     slices = [orjson.loads(value) for value in frame["slices"]]
-    names = sorted({name for row in slices for name in row})
+    # A slice called item is no id.
+    names = sorted({name for row in slices for name in row} - set(frame.columns))
     columns = [pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in names]
     return frame.drop("slices").with_columns(columns)
 

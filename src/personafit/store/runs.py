@@ -13,7 +13,7 @@ from personafit.store.database import Database, among
 from personafit.store.inserting import insert_new
 from personafit.store.reconnecting import repeated_when_lost
 from personafit.store.records import Ask, Outcome, Status
-from personafit.store.rows import ask_row, judgment_row, product_row
+from personafit.store.rows import ask_row, judgment_row, product_row, storable
 
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit forget), and are left out: {}."
 """Said of a data set whose people were forgotten."""
@@ -48,7 +48,7 @@ class Runs(Database):
         """Open a run, or take it up again when one of that name is there."""
         now = time.time()
         if config.get("command"):
-            config = config | {"command": masked(config["command"])}
+            config = config | {"command": storable(masked(config["command"]))}
         if missing := self._count_forgotten(dataset):
             config = config | {"notes": [*config.get("notes", ()), FORGOTTEN_NOTE.format(missing)]}
         row = {
@@ -136,16 +136,34 @@ class Runs(Database):
         )
         return {row.id: (row.reply, row.reasoning) for row in self.rows_among(query, ask.job, list(jobs))}
 
+    @repeated_when_lost
     def write(self, outcomes: Sequence[Outcome], run: int | None = None, links: Sequence[str] = ()) -> None:
         """Store finished asks with their judgments and products, all or nothing.
 
         `links` are keys of jobs that followed from others and so could not be planned: the run is noted to need them.
         """
         asks = [ask_row(outcome.ask) for outcome in outcomes]
-        judgments = [judgment_row(j) for outcome in outcomes for j in outcome.judgments]
         products = [product_row(p) for outcome in outcomes for p in outcome.products]
-        linked = [{"run": run, "job": key} for key in links]
-        self._write((t.run_jobs, linked), (t.products, products), (t.asks, asks), (t.judgments, judgments))
+        with self._engine.begin() as connection:
+            self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in links])
+            self._insert(connection, t.products, products)
+            self._insert(connection, t.asks, asks)
+            theirs = _made_elsewhere(connection, outcomes)
+            ours = (outcome for outcome in outcomes if outcome.ask.id not in theirs)
+            self._insert(connection, t.judgments, [judgment_row(j) for one in ours for j in one.judgments])
+
+
+def _made_elsewhere(connection: Connection, outcomes: Sequence[Outcome]) -> set[str]:
+    """Asks that another process stored first, where judgments of ours beside theirs would be read from two replies."""
+    asks = {
+        one.ask.id: one.ask
+        for one in outcomes
+        if any(j.target or j.item != one.ask.item for j in one.judgments)
+    }
+    stored = among(
+        connection, select(t.asks.c.id, t.asks.c.at), t.asks.c.job, [ask.job for ask in asks.values()]
+    )
+    return {row.id for row in stored if row.id in asks and row.at != asks[row.id].at}
 
 
 def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:

@@ -1,13 +1,11 @@
 """What `train matcher` writes: the matcher's two files, the figures as JSON, and a card for people."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-
-import orjson
 
 from personafit.raters.matcher import Matcher
 from personafit.statistics import Estimate
+from personafit.training.cards import show_estimate, write_card
 from personafit.training.matcher_quality import BY_BOTH, BY_PROMPT, METRICS, Figure
 
 _ROWS = {
@@ -22,9 +20,7 @@ _ROWS = {
 def write_matcher(folder: Path, matcher: Matcher, figures: Sequence[Figure], source: str) -> None:
     """Write matcher.json, matcher.npz, quality.json and card.md."""
     matcher.save(folder)
-    body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
-    (folder / "quality.json").write_bytes(body + b"\n")
-    (folder / "card.md").write_text(card(matcher, figures, source), encoding="utf-8")
+    write_card(folder, figures, card(matcher, figures, source))
 
 
 def card(matcher: Matcher, figures: Sequence[Figure], source: str) -> str:
@@ -87,13 +83,3 @@ def _remarks(
         values = ", ".join(f"{value or 0:.3f}" for value in spread)
         lines.append(f"F1 with the prompts dealt into folds anew: {values}.")
     return lines
-
-
-def show_estimate(estimate: Estimate, form: str = ".3f") -> str:
-    """A figure with its interval, for people."""
-    if estimate.value is None:
-        return "–"
-    text = format(estimate.value, form)
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({format(estimate.low, form)} to {format(estimate.high, form)})"

@@ -1,4 +1,4 @@
-"""Fitting a head on marks from 1 to 5, and what it is worth: Spearman on prompts, and on people, that were left out.
+"""Fitting a head on marks from 1 to 5, once on all of them or leaving groups of them out in turn.
 
 People's own agreement bounds what can be reached; where single votes are known it stands beside.
 """
@@ -17,9 +17,7 @@ from personafit.items.preference import Compared
 from personafit.models.embeddings import Embedder
 from personafit.raters.preference import compared
 from personafit.raters.preference.head import Floats, PreferenceHead, pair_features
-from personafit.statistics import Estimate
 from personafit.statistics.agreement import spearman
-from personafit.statistics.agreement_bootstrap import bootstrap_pairs
 
 ALPHAS = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 FOLDS = 5
@@ -96,28 +94,20 @@ def fit_head(marked: Marked, embedder: str, rows: NDArray[np.bool_] | None = Non
     return PreferenceHead(np.asarray(model.coef_), float(model.intercept_), middle, spread, embedder, met)
 
 
-def cross_fitted(marked: Marked, embedder: str, groups: NDArray[Any], seed: int = 0) -> Floats:
-    """A mark for every unit by a head that saw nothing of its group."""
+def cross_fitted(marked: Marked, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:
+    """A mark for every unit by a head that saw nothing of its group, nor of its group in any further grouping."""
+    places = np.column_stack([_folds(groups, seed) for groups in groupings])
+    marks = np.full(len(marked), np.nan)
+    for place in np.unique(places, axis=0):
+        left_out, others = (places == place).all(1), (places != place).all(1)
+        if others.any():
+            marks[left_out] = fit_head(marked, embedder, others).marks(marked.features[left_out])
+    return marks
+
+
+def _folds(groups: NDArray[Any], seed: int) -> NDArray[np.intp]:
     names: Sequence[str] = sorted(
         set(groups.tolist()), key=lambda name: hash_text("fold", str(seed), str(name))
     )
     fold = {name: place % FOLDS for place, name in enumerate(names)}
-    places = np.array([fold[name] for name in groups.tolist()])
-    marks = np.full(len(marked), np.nan)
-    for place in sorted(set(places.tolist())):
-        left_out = places == place
-        if (~left_out).any():
-            marks[left_out] = fit_head(marked, embedder, ~left_out).marks(marked.features[left_out])
-    return marks
-
-
-def head_quality(marked: Marked, embedder: str, seed: int = 0) -> dict[str, Estimate]:
-    """Spearman with people's marks on prompts left out, and on people left out."""
-    return {
-        f"spearman_{name}_left_out": bootstrap_pairs(
-            np.column_stack([cross_fitted(marked, embedder, groups, seed), marked.marks]),
-            marked.people,
-            "spearman",
-        ).interval(0)
-        for name, groups in (("prompts", marked.prompts), ("people", marked.people))
-    }
+    return np.array([fold[name] for name in groups.tolist()])

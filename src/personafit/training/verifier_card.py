@@ -1,14 +1,11 @@
 """What `train verifier` writes: the verifier's file, the figures as JSON, and a card for people."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-
-import orjson
 
 from personafit.raters.verifier import Verifier
 from personafit.statistics import Estimate
-from personafit.training.matcher_card import show_estimate
+from personafit.training.cards import show_estimate, write_card
 from personafit.training.matcher_quality import Figure
 from personafit.training.verifier_quality import ALONE, ALWAYS, BY_PERSON, COSINE, METRICS, REJECTED, RULE
 
@@ -26,9 +23,7 @@ Key = tuple[str, str | None, str]
 def write_verifier(folder: Path, verifier: Verifier, figures: Sequence[Figure]) -> Path:
     """Write verifier.json, quality.json and card.md; returns the verifier's path."""
     path = verifier.save(folder)
-    body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
-    (folder / "quality.json").write_bytes(body + b"\n")
-    (folder / "card.md").write_text(card(verifier, figures), encoding="utf-8")
+    write_card(folder, figures, card(verifier, figures))
     return path
 
 

@@ -111,3 +111,22 @@ def test_the_published_pairs_are_read_whole() -> None:
     assert len(items) == 238
     assert sum(len(item.products) - 2 for item in items) == 1108
     assert len(open_prompts(SHARED).situations) == 119
+
+
+def test_lists_whose_ids_begin_alike_stay_apart(tmp_path: Path) -> None:
+    """As in docs/relevance.md, where items are q1/a1, q1/a2: two people with one question, and two questions of one."""
+    asked = [("ann", "What now?"), ("bob", "What now?"), ("bob", "And then?")]
+    write_lines(tmp_path / "people.jsonl", [{"id": name, "language": "en"} for name in ("ann", "bob")])
+    texts = [{"id": f"a{n}", "kind": "attribute", "text": f"The user likes {n}."} for n in range(3)]
+    write_lines(tmp_path / "products.jsonl", texts)
+    items = [
+        {"id": f"q1/{n}", "kind": "relevance", "person": who, "prompt": prompt, "products": [f"a{n}"]}
+        for n, (who, prompt) in enumerate(asked)
+    ]
+    write_lines(tmp_path / "items.jsonl", items)
+    gold = [{"item": f"q1/{n}", "question": "relevance", "rater": "author", "label": "yes"} for n in range(3)]
+    write_lines(tmp_path / "gold.jsonl", gold)
+    (tmp_path / "benchmark.toml").write_text('name = "mine"\nversion = "1"\n', encoding="utf-8")
+    situations = open_prompts(tmp_path).situations
+    assert [(one.person, one.prompt) for one in situations.values()] == asked
+    assert all(name == one.id for name, one in situations.items())

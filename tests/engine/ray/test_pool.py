@@ -47,6 +47,17 @@ def open_late(spec: Spec) -> Held:
     return open_echo(spec)
 
 
+class Forgetful(Worker):
+    """As after a death between two batches: the process is there, its model is not."""
+
+    def work(self, batch: Sequence[Any]) -> list[Any] | None:
+        """Answers, and forgets when told to."""
+        answers = super().work(batch)
+        if "forget" in batch:
+            self._held = None
+        return answers
+
+
 async def ask(pool: Any, words: Sequence[str]) -> list[Any]:
     """What comes back for each word, errors too."""
     try:
@@ -87,6 +98,19 @@ def test_one_request_that_kills_its_workers_is_given_up_and_no_other(place: Any)
     assert isinstance(other[0], Unusable)
     assert "has another echo:two (kind is echo and not other)" in str(other[0])
     assert str(stopped[0]) == "it cannot be used"
+
+
+@pytest.mark.slow
+def test_a_worker_that_was_started_again_opens_its_model_again(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("personafit.engine.ray.pool.Worker", Forgetful)
+
+    async def one_after_the_other() -> list[Any]:
+        pool = place.batches(parse_spec("echo:one"), open_echo, SETTINGS, 8)
+        return [await pool.submit("forget"), *await ask(pool, ["here", "there"])]
+
+    assert asyncio.run(one_after_the_other()) == ["FORGET", "HERE", "THERE"]
 
 
 @pytest.mark.slow

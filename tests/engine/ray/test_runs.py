@@ -40,10 +40,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def config(folder: Path) -> RunConfig:
-    """Both models on all items, told of the person."""
+    """Both models on all items, told of the person; one of them in a blend too."""
+    reward = f"reward:{folder / 'reward'}"
     return RunConfig(
         str(folder / "world"),
-        raters=[f"reward:{folder / 'reward'}", f"hf:{folder / 'chat'}"],
+        raters=[reward, f"hf:{folder / 'chat'}", f"blend:fitted:general-zh+{reward}"],
         views=["profile"],
     )
 

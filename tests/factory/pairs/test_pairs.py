@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
+from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.helpfulness import rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
+from personafit.factory.pairs.held_out import HeldOut
 from personafit.store import Store
 from personafit.training.reward.pairs import read_pairs
 from tests.factory.tasks.building import built, rows
@@ -206,3 +208,10 @@ def test_rated_answers_are_pairs_only_when_far_enough_apart(tmp_path: Path) -> N
     bad.write_text(json.dumps({"prompt": "p", "response": "r", "helpfulness": "4"}) + "\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"line 1, field 'helpfulness' must be a number"):
         list(rated_pairs(bad))
+
+
+def test_questions_of_every_kind_of_item_are_held_out() -> None:
+    held_out = HeldOut([], [], [])
+    kinds = {item.kind for item in FolderBenchmark(STARTER, kind=None).items()}
+    assert {"choice", "relevance", "preference"} <= kinds
+    assert all(held_out.has_question(item.prompt) for item in FolderBenchmark(STARTER, kind=None).items())

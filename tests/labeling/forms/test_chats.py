@@ -1,14 +1,14 @@
 """Chats without a browser: what is stored, what is refused, and what is left of a participant who was erased."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from personafit.cli.common import find_run
-from personafit.labeling.chats import Chat, NotNow, has_ended
+from personafit.labeling.chats import Chat, NotNow, Said, has_ended
 from personafit.labeling.erasing import erase_rater
 from personafit.labeling.making import make_study
 from personafit.labeling.records import StudyConfig
@@ -116,3 +116,51 @@ def test_nothing_that_an_erased_participant_said_is_left(studies: Studies, tmp_p
     studies.store.close()
     left = [path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
     assert left == []
+
+
+def test_of_two_tabs_that_speak_at_once_one_is_told_that_it_was_not_heard(studies: Studies) -> None:
+    first, second = open_chat(studies), open_chat(studies)
+    first.begin("key-begin")
+    stale = first.rows()
+    second.rows = _once(stale, second.rows)  # type: ignore[method-assign]
+    first.say("hello", "key-hello")
+    with pytest.raises(NotNow, match="has not answered"):
+        second.say("something else", "key-other")
+    second.rows = _once(stale, first.rows)  # type: ignore[method-assign]
+    second.say("hello", "key-hello")  # the same message sent twice at once is one
+    assert [row.text for row in first.rows()] == ["", "hello"]
+
+
+def test_an_answer_that_comes_while_the_chat_is_ended_is_part_of_it(studies: Studies) -> None:
+    chat, ending = open_chat(studies), open_chat(studies)
+    chat.begin("key-begin")
+    for number, text in enumerate(("hello", "and more")):
+        chat.say(text, f"key-{number}")
+        before = chat.rows()
+        asyncio.run(chat.answer(Echo()))
+    ending.rows = _once(before, ending.rows)  # type: ignore[method-assign]
+    ending.end("satisfied", "key-end", Echo())
+    assert has_ended(chat.rows())
+    (dialogue,) = read_dialogues(studies.store, [studies.assigned("talk", 0)[0].arrangement.own])
+    assert [turn.text for turn in dialogue.turns][-1] == "You said: and more"
+
+
+def test_what_a_model_says_to_who_was_erased_meanwhile_is_not_kept(studies: Studies) -> None:
+    chat = open_chat(studies)
+    chat.begin("key-begin")
+    chat.say("hello", "key-hello")
+
+    class Slow(Echo):
+        async def chat(self, request: ChatRequest) -> ChatReply:
+            erase_rater(studies, studies.seats("talk")[0])
+            return await super().chat(request)
+
+    with pytest.raises(NotNow):
+        asyncio.run(chat.answer(Slow()))
+    assert chat.rows() == []
+
+
+def _once(first: list[Said], then: Callable[[], list[Said]]) -> Callable[[], list[Said]]:
+    """What was read before somebody else wrote, and after that what there is."""
+    waiting = [first]
+    return lambda: waiting.pop() if waiting else then()

@@ -1,5 +1,6 @@
 """Setting studies up: which pages there are, of which kind, and what is refused in a sentence."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,9 @@ import orjson
 import pytest
 
 from personafit._errors import UserError
+from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.cli.common import find_run
+from personafit.labeling.agreement import study_source
 from personafit.labeling.forms import FORMS
 from personafit.labeling.making import Besides, Made, make_study
 from personafit.labeling.quizzes import QUIZZES, quiz
@@ -126,6 +129,81 @@ def test_gold_from_a_file(store: Store, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            {"item": "starter/nadia/sleep", "label": "A"},
+            r"known\.jsonl, line 1, field 'label': 'A' is none of 0, 1",
+        ),
+        ({"item": "starter/nobody", "label": "1"}, "none of its items is on a page"),
+    ],
+)
+def test_gold_from_a_file_that_does_not_fit_is_said(
+    store: Store, tmp_path: Path, line: dict[str, str], said: str
+) -> None:
+    known = tmp_path / "known.jsonl"
+    known.write_bytes(orjson.dumps(line) + b"\n")
+    with pytest.raises(UserError, match=said):
+        make(store, "fit", besides=Besides(str(known)))
+
+
+def test_gold_from_a_file_may_name_the_question(store: Store, tmp_path: Path) -> None:
+    make(store, "grade", count=1)
+    (page,) = pages(store)
+    known = tmp_path / "known.jsonl"
+    about = {"item": page.items[0], "target": page.targets[0]}
+    lines = [
+        about | {"question": "grade.fit", "label": "6"},
+        about | {"question": "grade.helpful", "label": "2"},
+    ]
+    known.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    settings = StudyConfig(overlap=1, seats=1, source="starter")
+    make_study(store, "t", "starter", "grade", settings, find_run, besides=Besides(str(known)))
+    (gold,) = Studies(store).pages("t", (Role.GOLD,))
+    assert gold.key == {"grade.fit": "6", "grade.helpful": "2"}
+
+
+def test_pages_are_keyed_by_the_gold_that_the_benchmark_names(store: Store, tmp_path: Path) -> None:
+    """Others may have said something too, such as models whose votes were published beside it."""
+    folder = tmp_path / "bench"
+    shutil.copytree(STARTER, folder)
+    gold = [orjson.loads(line) for line in (folder / "gold.jsonl").read_bytes().splitlines()]
+    right = {row["item"]: row["label"] for row in gold if row["question"] == "fit"}
+    others = [
+        {"item": item, "question": "fit", "rater": "zeta", "label": str(1 - int(label))}
+        for item, label in right.items()
+    ]
+    (folder / "gold.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in [*gold, *others]))
+    make(store, "fit", str(folder), count=None)
+    assert {page.id: page.key["fit"] for page in pages(store)}.items() <= right.items()
+
+
+def test_the_answer_that_a_run_tested_is_not_known_to_be_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log.jsonl"
+    row = {"question": "What on Sunday?", "answer": "A short hike.", "generic": "Read a book."}
+    people = [{"person": {"id": name, "job": "nurse"}} for name in ("ann", "bob")]
+    log.write_bytes(b"".join(orjson.dumps(row | one) + b"\n" for one in people))
+    url = str(tmp_path / "store.db")
+    invoke(
+        monkeypatch, tmp_path, "run", "answers", "--log", str(log), "--judge", "rule:length", "--store", url
+    )
+    with Store(url) as store, pytest.raises(UserError, match="only 0 more pages have a known answer"):
+        make(store, "fit", "last", count=1, besides=Besides("1"))
+
+
+def test_who_was_forgotten_does_not_come_back_with_their_conversations(store: Store) -> None:
+    make(store, "attributes", count=1)
+    store.forget("joel", elsewhere=True)
+    settings = StudyConfig(overlap=1, seats=1, source="starter")
+    make_study(store, "t", "starter", "attributes", settings, find_run)
+    people = {page.person for page in Studies(store).pages("t")}
+    assert people
+    assert "joel" not in people
+
+
 def test_raters_get_texts_in_the_language_they_read(store: Store) -> None:
     made = make(store, "fit", count=None, language="zh")
     people = store.languages(Studies(store).study("s").dataset)
@@ -153,6 +231,7 @@ def test_what_stages_wrote_can_be_asked_about(store: Store, tmp_path: Path) -> N
     assert make(store, None, str(tmp_path)).form == "attributes"
     (page,) = pages(store)
     assert (page.id, page.items, page.key) == ("c1", ["a1"], {})
+    assert study_source(Studies(store), "s").raters == {}, "it is no data set of the store, and has no gold"
 
 
 @pytest.mark.parametrize(

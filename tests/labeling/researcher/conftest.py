@@ -1,6 +1,7 @@
 """A study with two raters whose votes are known, and a researcher at the served pages."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import httpx
 import pytest
 
 from personafit.labeling.access import Access
+from personafit.labeling.simulating import simulate_votes
 from personafit.labeling.studies import Studies
 from personafit.store import Store
 from tests.labeling.researcher.researcher import Researcher
@@ -67,3 +69,22 @@ def researcher(server: Server, store: Path) -> Iterator[Researcher]:
 def text_of(html: str) -> str:
     """What a page says, without its tags."""
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of eight pages, each answered by three simulated raters, and an empty one of the same pages."""
+    path = tmp_path_factory.mktemp("data") / "store.db"
+    new_study(path, "pilot", 8, overlap=3, seats=3, simulated=True, source="starter")
+    new_study(path, "copy", 8, overlap=3, seats=3, source="starter")
+    with Store(path) as opened:
+        simulate_votes(opened, "pilot")
+    return path
+
+
+@pytest.fixture
+def studies(template: Path, tmp_path: Path) -> Iterator[Studies]:
+    """The same, to be changed at will."""
+    shutil.copy(template, tmp_path / "store.db")
+    with Store(tmp_path / "store.db") as opened:
+        yield Studies(opened)

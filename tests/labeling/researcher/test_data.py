@@ -1,13 +1,11 @@
 """Votes in and out: exports in every format, taken in again, decided, erased; and one table with the models."""
 
-import csv
 import json
-import shutil
+import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import polars as pl
@@ -31,87 +29,8 @@ from personafit.labeling.votes import adjudicated_votes, study_votes
 from personafit.store import Store
 from personafit.store import study_tables as s
 from tests.conftest import Command
+from tests.labeling.researcher.vote_files import NAME, lines, write_votes
 from tests.labeling.served import new_study
-
-NAME = "Ana Example <ana@example.org>"
-SAME = [
-    "item",
-    "question",
-    "target",
-    "rater",
-    "label",
-    "value",
-    "status",
-    "order",
-    "seconds",
-    "at",
-    "note",
-    "perspective",
-]
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study of eight pages, each answered by three simulated raters, and an empty one of the same pages."""
-    path = tmp_path_factory.mktemp("data") / "store.db"
-    new_study(path, "pilot", 8, overlap=3, seats=3, simulated=True, source="starter")
-    new_study(path, "copy", 8, overlap=3, seats=3, source="starter")
-    with Store(path) as opened:
-        simulate_votes(opened, "pilot")
-    return path
-
-
-@pytest.fixture
-def studies(template: Path, tmp_path: Path) -> Iterator[Studies]:
-    """The same, to be changed at will."""
-    shutil.copy(template, tmp_path / "store.db")
-    with Store(tmp_path / "store.db") as opened:
-        yield Studies(opened)
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def write_votes(path: Path, rows: list[dict[str, Any]]) -> Path:
-    if path.suffix == ".csv":
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-@pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_what_is_exported_comes_in_again_as_it_was(studies: Studies, tmp_path: Path, kind: str) -> None:
-    export_study(studies, "pilot", tmp_path / "out", kind)
-    done = import_votes(studies, "copy", tmp_path / "out" / f"votes.{kind}")
-    assert (done.votes, done.raters, done.known) == (24, 3, 0)
-    before, after = (study_votes(studies, name).select(SAME).sort(SAME) for name in ("pilot", "copy"))
-    assert before.equals(after)
-    assert set(study_votes(studies, "copy")["kind"]) == {"simulated"}
-    again = import_votes(studies, "copy", tmp_path / "out" / f"votes.{kind}")
-    assert (again.votes, again.known) == (0, 24)
-    assert study_votes(studies, "copy").height == 24
-
-
-def test_a_benchmark_of_imported_simulated_votes_says_so(studies: Studies, tmp_path: Path) -> None:
-    export_study(studies, "pilot", tmp_path / "out", "jsonl")
-    import_votes(studies, "copy", tmp_path / "out" / "votes.jsonl")
-    write_benchmark(studies.store, "copy", tmp_path / "all")
-    assert "majority of 3 simulated raters" in (tmp_path / "all" / "benchmark.toml").read_text()
-    card = (tmp_path / "all" / "card.md").read_text()
-    assert "a study of 3 simulated raters:" in card
-    assert "All votes are simulated" in card
-    item = study_votes(studies, "copy")["item"][0]
-    votes = write_votes(tmp_path / "one.jsonl", [{"item": item, "rater": "ana", "label": "0"}])
-    import_votes(studies, "copy", votes)
-    write_benchmark(studies.store, "copy", tmp_path / "mixed")
-    card = (tmp_path / "mixed" / "card.md").read_text()
-    assert "a study of 1 people and 3 simulated raters:" in card
-    assert "All votes are simulated" not in card
 
 
 @pytest.mark.parametrize("state", ["paused", "closed"])
@@ -229,37 +148,14 @@ def test_an_export_does_not_write_over_anything(studies: Studies, tmp_path: Path
         export_study(studies, "pilot", tmp_path / "out", "csv")
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"item": "nothing"}, "line 2, field 'item': 'nothing' is not in the study copy"),
-        ({"label": "7"}, "line 2, field 'label': '7' is none of 0, 1"),
-        ({"question": "taste"}, "line 2, field 'question': copy asks fit, not 'taste'"),
-        ({"target": "x"}, "line 2, field 'target'"),
-        ({"perspective": "cat"}, "line 2, field 'perspective'"),
-        ({"rater": " "}, "line 2, field 'rater' is empty"),
-        ({"order": "00"}, "line 2, field 'order'"),
-        ({"colour": "red"}, "line 2, field 'colour'"),
-        ({"item": 0}, "line 2, field 'item'"),
-    ],
-)
-def test_a_line_that_does_not_fit_is_named_and_nothing_is_written(
-    studies: Studies, tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
-    items = study_votes(studies, "pilot")["item"].unique(maintain_order=True)
-    rows = [{"item": item, "rater": NAME, "label": "0"} for item in items[:2]]
-    rows[1] |= change
-    with pytest.raises(UserError, match=said.replace("(", r"\(")):
-        import_votes(studies, "copy", write_votes(tmp_path / "votes.jsonl", rows))
-    assert study_votes(studies, "copy").is_empty()
-    assert all(seat.state is RaterState.FREE for seat in studies.seats("copy"))
-
-
-def test_two_votes_of_one_rater_on_one_item_are_a_mistake(studies: Studies, tmp_path: Path) -> None:
-    item = study_votes(studies, "pilot")["item"][0]
-    rows = [{"item": item, "rater": NAME, "label": label} for label in ("0", "1")]
-    with pytest.raises(UserError, match=r"line 3 is a second vote .* see line 2"):
-        import_votes(studies, "copy", write_votes(tmp_path / "votes.csv", rows))
+def test_marks_of_two_answers_are_no_answers_that_were_chosen(studies: Studies, tmp_path: Path) -> None:
+    new_study(tmp_path / "store.db", "marks", 4, question="preference", simulated=True, source="starter")
+    simulate_votes(studies.store, "marks")
+    (marks,) = overview(studies, "marks").distributions
+    assert "1" in marks.counts, "a mark that is also the number of an answer"
+    assert marks.places == {}
+    (fit,) = overview(studies, "pilot").distributions
+    assert sum(fit.places.values()) == 24
 
 
 def test_a_decision_stands_beside_the_votes_and_can_be_changed(studies: Studies) -> None:
@@ -314,7 +210,7 @@ def test_an_erased_participant_is_nowhere(studies: Studies, tmp_path: Path) -> N
     import_votes(studies, "pilot", write_votes(tmp_path / "named.jsonl", rows))
     seat = next(one for one in studies.seats("pilot") if one.external == NAME)
     steering.exclude(studies, seat, f"{NAME} asked to stop")
-    counts = erase_rater(studies, steering.find_seat(studies, "pilot", seat.code))
+    counts = erase_rater(studies, steering.find_seat(studies, "pilot", seat.code)).counts
     assert (counts["asks"], counts["judgments"]) == (1, 1)
     export_study(studies, "pilot", tmp_path / "out", "folder")
     studies.store.close()
@@ -345,6 +241,17 @@ def test_forgetting_a_person_takes_their_pages_and_every_answer_to_them(studies:
     for seat in studies.seats("pilot"):
         places = [one.position for one in studies.assigned("pilot", seat.seat)]
         assert places == list(range(len(places)))
+
+
+def test_bytes_that_could_not_be_freed_are_spoken_of(
+    personafit: Command, studies: Studies, tmp_path: Path
+) -> None:
+    seat, store = studies.seats("pilot")[0], tmp_path / "store.db"
+    with closing(sqlite3.connect(store, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM asks").fetchone()
+        said = personafit("label", "erase", "pilot", seat.code, "--yes", "--store", str(store), code=1)
+    assert "their bytes may remain in the store's files" in said.err
 
 
 def test_the_command_forgets_a_person_in_studies_too(

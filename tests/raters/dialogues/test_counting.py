@@ -17,7 +17,7 @@ from personafit.raters.dialogues.counting import (
     preferences_of,
 )
 from personafit.raters.dialogues.counting.mentions import find_mentions
-from personafit.raters.dialogues.counting.ranges import range_of
+from personafit.raters.dialogues.counting.ranges import amounts, range_of, value_for
 from personafit.raters.dialogues.counting.words import sentences, stems
 
 LABELLED = Path(__file__).with_name("labelled_turns.jsonl")
@@ -299,3 +299,33 @@ def test_marks_agree_with_the_labels_on_the_half_no_rule_was_tuned_on(name: str)
     precision, recall = FLOORS[name]
     assert found["hits"] / (found["hits"] + found["alarms"]) >= precision
     assert found["hits"] / (found["hits"] + found["misses"]) >= recall
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("It is $1,200.", "over $1,000"),
+        ("It is $1.5k.", "over $1,000"),
+        ("It is $1.", "under $50"),
+        ("It is under $1,000.", "$50-$1,000"),
+    ],
+)
+def test_sums_with_thousands(text: str, value: str) -> None:
+    (amount,) = amounts(text)
+    assert value_for(amount, ["under $50", "$50-$1,000", "over $1,000"]) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("我特别推荐川菜。", True),
+        ("我分别订了川菜和汤。", True),
+        ("无论如何川菜都有。", True),
+        ("别点川菜。", False),
+        ("没有川菜。", False),
+    ],
+)
+def test_words_that_hold_a_chinese_negation_are_none(text: str, covered: bool) -> None:
+    preferences = preferences_of({"餐饮.菜系": "川菜"}, ["餐饮.菜系"], {"餐饮.菜系": ["川菜", "粤菜"]})
+    marks = mark_turns([Said("assistant", text)], preferences, "")
+    assert [mark.kind for mark in marks] == (["covers"] if covered else [])

@@ -44,3 +44,12 @@ def test_a_served_one_counts_the_attribute() -> None:
         verdict = judged(server.spec(), shown)
     with_tea, without = (part.value for part in verdict.parts)
     assert (with_tea, without) == (1006.0, 6.0)
+
+
+def test_every_attribute_is_on_the_bill() -> None:
+    shown = replace(pair(), attributes=(("a", "likes tea"), ("b", "likes maps")))
+    with ScoringServer("classify") as server:
+        whole = judged(f"{server.spec()},price=3", shown)
+        one = judged(f"{server.spec()},price=3", replace(shown, attributes=shown.attributes[:1]))
+    assert whole.cost > one.cost > 0
+    assert whole.calls == 2 * one.calls

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ class Reward:
 def first(prompt, attributes, answers):
     return [1] * len(attributes)
 first.order_matters = True
+
+def second(prompt, attributes, answers):
+    return [5] * len(attributes)
+
+def longer(prompt, attributes, answers):
+    return [5 if len(answers[1]) > len(answers[0]) else 1] * len(attributes)
 
 def wrong(prompt, attributes, answers):
     return [6] * len(attributes)
@@ -68,6 +75,18 @@ def test_a_function_gives_marks_that_are_turned(module: str) -> None:
     assert [part.label for part in _judge(f"{module}:first").parts] == ["1", "1"]
     assert [part.label for part in _judge(f"{module}:first", order=(1, 0)).parts] == ["5", "5"]
     assert make_preference_rater(f"{module}:first").order_matters
+
+
+def test_a_function_that_is_asked_once_cannot_tell_the_personalized_answer_by_its_place(module: str) -> None:
+    pairs = [replace(pair(), item=f"item-{number}") for number in range(40)]
+
+    def marks(name: str) -> list[str | None]:
+        rater = make_preference_rater(f"{module}:{name}")
+        return [asyncio.run(rater.judge(one)).parts[0].label for one in pairs]
+
+    assert 10 < marks("second").count("5") < 30  # whoever likes the second place likes neither answer
+    generic, personal = pair().answers
+    assert set(marks("longer")) == {"5" if len(personal) > len(generic) else "1"}
 
 
 @pytest.mark.parametrize("name", ["wrong", "Nan"])

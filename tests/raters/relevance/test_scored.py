@@ -12,8 +12,9 @@ from personafit.models import Unanswerable
 from personafit.people import Person
 from personafit.raters.matcher import Matcher
 from personafit.raters.rater import Verdict
-from personafit.raters.relevance import make_relevance_rater
+from personafit.raters.relevance import RelevanceJudging, make_relevance_rater
 from personafit.raters.relevance.rules import RULES
+from personafit.store import Item, Product, Store
 
 PEOPLE = {"ann": Person(id="ann", language="en")}
 
@@ -159,3 +160,20 @@ def test_a_matcher_that_is_not_there_is_named(tmp_path: Path) -> None:
         make_relevance_rater(f"fitted:{tmp_path}/nowhere", PEOPLE)
     with pytest.raises(UserError, match="train matcher"):
         make_relevance_rater("fitted", PEOPLE)
+
+
+def test_a_group_of_several_prompts_is_a_list_for_each(tmp_path: Path) -> None:
+    texts = [Product(kind="attribute", text=f"likes {n}", about="ann") for n in range(3)]
+    items = [
+        Item(id=f"i{n}", kind="relevance", person="ann", prompt=prompt, products=[text.id], group="page")
+        for n, (prompt, text) in enumerate(zip(("Tea?", "Tea?", "Bees?"), texts, strict=True))
+    ]
+    with Store(tmp_path / "store.db") as store:
+        store.begin_dataset("d", "d", {})
+        store.add_products(texts)
+        store.add_items("d", enumerate(items))
+        store.finish_dataset("d")
+        judging = RelevanceJudging(store, "d", ["none"], {})
+        listings = list(judging.listings(make_relevance_rater("rule:overlap", {})))
+    shown = {one.prompt: sorted(candidate.item for candidate in one.candidates) for one in listings}
+    assert shown == {"Tea?": ["i0", "i1"], "Bees?": ["i2"]}

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from personafit.benchmarks.config import RunConfig
@@ -109,6 +111,17 @@ def test_published_figures_stand_beside_published_pairs_only_and_are_marked(tmp_
     (tmp_path / "other").mkdir()
     own = _results(tmp_path / "other", write_preferences(tmp_path / "little"), "rule:length")
     assert not [r for r in own if r.control == "published"]
+
+
+def test_the_coverage_of_peoples_marks_is_that_of_the_answers_they_are_of(tmp_path: Path) -> None:
+    config = RunConfig("responses", data=write_pairs(tmp_path / "data"), raters=["rule:length"])
+    with Store(tmp_path / "s.db") as store:
+        scores = load_preferences(store, asyncio.run(execute(store, config, Silence())).run)
+    some = (pl.col("generator") == "gpt-9") | (pl.col("person") < "u2")
+    units = scores.units.with_columns(pl.when(some).then(4.0).alias("human"))
+    found = preference_results(replace(scores, units=units, people_are="human"))
+    marks = [r for r in found if (r.metric, r.rater, r.control) == ("rating", "human", "people")]
+    assert {r.system: r.coverage for r in marks} == {None: 0.75, "gpt-9": 1.0, "claude-9": 0.5}
 
 
 def test_rates_by_generator_and_naming_against_liking_it(tmp_path: Path) -> None:

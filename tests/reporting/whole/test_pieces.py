@@ -113,6 +113,8 @@ def hostile_grid() -> Grid:
     rows = [
         NumberRow([HOSTILE], [Cell("−1.5", "−2.0 to −1.0", -1.5), Cell("@said")], control="longest answer"),
         NumberRow(["quoted"], [Cell("70.0", sort=0.7), Cell("")], source="Paper, Table 3"),
+        NumberRow(["[1] \t*"], [Cell("1.0", "=1+1", 0.1), Cell("\ufeff =1+1")]),
+        NumberRow(["gain"], [Cell("2.0", "+1.0 to +3.0", 0.2), Cell("＝1+1")]),
     ]
     return Grid("Gains", "In points.", ["rater"], ["lift", "in words"], rows, note="Over\npeople.")
 
@@ -124,16 +126,20 @@ def test_tables_are_written_as_csv_without_formulas_and_as_latex_without_command
         *("controls-gains-2.csv", "controls-gains-2.tex", "controls-gains.csv", "controls-gains.tex"),
     ]
     with (tmp_path / "controls-gains.csv").open(encoding="utf-8", newline="") as file:
-        header, first, second = csv.reader(file)
+        header, first, second, third, fourth = csv.reader(file)
     assert header == ["rater", "control", "published in", "lift", "lift, interval", "in words"]
     assert first == [f"'{HOSTILE}", "longest answer", "", "-1.5", "−2.0 to −1.0", "'@said"]
     assert second[:4] == ["quoted", "", "Paper, Table 3", "70.0"]
+    assert third[3:] == ["1.0", "'=1+1", "'\ufeff =1+1"]
+    assert fourth[3:] == ["2.0", "+1.0 to +3.0", "'＝1+1"]
     lines = latex(hostile_grid()).splitlines()
     (row,) = [line for line in lines if "cmd" in line]
     assert row.startswith(
         r"=cmd \& 50\% of\_\{it\} \textbackslash{}input\{x\} \$a\textasciicircum{}2\$ \textasciitilde{}\#"
     )
     assert row.endswith(r"& $-$1.5 {\scriptsize $-$2.0 to $-$1.0} & @said \\")
+    (bracket,) = [line for line in lines if "1]" in line]
+    assert bracket.startswith("{[}1] {*} & ")  # a row's end takes what follows in brackets for an option
     assert lines[-1] == "% Over people."
     assert sum(line.startswith(r"\begin") for line in lines) == 1
 
@@ -152,8 +158,8 @@ def test_curves_are_read_from_the_table_or_from_the_last_checkpoint(tmp_path: Pa
     figure = training_figure(one)
     assert figure is not None
     assert [len(axis.lines) for axis in figure.axes] == [2, 3]
-    for step in (2, 10):
-        folder = tmp_path / "b" / f"checkpoint-{step}"
+    for step, name in ((2, "2"), (10, "10"), (4, "best")):
+        folder = tmp_path / "b" / f"checkpoint-{name}"
         folder.mkdir(parents=True)
         history = [{"step": step, "loss": step / 10, "epoch": 1.0}]
         (folder / "trainer_state.json").write_text(json.dumps({"log_history": history}))

@@ -156,6 +156,24 @@ def test_the_contents_stay_in_view_and_nothing_scrolls_sideways(opened: Opened, 
     assert 0 <= box["x"] < width
 
 
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_figures_fit_the_width_or_can_be_read_and_scroll_in_their_own_box(opened: Opened, width: int) -> None:
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": 900})
+    boxes = page.evaluate(
+        """[...document.querySelectorAll(".plot")].map((plot) => {
+          const svg = plot.querySelector("svg");
+          const letters = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+          const hint = getComputedStyle(plot, "::before").content;
+          return [plot.scrollWidth > plot.clientWidth, 9 * letters, hint.includes("sideways")];
+        })"""
+    )
+    assert boxes
+    for scrolls, ordinary_letters, hinted in boxes:
+        assert scrolls == hinted == (width == NARROW)
+        assert ordinary_letters >= 9
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_and_headings_come_in_order(opened: Opened, scheme: Any) -> None:
     from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]

@@ -102,7 +102,7 @@ class Comparisons(Ungraded):
     def items(self) -> Iterator[Item]:
         """Every candidate against the base."""
         for prompt in self._prompts:
-            base = _product(prompt, prompt.base).id
+            base = _product(prompt, prompt.base).id if prompt.answers else ""
             for index in range(len(prompt.answers)):
                 if index != prompt.base:
                     yield Item(

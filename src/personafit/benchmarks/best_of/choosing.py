@@ -26,10 +26,10 @@ class Chosen:
     """What the scores would choose as they are."""
 
     @property
-    def longest(self) -> int:
-        """What choosing by length would choose; the first of equals."""
+    def longest(self) -> int | None:
+        """What choosing by length would choose; the first of equals. None where no answer could be made."""
         lengths = [len(answer) for answer in self.prompt.answers]
-        return lengths.index(max(lengths))
+        return lengths.index(max(lengths)) if lengths else None
 
     def as_dict(self) -> dict[str, Any]:
         """The line of the output."""

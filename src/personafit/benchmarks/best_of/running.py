@@ -72,6 +72,8 @@ async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carr
                 asked = replace(asked, budget=max(0.0, asked.budget - made.cost))
         scores, compared = await _compared(store, asked, prompts, people, rater, progress)
         summaries.append(compared)
+        if scores is None:
+            return Carried(None, summaries, rater.record.fingerprint)
     finally:
         await rater.close()
     return Carried(choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint)
@@ -126,8 +128,8 @@ async def _compared(
     people: dict[str, Person],
     rater: Rater,
     progress: ProgressView,
-) -> tuple[Scores, Summary]:
-    """The scores of all candidates."""
+) -> tuple[Scores | None, Summary]:
+    """The scores of all candidates; None where it ended before any was compared."""
     dataset = ingest(store, Comparisons(prompts, people))
     everyone = People(store.people(dataset))
     view = make_context(asked.view, everyone, asked.seed, default_model([asked.rater]))
@@ -145,7 +147,7 @@ async def _compared(
     runner = Runner(store, run.id, progress, asked.retry, asked.budget)
     told = await make_contexts([view], store, everyone, judging.items, runner)
     if told is not None and told.ended_early:
-        return {}, told
+        return None, told
     summary = await runner.run(judging_lanes(judging, [rater]))
     return dict(_scores(store, run.id, prompts, rater)), summary
 
@@ -160,6 +162,9 @@ def _scores(
     orders = 2 if rater.order_matters else 1
     for prompt in prompts:
         scores: list[float | None] = [None] * len(prompt.answers)
+        if not scores:  # no answer could be made
+            yield prompt.id, scores
+            continue
         ahead: dict[int, float] = {}
         for index in range(len(scores)):
             rows = asked.get(prompt.item_id(index), [])

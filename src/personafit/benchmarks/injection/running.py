@@ -32,7 +32,8 @@ def _plan(store: Store, config: RunConfig) -> Plan:
     plan.record["kind"] = "injection"
     if config.limit is None and config.users is None:
         return plan
-    selected = _selected(list(benchmark.items()), config)
+    left = plan.judging.selected  # by --where
+    selected = _selected([item for item in benchmark.items() if left is None or item.id in left], config)
     plan.judging = replace(plan.judging, selected=selected)
     plan.record["selected"] = sorted(selected)
     return plan
@@ -49,7 +50,7 @@ def _selected(items: list[Item], config: RunConfig) -> frozenset[str]:
         drawn = select_items(rows, config.limit, config.seed)
         attacked = [item for item in attacked if item.id in drawn]
     if not attacked:
-        raise UserError(f"--users {config.users} leaves nobody to judge for.")
+        raise UserError("--users and --where leave no attacked choice to judge.")
     with_placebo = {name for item in attacked for name in (item.id, f"{item.id}/{PLACEBO}")}
     return frozenset(with_placebo | {item.slices["base"] for item in attacked})
 

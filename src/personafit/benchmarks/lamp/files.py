@@ -92,9 +92,14 @@ def _read_task(task: str, files: TaskFiles, make: Callable[[Question], T]) -> tu
     golds = _golds(files.outputs)
     made: list[T] = []
     wrong: list[UserError] = []
+    seen: set[str] = set()
     for place, row in read_entries(files.questions):
         try:
-            made.append(make(_question(place, row, golds, files.outputs)))
+            question = _question(place, row, golds, files.outputs)
+            if question.id in seen:
+                raise UserError(f"{place}, field 'id': '{question.id}' occurs twice.")
+            seen.add(question.id)
+            made.append(make(question))
         except UserError as error:
             wrong.append(error)
     if len(wrong) > UNFIT * (len(made) + len(wrong)):

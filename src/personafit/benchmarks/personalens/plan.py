@@ -11,6 +11,7 @@ from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import ingest
 from personafit.benchmarks.config import RunConfig, chosen_people
 from personafit.benchmarks.personalens.folder import open_tasks
+from personafit.benchmarks.plans import rows_where
 from personafit.contexts import (
     ContextBuilder,
     People,
@@ -151,7 +152,7 @@ def weak_model_note(config: RunConfig) -> str | None:
 
 
 def select_tasks(store: Store, dataset: str, config: RunConfig) -> frozenset[str]:
-    """The tasks that --tasks, --users and --limit leave."""
+    """The tasks that --tasks, --users, --where and --limit leave."""
     rows = item_rows(store, dataset)
     if config.tasks != "all":
         rows = rows.filter(pl.col("tasks") == config.tasks)
@@ -160,6 +161,7 @@ def select_tasks(store: Store, dataset: str, config: RunConfig) -> frozenset[str
         rows = rows.filter(pl.col("person").is_in(people))
     if rows.is_empty():
         raise UserError(f"--tasks {config.tasks} and --users {config.users or 'all'} leave no task.")
+    rows = rows_where(rows, config)
     if config.limit is None:
         return frozenset(rows["item"])
     return select_items(rows.select("item", "tasks", "domain"), config.limit, config.seed)

@@ -68,6 +68,7 @@ class PersonaLens(TaskBenchmark):
                 yield read[0], list(self._tasks(folder, *read))
 
     def _tasks(self, folder: Path, person: Person, interests: frozenset[str]) -> Iterator[Task]:
+        seen: set[str] = set()
         for name in FILES:
             try:
                 rows = read_object(folder / name)
@@ -76,9 +77,12 @@ class PersonaLens(TaskBenchmark):
                 continue
             for outer, raw in rows.items():
                 faults = self._faults(raw, outer, folder / name, person.id, interests)
+                if not faults and raw["task_id"] in seen:
+                    faults = [f"{located(folder / name, None, outer)}: {raw['task_id']} occurs twice."]
                 for fault in faults:
                     self._complain(fault)
                 if not faults:
+                    seen.add(raw["task_id"])
                     yield self._task(raw, person)
 
     def _faults(self, raw: Any, outer: str, path: Path, user: str, interests: frozenset[str]) -> list[str]:

@@ -6,7 +6,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import ingest
 from personafit.benchmarks.config import Finished, RunConfig, chosen_people
-from personafit.benchmarks.plans import RunPlan, estimate_asks, note_fitted_prompts, run_lanes
+from personafit.benchmarks.plans import RunPlan, estimate_asks, note_fitted_prompts, rows_where, run_lanes
 from personafit.benchmarks.recentering import open_relevance
 from personafit.benchmarks.recentering.labels import CONTROLS
 from personafit.engine import ProgressView
@@ -19,7 +19,7 @@ from personafit.raters.relevance import (
     make_relevance_rater,
     relevance_lanes,
 )
-from personafit.store import Item, Store
+from personafit.store import Item, Store, item_rows
 
 
 class RelevancePlan(RunPlan[RelevanceJudging, RelevanceRater]):
@@ -54,7 +54,7 @@ def make_plan(store: Store, config: RunConfig) -> RelevancePlan:
     people = store.people(dataset)
     specs, raters, left_out = _make_raters(config.raters, people)
     items = list(store.items(dataset))
-    selected = _selection(items, config)
+    selected = _selection(items, store, dataset, config)
     judging = RelevanceJudging(
         store=store,
         dataset=dataset,
@@ -125,10 +125,13 @@ def _note_parts(judging: RelevanceJudging, raters: Sequence[RelevanceRater]) -> 
             )
 
 
-def _selection(items: Sequence[Item], config: RunConfig) -> frozenset[str] | None:
-    """The items that --users and --limit leave, always whole lists; None for all."""
-    if config.limit is None and config.users is None:
+def _selection(items: Sequence[Item], store: Store, dataset: str, config: RunConfig) -> frozenset[str] | None:
+    """The items that --users, --where and --limit leave; --limit takes whole lists; None for all."""
+    if config.limit is None and config.users is None and not config.where:
         return None
+    if config.where:
+        wanted = set(rows_where(item_rows(store, dataset), config)["item"])
+        items = [item for item in items if item.id in wanted]
     if config.users is not None:
         chosen = set(chosen_people(sorted({item.person for item in items}), config.users, config.seed))
         items = [item for item in items if item.person in chosen]

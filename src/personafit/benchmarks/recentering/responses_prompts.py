@@ -3,11 +3,13 @@
 Only prompts for which people called at least one attribute relevant are put: by those attributes the answers are judged.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from personafit._errors import UserError
+from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Ungraded
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels
@@ -45,7 +47,7 @@ class ResponsePrompts(Ungraded):
             layout=[],
         )
         self.source = info
-        self.situations = {one.id: one for one in situations}
+        self.situations = {one.id: one for one in _apart(situations)}
         known: dict[str, dict[str, None]] = {}
         for one in situations:
             known.setdefault(one.person, {}).update(dict.fromkeys(one.known))
@@ -134,6 +136,14 @@ def _from_preferences(source: Benchmark) -> list[Situation]:
             (item.person, item.prompt), Situation(item.group, item.person, item.prompt, known, relevant)
         )
     return list(found.values())
+
+
+def _apart(situations: Sequence[Situation]) -> Iterator[Situation]:
+    """The same under ids of their own: ids of items may begin alike, and a group may hold several people or prompts."""
+    counts = Counter(one.id for one in situations)
+    for one in situations:
+        own = f"{one.id}@{hash_text(one.person, one.prompt)[:8]}"
+        yield one if counts[one.id] == 1 else replace(one, id=own)
 
 
 def _with_attributes(person: Person, texts: dict[str, None]) -> Person:

@@ -11,6 +11,7 @@ from personafit.benchmarks.plans import (
     estimate_asks,
     note_fitted_prompts,
     rows_of_users,
+    rows_where,
     run_lanes,
 )
 from personafit.benchmarks.recentering.responses import CONTROLS, GENERATOR, GIVEN, open_responses
@@ -41,6 +42,9 @@ async def execute(store: Store, config: RunConfig, progress: ProgressView) -> Fi
         if config.givens:
             raise UserError("--given says what a system is told: name the system with --system SPEC.")
         return await _judge(store, config, progress, open_responses(config.data))
+    for condition in config.where:  # before anything is spent on answers
+        if condition.partition("=")[0] not in (GENERATOR, GIVEN):
+            raise UserError(f"--where {condition}: answers that systems make have {GENERATOR} and {GIVEN}.")
     await check_judges(config, make_preference_rater)
     made = await make_responses(store, config, progress)
     if made.benchmark is None:
@@ -101,10 +105,10 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Preferen
 
 
 def _selection(store: Store, dataset: str, config: RunConfig) -> frozenset[str] | None:
-    """The items that --users and --limit leave; None for all."""
-    if config.limit is None and config.users is None:
+    """The items that --users, --where and --limit leave; None for all."""
+    if config.limit is None and config.users is None and not config.where:
         return None
-    rows = rows_of_users(item_rows(store, dataset), config)
+    rows = rows_where(rows_of_users(item_rows(store, dataset), config), config)
     if config.limit is None:
         return frozenset(rows["item"])
     strata = [name for name in (GENERATOR, GIVEN) if name in rows.columns]

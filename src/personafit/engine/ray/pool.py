@@ -114,6 +114,14 @@ class ActorPool:
                 batch = await self._take()
                 try:
                     answers = await actor.work.remote([request.one for request in batch])
+                    if (
+                        answers is None
+                    ):  # it died while it had nothing to do, and is there again without its model
+                        self.live -= 1
+                        self._waiting.extendleft(reversed(batch))
+                        self._some.set()
+                        await self._greet(actor)
+                        continue
                     answered = list(zip(batch, answers, strict=True))
                 except Exception as error:
                     if _lost(error):

@@ -36,10 +36,10 @@ class Worker:
             return unopened(self._spec, error)
         return otherness(self._spec, self._held.settings, settings)
 
-    def work(self, batch: Sequence[Any]) -> list[Any]:
-        """Answers, one for one; an error that belongs to the model is an answer too."""
+    def work(self, batch: Sequence[Any]) -> list[Any] | None:
+        """Answers, one for one; an error that belongs to the model is an answer too. None before the model is opened."""
         if self._held is None:
-            raise RuntimeError("a worker opens its model before it works")
+            return None
         try:
             return list(self._held.work(batch))
         except ModelError as error:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from personafit._hashing import content_hash, hash_text
-from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_benchmark, starter
+from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_benchmark
 from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.people import Person
 from personafit.raters.dialogues.counting.words import stems
 
@@ -22,7 +23,7 @@ class HeldOut:
         self._questions = {_words(question) for question in questions}
         for person in people:
             self._add(person)
-        self._take(starter())
+        self._take(FolderBenchmark(STARTER, kind=None))
         for name, path in excluded:
             if name:
                 self._take(open_benchmark(name, path))
@@ -45,7 +46,7 @@ class HeldOut:
                 self._add(validated(Person, row, path, number))
             return
         if (path / "benchmark.toml").is_file():
-            benchmark: Benchmark = FolderBenchmark(path)
+            benchmark: Benchmark = FolderBenchmark(path, kind=None)  # whatever is asked about
         elif (path / "people.jsonl").is_file():
             self._read(path / "people.jsonl")
             return

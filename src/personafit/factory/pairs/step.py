@@ -34,7 +34,7 @@ class PairsStep(Step):
     after = ("people",)
     uses = ("memories", "features", "questions")
     section = PairsSection
-    version = 2
+    version = 3
     roles = ("writer", "answerers")
     prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, LESS_PERSONAL, LESS_HELPFUL)
 

@@ -28,7 +28,14 @@ from personafit.labeling.records import Field, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.texts import text
 from personafit.labeling.web.rendering import Renderer
-from personafit.labeling.web.sessions import NotAllowed, RaterScriptDep, page_at, rater_script, taking_part
+from personafit.labeling.web.sessions import (
+    CHECK_FIRST,
+    NotAllowed,
+    RaterScriptDep,
+    page_at,
+    rater_script,
+    taking_part,
+)
 from personafit.labeling.writing import Writer
 
 LONGEST_TEXT = 20_000
@@ -83,6 +90,8 @@ async def answer(request: Request, sent: Annotated[Sent, Body()], session: Rater
     state = request.app.state
     places: Places = state.places
     place = _place(places, session, sent)
+    if not places.checked(session.study, session.seat):
+        raise NotAllowed(403, CHECK_FIRST)
     shape = place.shape
     field = shape.fields.get(sent.field)
     if field is None:
@@ -158,7 +167,8 @@ def _read(sent: Sent, shape: Shape, field: Field) -> tuple[Answered | None, dict
     if sent.value is None:
         raise NotAllowed(422, "An answer has a value, or a reason for having none.")
     if field.kind == "text":
-        return None, detail | {"text": sent.value}
+        # An emptied box says nothing any more.
+        return None, detail | ({"text": sent.value} if sent.value.strip() else {"why": UNDONE})
     if not any(option.value == sent.value for option in field.options):
         raise NotAllowed(422, f"'{sent.value}' is no option of '{sent.field}'.")
     if field.question == FLAG:

@@ -1,10 +1,12 @@
 """The app itself: what it is made of, and the answers it gives when something is wrong."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from sqlalchemy.exc import SQLAlchemyError
@@ -68,6 +70,7 @@ def create_app(store: str | Path) -> FastAPI:
     app.add_exception_handler(NotAllowed, _not_allowed)
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(SQLAlchemyError, _database)
+    app.add_exception_handler(RequestValidationError, _not_understood)
     app.add_exception_handler(HTTPException, _http)
     return app
 
@@ -76,7 +79,7 @@ async def _not_allowed(request: Request, error: Exception) -> Response:
     assert isinstance(error, NotAllowed)
     if error.login and _wants_page(request):
         return RedirectResponse(error.login, status_code=303)
-    return _said(request, error.code, error.sentence)
+    return _said(request, error.code, error.sentence, **error.parts)
 
 
 async def _user_error(request: Request, error: Exception) -> Response:
@@ -87,15 +90,22 @@ async def _database(request: Request, _error: Exception) -> Response:
     return _said(request, 503, UNAVAILABLE)
 
 
+async def _not_understood(_request: Request, error: Exception) -> Response:
+    """What is wrong with a body or a form, without what was sent: it may hold a password, or what JSON cannot say."""
+    assert isinstance(error, RequestValidationError)
+    detail = [{name: one[name] for name in ("type", "loc", "msg")} for one in error.errors()]
+    return Response(json.dumps({"detail": detail}), status_code=422, media_type="application/json")
+
+
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return _said(request, error.status_code, str(error.detail))
 
 
-def _said(request: Request, code: int, sentence: str) -> Response:
+def _said(request: Request, code: int, sentence: str, **parts: object) -> Response:
     """The sentence, as a page for people and as JSON for scripts."""
     render: Renderer = request.app.state.render
-    sentence = text(render.language(request), sentence)
+    sentence = text(render.language(request), sentence, **parts)
     if not _wants_page(request):
         return JSONResponse({"error": sentence}, status_code=code)
     return render.page(request, "message.html", code=code, title=str(code), sentence=sentence)

@@ -13,9 +13,11 @@ from personafit._errors import UserError
 from personafit.labeling.access import RaterSession
 from personafit.labeling.chats import Chat, Ended, NotNow, Said, has_ended, messages_of
 from personafit.labeling.forms.chat import ChatForm
+from personafit.labeling.places import must_check
 from personafit.labeling.studies import Studies, Study
 from personafit.labeling.texts import text
 from personafit.labeling.web.sessions import (
+    CHECK_FIRST,
     NotAllowed,
     RaterScriptDep,
     RenderDep,
@@ -81,7 +83,10 @@ class SentEnd(Sent):
 async def begin(sent: Annotated[Sent, Body()], session: RaterScriptDep, studies: StudiesDep) -> JSONResponse:
     """Agree that the chat is kept."""
     chat, _ = await run_in_threadpool(_chat, studies, session, sent.page)
-    await run_in_threadpool(chat.begin, sent.key)
+    try:
+        await run_in_threadpool(chat.begin, sent.key)
+    except NotNow as error:
+        raise NotAllowed(409, str(error)) from error
     return _state(await run_in_threadpool(chat.rows))
 
 
@@ -132,6 +137,8 @@ async def end(
 
 def _chat(studies: Studies, session: RaterSession, position: int) -> tuple[Chat, Study]:
     study, seat = taking_part(studies, session)
+    if must_check(study.config, seat):
+        raise NotAllowed(403, CHECK_FIRST)
     if not isinstance(studies.form(study.name), ChatForm):
         raise NotAllowed(409, "This study has no chats.")
     assigned = page_at(studies.assigned(study.name, seat.seat), position)

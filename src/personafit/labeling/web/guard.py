@@ -42,10 +42,10 @@ class Guard:
         headers = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > LARGEST_BODY or b"transfer-encoding" in headers:
-            await _refuse(send, 413, "That is more than one request may hold.")
+            await _refuse(send, 413, "That is more than one request may hold. 请求内容过长。")
             return
         if not self._admit(scope, headers):
-            await _refuse(send, 429, "Too many requests; please wait a moment.")
+            await _refuse(send, 429, "Too many requests; please wait a moment. 请求过于频繁，请稍候。")
             return
         static = scope["path"].startswith("/static/")
 

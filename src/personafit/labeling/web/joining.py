@@ -9,6 +9,7 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from personafit.labeling.access import SESSION_SECONDS, Invitation, same
+from personafit.labeling.places import must_check
 from personafit.labeling.quizzes import quiz
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Seat, Studies, Study
@@ -25,6 +26,7 @@ from personafit.labeling.web.sessions import (
     set_cookie,
     taking_part,
 )
+from personafit.store.rows import storable
 
 router = APIRouter(default_response_class=HTMLResponse)
 
@@ -41,13 +43,8 @@ ATTEMPTS = 2
 def _external(request: Request) -> str | None:
     for name in EXTERNAL:
         if value := request.query_params.get(name):
-            return value[:KEPT]
+            return storable(value[:KEPT])
     return None
-
-
-def must_check(study: Study, seat: Seat) -> bool:
-    """Whether the rater has a comprehension check to pass first."""
-    return (study.config.check or bool(study.config.quiz)) and not seat.progress.get("passed")
 
 
 def guidelines(studies: Studies, study: Study, language: str) -> str:
@@ -69,7 +66,7 @@ def invitation(
     """The consent page, or straight on for who has agreed before."""
     invited = _invited(access, token)
     study = studies.study(invited.study)
-    held = invited.seat if invited.seat is not None else _held(request, access, study)
+    held = invited.seat if invited.seat is not None else _held(request, access, studies, study)
     if held is not None:
         seat = studies.seat(study.name, held)
         if seat is not None and seat.state is not RaterState.FREE:
@@ -98,7 +95,7 @@ def consent(
     agree: Annotated[str, Form()],
     visit: Annotated[str, Form(max_length=50)] = "",
 ) -> Response:
-    """Take a seat after consent was given; a form that is sent twice takes one."""
+    """Take a seat after consent was given; a form that is sent twice takes one, and so do two tabs of one browser."""
     invited = _invited(access, token)
     if not same(access.anonymous_csrf(token), csrf):
         raise NotAllowed(403, "This page is out of date; please reload it.")
@@ -107,8 +104,10 @@ def consent(
     study = studies.study(invited.study)
     if study.state != "open":
         raise NotAllowed(403, "This study is not open at the moment.")
+    if invited.seat is None and (held := _held(request, access, studies, study)) is not None:
+        return _enter(request, access, study.name, held)
     progress = {"consent": True, "prolific": bool(request.query_params.get(PROLIFIC))}
-    who = _external(request) or (f"visit:{visit}" if visit and invited.seat is None else None)
+    who = _external(request) or (storable(f"visit:{visit}") if visit and invited.seat is None else None)
     seat = studies.take(study.name, invited.seat, who, progress)
     if seat is None:
         raise NotAllowed(409, "All places in this study are taken. Thank you for your interest.")
@@ -119,7 +118,7 @@ def consent(
 def check(request: Request, session: RaterDep, studies: StudiesDep, render: RenderDep) -> Response:
     """The comprehension check."""
     study, seat = taking_part(studies, session)
-    if not must_check(study, seat):
+    if not must_check(study.config, seat):
         return RedirectResponse("/rate", status_code=303)
     return _check_page(request, render, studies, study, session.csrf, seat.progress)
 
@@ -128,23 +127,25 @@ def check(request: Request, session: RaterDep, studies: StudiesDep, render: Rend
 async def checked_answers(
     request: Request, session: RaterDep, studies: StudiesDep, render: RenderDep
 ) -> Response:
-    """Read the answers to the check: two attempts, then it is over."""
+    """Read the answers to the check: two attempts, then it is over. A form that is sent twice is one attempt."""
     form = await request.form()
     checked(session, str(form.get("csrf", "")))
     study, seat = taking_part(studies, session)
-    if not must_check(study, seat):
+    if not must_check(study.config, seat):
         return RedirectResponse("/rate", status_code=303)
+    before = int(seat.progress.get("attempts", 0))
+    if str(form.get("attempt", before)) != str(before):
+        return _check_page(request, render, studies, study, session.csrf, seat.progress)
     wrong = [
         number
         for number, question in enumerate(_quiz(study, render.language(request, study.config.language)))
         if str(form.get(f"q{number}", "")) != str(question["right"])
     ]
-    attempts = int(seat.progress.get("attempts", 0)) + 1
-    progress = seat.progress | {"attempts": attempts, "passed": not wrong}
+    progress = seat.progress | {"attempts": before + 1, "passed": not wrong, "wrong": wrong}
     if not wrong:
         studies.update_seat(study.name, seat.seat, seat.code, "passed the check", progress=progress)
         return RedirectResponse("/rate", status_code=303)
-    if attempts >= ATTEMPTS:
+    if before + 1 >= ATTEMPTS:
         studies.update_seat(
             study.name,
             seat.seat,
@@ -158,13 +159,13 @@ async def checked_answers(
             403, "The answers to the check were not right twice, so your part ends here. Thank you."
         )
     studies.update_seat(study.name, seat.seat, seat.code, "tried the check", progress=progress)
-    return _check_page(request, render, studies, study, session.csrf, progress, wrong)
+    return _check_page(request, render, studies, study, session.csrf, progress)
 
 
 @router.get("/done")
 def done(request: Request, session: RaterDep, studies: StudiesDep, render: RenderDep) -> Response:
-    """Thanks, and the completion code once everything is answered."""
-    study, seat = taking_part(studies, session)
+    """Thanks, and the completion code once everything is answered, whatever became of the study meanwhile."""
+    study, seat = taking_part(studies, session, ended=True)
     left = sum(one.done is None for one in studies.assigned(study.name, seat.seat))
     if left:
         return RedirectResponse("/rate", status_code=303)
@@ -190,7 +191,6 @@ def _check_page(
     study: Study,
     csrf: str,
     progress: dict[str, Any],
-    wrong: list[int] | None = None,
 ) -> Response:
     language = render.language(request, study.config.language)
     return render.page(
@@ -200,7 +200,8 @@ def _check_page(
         title=study.config.title or study.name,
         quiz=_quiz(study, language),
         guidelines=guidelines(studies, study, language),
-        wrong=wrong or [],
+        wrong=progress.get("wrong", []),
+        attempt=progress.get("attempts", 0),
         attempts_left=ATTEMPTS - int(progress.get("attempts", 0)),
         csrf=csrf,
     )
@@ -224,10 +225,15 @@ def _invited(access: AccessDep, token: str) -> Invitation:
     return invited
 
 
-def _held(request: Request, access: AccessDep, study: Study) -> int | None:
-    """The seat that this browser has in the study already."""
+def _held(request: Request, access: AccessDep, studies: Studies, study: Study) -> int | None:
+    """The seat that this browser has in the study already, unless the link says that somebody else sits there now."""
     session = access.rater(request.cookies.get(RATER_COOKIE))
-    return session.seat if session is not None and session.study == study.name else None
+    if session is None or session.study != study.name:
+        return None
+    seat, who = studies.seat(study.name, session.seat), _external(request)
+    if seat is None or seat.state is RaterState.ERASED or who not in (None, seat.external):
+        return None
+    return session.seat
 
 
 def _enter(request: Request, access: AccessDep, study: str, seat: int) -> Response:

@@ -32,6 +32,7 @@ LONGEST_PASSWORD = 1000
 FREE_TRIES = 4  # wrong ones from one address before it has to wait
 LONGEST_WAIT = 60.0
 ADDRESSES_HELD = 1_000
+WAIT = "That was wrong {count} times; please wait {seconds} seconds and try again."
 
 Password = Annotated[str, Form(max_length=LONGEST_PASSWORD)]
 Token = Annotated[str, Form(max_length=200)]
@@ -52,9 +53,7 @@ class Attempts:
             count, until = self._wrong.get(address, (0, 0.0))
             left = until - self._clock()
             if left > 0:
-                raise NotAllowed(
-                    429, f"That was wrong {count} times; please wait {int(left) + 1} seconds and try again."
-                )
+                raise NotAllowed(429, WAIT, count=count, seconds=int(left) + 1)
             if access.check_password(password):
                 self._wrong.pop(address, None)
                 return True

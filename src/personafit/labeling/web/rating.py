@@ -16,9 +16,9 @@ from personafit.labeling.answers import (
 from personafit.labeling.chats import Chat, has_ended, messages_of
 from personafit.labeling.forms import Form
 from personafit.labeling.forms.chat import ChatForm
-from personafit.labeling.places import FLAG, extra_fields
+from personafit.labeling.places import FLAG, extra_fields, must_check
 from personafit.labeling.records import Arrangement, Field, Page, Role
-from personafit.labeling.web.joining import guidelines, must_check
+from personafit.labeling.web.joining import guidelines
 from personafit.labeling.web.sessions import (
     RaterDep,
     RaterScriptDep,
@@ -35,7 +35,7 @@ router = APIRouter()
 def go_on(request: Request, session: RaterDep, studies: StudiesDep) -> Response:
     """To the first page that is not done."""
     study, seat = taking_part(studies, session)
-    if must_check(study, seat):
+    if must_check(study.config, seat):
         return _to(request, "/check")
     for assigned in studies.assigned(study.name, seat.seat):
         if assigned.done is None:
@@ -49,7 +49,7 @@ def show(
 ) -> Response:
     """One page, whole or as the fragment that takes the place of the one before."""
     study, seat = taking_part(studies, session)
-    if must_check(study, seat):
+    if must_check(study.config, seat):
         return _to(request, "/check")
     pages = studies.assigned(study.name, seat.seat)
     assigned = page_at(pages, position)

@@ -214,8 +214,11 @@ def filled(
 
 
 def _when(at: float | None) -> str:
-    """A time for people, in UTC, which is the same for everybody."""
-    return "–" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
+    """A time for people, in UTC, which is the same for everybody; a browser's clock may say anything."""
+    try:
+        return "–" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
+    except (OverflowError, OSError, ValueError):
+        return "–"
 
 
 def _seconds(value: float | None) -> str:

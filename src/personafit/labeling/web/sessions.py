@@ -16,11 +16,11 @@ RESEARCHER_COOKIE = "personafit_researcher"
 
 
 class NotAllowed(Exception):
-    """A request that may not be made: code, a sentence, and where to log in if that would help."""
+    """A request that may not be made: code, a sentence and what stands in its braces, and where to log in if that would help."""
 
-    def __init__(self, code: int, sentence: str, login: str = "") -> None:
+    def __init__(self, code: int, sentence: str, login: str = "", **parts: object) -> None:
         super().__init__(sentence)
-        self.code, self.sentence, self.login = code, sentence, login
+        self.code, self.sentence, self.login, self.parts = code, sentence, login, parts
 
 
 async def _studies(request: Request) -> Studies:
@@ -81,18 +81,21 @@ RaterScriptDep = Annotated[RaterSession, Depends(rater_script)]
 """A rater's request that changes something, with its token in the X-CSRF-Token header."""
 
 
-def taking_part(studies: Studies, session: RaterSession) -> tuple[Study, Seat]:
-    """The rater's study and seat, if they may go on."""
+def taking_part(studies: Studies, session: RaterSession, ended: bool = False) -> tuple[Study, Seat]:
+    """The rater's study and seat, if they may go on; `ended` does not ask whether the study is open still."""
     study, seat = studies.study(session.study), studies.seat(session.study, session.seat)
     if seat is None or seat.state in (RaterState.ERASED, RaterState.FREE):
         raise NotAllowed(401, "Please open the link of your invitation again.")
     if seat.state is RaterState.EXCLUDED:
         raise NotAllowed(403, "Your part in this study has ended. Thank you.")
-    if seat.state is RaterState.PAUSED or study.state == "paused":
+    if seat.state is RaterState.PAUSED or (study.state == "paused" and not ended):
         raise NotAllowed(403, "This study is paused at the moment; your answers so far are kept.")
-    if study.state == "closed":
+    if study.state == "closed" and not ended:
         raise NotAllowed(403, "This study is closed. Thank you.")
     return study, seat
+
+
+CHECK_FIRST = "Please answer the questions about the guidelines first."
 
 
 def page_at(pages: list[Assigned], position: int) -> Assigned:

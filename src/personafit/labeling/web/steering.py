@@ -8,7 +8,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from personafit._errors import UserError
 from personafit.labeling import steering
-from personafit.labeling.erasing import erase_rater
+from personafit.labeling.erasing import REMAIN, erase_rater
 from personafit.labeling.studies import Seat, Studies
 from personafit.labeling.web.sessions import NotAllowed, ResearcherDep, StudiesDep, checked
 
@@ -98,7 +98,9 @@ def erase(
     found = _seat(studies, study, seat)
     if code.strip() != found.code:
         raise UserError(f"Nothing was erased: type {found.code} to erase this rater.")
-    erase_rater(studies, found)
+    done = erase_rater(studies, found)
+    if done.remains is not None:
+        raise UserError(REMAIN.format(why=done.remains))
     return _back(study)
 
 

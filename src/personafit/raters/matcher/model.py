@@ -20,6 +20,7 @@ from personafit._hashing import content_hash, hash_text
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.raters.matcher.kernel import Closeness, KernelSettings, Likeness
 from personafit.raters.matcher.pairs import Floats, PairVectors, embed_pairs
+from personafit.raters.reading import check_format, reading_fitted
 
 FILE_FORMAT = "personafit.matcher"
 FILE_VERSION = 1
@@ -121,24 +122,14 @@ class Matcher:
         """Read a folder that `personafit train matcher` wrote; its embedder must be there."""
         path = Path(folder).expanduser()
         path = path.parent if path.name == "matcher.json" else path
-        try:
+        with reading_fitted(path, "matcher", f"`personafit train matcher --out {path}` writes it"):
             document = json.loads((path / "matcher.json").read_text(encoding="utf-8"))
             with np.load(path / "matcher.npz", allow_pickle=False) as file:
                 arrays = {name: file[name] for name in _ARRAYS}
-            if document["format"] != FILE_FORMAT or document["version"] != FILE_VERSION:
-                raise ValueError(f"it is not in version {FILE_VERSION} of the format {FILE_FORMAT}")
+            check_format(document, FILE_FORMAT, FILE_VERSION)
             matcher = cls._of(document, arrays)
             if matcher.fingerprint != document["fingerprint"]:
                 raise ValueError("its two files do not belong together or were changed")
-        except FileNotFoundError as error:
-            raise UserError(
-                f"{error.filename} is missing; `personafit train matcher --out {path}` writes it."
-            ) from error
-        except OSError as error:
-            raise UserError(f"{path} cannot be read ({error.strerror or error}).") from error
-        except Exception as error:  # a damaged file fails in as many ways as there are fields
-            what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else error
-            raise UserError(f"{path} is no matcher that can be used: {what}.") from error
         _ = matcher._embedder
         return matcher
 

@@ -28,6 +28,8 @@ Floats = NDArray[np.float64]
 
 FEATURES = "preference-head-1"
 CARD, WEIGHTS = "head.json", "head.npz"
+CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED = range(4)
+"""Places of what `pair_features` says in one number each; the change as seen by the attribute follows."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,13 @@ class RewardPreference:
             else _part(target, orjson.loads(verdict.reply or "[]"))
             for (target, _), verdict in zip(compared.attributes, told, strict=True)
         ]
-        return Verdict(parts=parts, answers_whole=False, tokens_in=sum(verdict.tokens_in for verdict in told))
+        return Verdict(
+            parts=parts,
+            answers_whole=False,
+            tokens_in=sum(verdict.tokens_in for verdict in told),
+            cost=sum(verdict.cost for verdict in told),
+            calls=sum(verdict.calls for verdict in told),
+        )
 
     def request(self, compared: Compared) -> ChatRequest | None:
         """No chat model is called."""

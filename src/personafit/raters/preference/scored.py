@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any, Protocol
 
 from personafit._errors import UserError
+from personafit._hashing import draw
 from personafit.items.preference import (
     GENERIC,
     HIGHEST,
@@ -20,7 +21,7 @@ from personafit.items.preference import (
     Compared,
     turned,
 )
-from personafit.models import ChatRequest, Spec, Unanswerable, call, code_hash, load_object, one_line
+from personafit.models import ChatRequest, Spec, Unanswerable, call, code_hash, load_instance, one_line
 from personafit.raters.preference.mention import names_attribute
 from personafit.raters.rater import Part, Verdict, rater_record
 from personafit.store import RaterRecord
@@ -126,7 +127,8 @@ class ScorerPreference(_Free):
 class FunctionPreference(_Free):
     """A function called as `function(prompt=..., attributes=[...], answers=[A, B])` that gives one mark per attribute.
 
-    Marks run from 1 (clearly A) to 5 (clearly B). If the object has `order_matters`, it is asked in both orders.
+    Marks run from 1 (clearly A) to 5 (clearly B). If the object has `order_matters`, it is asked in both orders; else in one that is
+    drawn for each item, so that no place means the personalized answer.
     """
 
     def __init__(self, spec: Spec, function: Callable[..., Any]) -> None:
@@ -134,17 +136,24 @@ class FunctionPreference(_Free):
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))
         self.order_matters = bool(getattr(function, "order_matters", False))
-        settings = {"object": spec.name, "code": code_hash(function), "orders": self.order_matters}
+        settings = {
+            "object": spec.name,
+            "code": code_hash(function, spec),
+            "orders": self.order_matters or "drawn",
+        }
         self.record = rater_record(spec.text, "python", settings)
 
     async def judge(self, compared: Compared) -> Verdict:
         """Call the function with the answers in the order shown, and turn its marks."""
+        order = compared.order
+        if not self.order_matters and draw("shown", compared.item, among=2):
+            order = (PERSONAL, GENERIC)
         try:
             result = await call(
                 self._function,
                 prompt=compared.prompt,
                 attributes=[text for _, text in compared.attributes],
-                answers=[compared.answers[place] for place in compared.order],
+                answers=[compared.answers[place] for place in order],
             )
         except Exception as error:
             raise Unanswerable(
@@ -153,7 +162,7 @@ class FunctionPreference(_Free):
         marks = self._marks(result, len(compared.attributes))
         parts = []
         for (target, _), mark in zip(compared.attributes, marks, strict=True):
-            toward = turned(mark, compared.order)
+            toward = turned(mark, order)
             parts.append(Part(target, str(toward), float(toward)))
         return Verdict(parts=parts, answers_whole=False)
 
@@ -172,16 +181,9 @@ class FunctionPreference(_Free):
 def python_preference(spec: Spec) -> "ScorerPreference | FunctionPreference":
     """`python:MODULE:OBJECT`: an object with `score` is a scorer, any other callable gives marks."""
     spec.allow(("concurrency",))
-    found = load_object(spec)
-    if isinstance(found, type):
-        try:
-            found = found()
-        except Exception as error:
-            raise UserError(
-                f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
-            ) from error
+    found = load_instance(spec)
     if callable(getattr(found, "score", None)):
-        record = rater_record(spec.text, "reward", {"object": spec.name, "code": code_hash(found)})
+        record = rater_record(spec.text, "reward", {"object": spec.name, "code": code_hash(found, spec)})
         return ScorerPreference(found, record, int(spec.number("concurrency", 8, least=1)))
     if not callable(found):
         raise UserError(

@@ -54,9 +54,9 @@ class RelevanceJudging:
     def _lists(self, items: list[Item]) -> list[Listing]:
         """The lists of one person, each with all of its attributes."""
         texts = self.store.texts({item.products[0] for item in items})
-        lists: dict[str, list[Item]] = {}
-        for item in items:
-            lists.setdefault(item.group, []).append(item)
+        lists: dict[tuple[str, str], list[Item]] = {}
+        for item in items:  # a group of a folder's own may hold several prompts; a list is about one
+            lists.setdefault((item.group, item.prompt), []).append(item)
         return [
             Listing(
                 name=list_name(group, members[0].person),
@@ -67,7 +67,7 @@ class RelevanceJudging:
                     for item in members
                 ),
             )
-            for group, members in lists.items()
+            for (group, _), members in lists.items()
         ]
 
 

@@ -125,7 +125,7 @@ class FunctionRelevance(ScoredRelevance):
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))
         self.threshold = getattr(self._function, "threshold", None)
-        settings = {"object": spec.name, "code": code_hash(self._function), "threshold": self.threshold}
+        settings = {"object": spec.name, "code": code_hash(self._function, spec), "threshold": self.threshold}
         self.record = rater_record(spec.text, "python", settings)
 
     async def scores(self, listing: Listing) -> list[float]:

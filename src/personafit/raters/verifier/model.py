@@ -17,6 +17,7 @@ import numpy as np
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
+from personafit.raters.reading import check_format, reading_fitted
 from personafit.raters.verifier.features import FEATURES, Floats, Turn, statement_features
 
 FILE_FORMAT = "personafit.verifier"
@@ -133,10 +134,11 @@ class Verifier:
             path = path / FILE_NAME
         elif not path.exists() and (_SHIPPED / f"{name}.json").is_file():
             path = _SHIPPED / f"{name}.json"
-        try:
+        known = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.json"))) or "none"
+        remedy = f"`personafit train verifier --out DIR` writes one, and the package brings {known}"
+        with reading_fitted(path, "verifier", remedy):
             document = json.loads(path.read_text(encoding="utf-8"))
-            if document["format"] != FILE_FORMAT or document["version"] != FILE_VERSION:
-                raise ValueError(f"it is not in version {FILE_VERSION} of the format {FILE_FORMAT}")
+            check_format(document, FILE_FORMAT, FILE_VERSION)
             verifier = cls(
                 problem=_weights(document["problem"]),
                 modes={str(mode): _weights(table) for mode, table in document["modes"].items()},
@@ -148,16 +150,6 @@ class Verifier:
             )
             if verifier.fingerprint != document["fingerprint"]:
                 raise ValueError("it was changed after it was written")
-        except FileNotFoundError as error:
-            known = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.json"))) or "none"
-            raise UserError(
-                f"{path} is missing; `personafit train verifier --out DIR` writes one, and the package brings {known}."
-            ) from error
-        except OSError as error:
-            raise UserError(f"{path} cannot be read ({error.strerror or error}).") from error
-        except Exception as error:  # a damaged file fails in as many ways as there are fields
-            what = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else error
-            raise UserError(f"{path} is no verifier that can be used: {what}.") from error
         _ = verifier._embedder
         return verifier
 

@@ -144,7 +144,8 @@ def _hostile_verdict(audit: Audit) -> Verdict:
 
 
 def _farthest(parts: dict[str, Estimate]) -> tuple[str, Estimate]:
-    return max(parts.items(), key=lambda part: abs((part[1].value or 0.5) - 0.5))
+    """The part where a shortcut is farthest from a coin, either way: always wrong gives the answer away too."""
+    return max(parts.items(), key=lambda part: 0.0 if part[1].value is None else abs(part[1].value - 0.5))
 
 
 def _grade(estimate: Estimate) -> str:

@@ -6,12 +6,14 @@ from typing import Any
 
 from markupsafe import Markup
 from rich.table import Table
+from rich.text import Text
 
 from personafit.reporting.audit import records
 from personafit.reporting.audit.findings import Audit
+from personafit.reporting.drawing import save, svg
 from personafit.reporting.figures import Drawn
 from personafit.reporting.page import PACKAGE, fill_page, put_page
-from personafit.reporting.plots import Dot, Panel, Row, panels_figure, save, series_figure, svg
+from personafit.reporting.plots import Dot, Panel, Row, panels_figure, series_figure
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 from personafit.statistics import Estimate
@@ -46,13 +48,13 @@ def write_audit(audit: Audit, folder: Path) -> Path:
 def verdict_table(audit: Audit) -> Table:
     """The verdicts for the terminal."""
     table = Table(
-        title=f"{audit.pairs.name}: what the labels reward ({len(audit.pairs.frame):,} pairs)",
+        title=Text(f"{audit.pairs.name}: what the labels reward ({len(audit.pairs.frame):,} pairs)"),
         title_justify="left",
     )
     for heading in ("", "check", "finding"):
         table.add_column(heading, overflow="fold")
     for verdict in audit.verdicts():
-        table.add_row(f"{MARKS[verdict.grade]} {verdict.grade}", verdict.check, verdict.finding)
+        table.add_row(f"{MARKS[verdict.grade]} {verdict.grade}", verdict.check, Text(verdict.finding))
     return table
 
 
@@ -61,7 +63,7 @@ def rules_table(audit: Audit) -> Table:
     table = Table(title="Accuracy of shortcuts in %, 95 % interval below", title_justify="left")
     table.add_column("rule")
     for part, _ in audit.pairs.parts:
-        table.add_column(part, justify="right")
+        table.add_column(Text(part), justify="right")
     for scores in audit.rules:
         table.add_row(scores.rule, *(show(estimate, "\n") for estimate in scores.by_part.values()))
     table.add_row(

@@ -49,7 +49,7 @@ def repeats(pairs: Pairs) -> Repeats:
             "pair", pl.col("tier").alias("other_tier"), pl.col("winner").alias("other_winner")
         )
         crossed = frame.join(elsewhere, on="pair").filter(pl.col("tier") != pl.col("other_tier"))
-        for tier in frame["tier"].unique(maintain_order=True):
+        for tier in frame["tier"].drop_nulls().unique(maintain_order=True):
             here = crossed.filter(pl.col("tier") == tier)
             opposite = here.filter(pl.col("winner") != pl.col("other_winner"))
             rows = frame.filter(pl.col("tier") == tier).height

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from personafit.reporting.dialogues.effects import history_curve
 from personafit.reporting.dialogues.tables import short
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, PAPER, draw_point, new_figure, svg
 from personafit.reporting.figure_names import lined_name, shown
 from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.figures import Drawn
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, Dot, draw_point, svg
+from personafit.reporting.plots import Dot
 from personafit.reporting.results import Result
 from personafit.reporting.written import plain
 
@@ -241,11 +242,7 @@ def _curves(series: Sequence[Series], label: str, limits: tuple[float, float]) -
 
 
 def _subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(height)
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 

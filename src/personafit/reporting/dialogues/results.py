@@ -21,6 +21,7 @@ from personafit.reporting.dialogues.loading import (
 )
 from personafit.reporting.results import Result
 from personafit.statistics import Estimate, mean_by_item, prompts_recur
+from personafit.statistics.clusters import ALIKE
 
 METRICS = {
     "completion": "completion",
@@ -37,11 +38,8 @@ LAST_TURN = 10
 HEADLINES = ("completion", "personalization")
 
 
-ALIKE = "every value is the same: no interval can be given"
-
-
 def mean_of(part: pl.DataFrame, column: str, metric: str) -> Estimate:
-    """The clustered mean of a metric; counts do not fall below 0, and values that are all alike show no spread."""
+    """The clustered mean of a metric; counts do not fall below 0, and people who are all alike, however many, show no spread."""
     bounds = bounds_of(metric)
     estimate = mean_by_item(part, column, bounds)
     if estimate.low is None or estimate.high is None or estimate.value is None:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from personafit.benchmarks.injection import ATTACKS
 from personafit.reporting import plots, sections
+from personafit.reporting.drawing import page_figure
 from personafit.reporting.html import ITEM_BROWSER, item_browser
 from personafit.reporting.injection.words import accuracy_table, attack_table, explain_injection, lines
 from personafit.reporting.page import asset, embed, fill_page, put_page
@@ -30,7 +29,6 @@ def write_page(store: Store, totals: RunTotals, results: Sequence[Result], path:
 def render_page(store: Store, totals: RunTotals, results: Sequence[Result]) -> str:
     """The whole page as text."""
     run = totals.run
-    figure = moved_figure(results)
     return fill_page(
         "personafit.reporting.injection",
         "injection.html.j2",
@@ -43,8 +41,7 @@ def render_page(store: Store, totals: RunTotals, results: Sequence[Result]) -> s
         asked=sum(totals.asked(rater) for rater in totals.raters) * len(totals.views),
         answered=answered(totals),
         sentences=explain_injection(results),
-        figure=None if figure is None else Markup(plots.svg(figure, "plot-moved")),
-        figure_words="" if figure is None else str(figure.get_label()),
+        **page_figure(moved_figure(results), "plot-moved"),
         caption=CAPTION,
         attacks=[
             {

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
 
 from personafit.items.preference import GENERIC, PERSONAL, PREFER
 from personafit.reporting.asked import endings, rater_facts
+from personafit.reporting.drawing import page_figure
 from personafit.reporting.page import asset, fill_page, put_page
-from personafit.reporting.plots import svg
 from personafit.reporting.preference.figure import CAPTION, preference_figure
 from personafit.reporting.preference.published import PUBLISHED
 from personafit.reporting.preference.scores import VOTES, PreferenceScores
@@ -38,7 +37,6 @@ def write_page(store: Store, scores: PreferenceScores, results: Sequence[Result]
 
 def render_page(store: Store, scores: PreferenceScores, results: Sequence[Result]) -> str:
     """The whole page as text."""
-    figure = preference_figure(scores, results)
     own = [line for line in scores.lines if line.control != VOTES]
     asked = sum(int(line.frame["asked"].sum()) for line in own)
     answered = sum(int(line.frame["answered"].sum()) for line in own)
@@ -59,8 +57,7 @@ def render_page(store: Store, scores: PreferenceScores, results: Sequence[Result
         answered=answered,
         coverage=answered / asked if asked else None,
         sentences=explain_preferences(scores, results),
-        figure=None if figure is None else Markup(svg(figure, "plot-preference")),
-        figure_words="" if figure is None else str(figure.get_label()),
+        **page_figure(preference_figure(scores, results), "plot-preference"),
         figure_caption=CAPTION,
         raters=rater_table(scores, results),
         generators=generator_table(scores, results),
@@ -158,7 +155,7 @@ def _items(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
         }
         for line in scores.lines
     ]
-    replies = _replies(store, scores)
+    replies = _replies(store, scores, kept)
     shown = []
     units = scores.units.filter(pl.col("item").is_in(wanted))
     for (name,), rows in units.group_by("item", maintain_order=True):
@@ -186,12 +183,12 @@ def _items(store: Store, scores: PreferenceScores) -> list[dict[str, Any]]:
     return shown
 
 
-def _replies(store: Store, scores: PreferenceScores) -> dict[str, list[dict[str, Any]]]:
-    """Per item what each rater said word for word, in each order."""
+def _replies(store: Store, scores: PreferenceScores, about: set[str]) -> dict[str, list[dict[str, Any]]]:
+    """Per item shown what each rater said word for word, in each order."""
     names = {rater["fingerprint"]: rater["name"] for rater in scores.run.config["raters"]}
     orders = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": "personalized first"}
     found: dict[str, list[dict[str, Any]]] = {}
-    for one in raw_replies(store, scores.run):
+    for one in raw_replies(store, scores.run, about):
         if one.rater in names:
             title = " · ".join(filter(None, [names[one.rater], orders.get(one.order), one.status]))
             said = {"Detail": one.detail, "Reply": one.reply, "Reasoning": one.reasoning}

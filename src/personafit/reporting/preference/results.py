@@ -81,7 +81,8 @@ def line_figures(line: Line, part: pl.DataFrame) -> Iterator[tuple[str, Estimate
     )
     wins = np.where(mark > MIDDLE, 1.0, np.where(mark < MIDDLE, 0.0, 0.5))
     yield "win_rate", clustered(wins, people, prompts, UNIT)
-    yield "win_rate_length_controlled", length_controlled_rate(wins, rated["longer"].to_numpy(), people)
+    at_equal = length_controlled_rate(wins, rated["longer"].to_numpy(), people, prompts)
+    yield "win_rate_length_controlled", at_equal
     if line.orders == 2:
         both = part.filter(pl.col("first").is_not_null() & pl.col("last").is_not_null())
         pull = ((both["first"] - both["last"]) / 2).cast(pl.Float64).to_numpy()
@@ -144,7 +145,8 @@ def _people(scores: PreferenceScores) -> Iterator[Result]:
     own = scores.units.filter(pl.col("human").is_not_null()).with_columns(pl.col("human").alias("rating"))
     line = Line(scores.people_are, scores.people_are, "human", own)
     note = "simulated raters, not people" if scores.people_are == "simulated" else None
-    coverage = len(own) / len(scores.units) if len(scores.units) else None
+    planned = {system: len(part) for system, part in parts(scores.units)}
+    marked = {system: len(part) for system, part in parts(own)}
 
     def result(metric: str, found: Estimate, system: System = (None, None), **where: str) -> Result:
         return Result.of(
@@ -154,7 +156,7 @@ def _people(scores: PreferenceScores) -> Iterator[Result]:
             given=system[1],
             metric=metric,
             slice=dict(where),
-            coverage=coverage,
+            coverage=marked[system] / planned[system] if planned[system] else None,
             control=PEOPLE.get(scores.people_are or "", "labels in the data"),
             note="; ".join(filter(None, [found.note, note])) or None,
         )
@@ -275,7 +277,7 @@ def _of(
     estimate: Estimate,
     where: dict[str, str] | None = None,
 ) -> Result:
-    two_way = metric not in ("win_rate_length_controlled", "spearman", "kappa_weighted")
+    two_way = metric not in ("spearman", "kappa_weighted")
     note = _how(estimate, part) if two_way else estimate.note
     whole = replace(estimate, note="; ".join(filter(None, [note, *line.notes])) or None)
     return Result.of(

@@ -79,7 +79,7 @@ def generator_table(scores: PreferenceScores, results: Sequence[Result]) -> Tabl
     table.add_column("generator, given", overflow="fold", min_width=16)
     columns = generator_columns(scores)
     for heading in columns.values():
-        table.add_column(heading, justify="right", overflow="fold")
+        table.add_column(Text(heading), justify="right", overflow="fold")
     for name, control, found in generator_rows(results):
         cells = [
             cell_text(found.get(key), key[0] in ("mention_rate", "mention_rate_items")) for key in columns

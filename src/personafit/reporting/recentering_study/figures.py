@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from personafit.reporting.drawing import new_figure
 from personafit.reporting.figure_names import lined_name
 from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.marks import Mark, dot_panels, scatter_figure
-from personafit.reporting.plots import WIDTH
 from personafit.reporting.preference.figure import preference_figure
 from personafit.reporting.preference.results import RULE, same_model
 from personafit.reporting.recentering_study.loading import Study
@@ -34,9 +34,6 @@ def _kappas(study: Study) -> "Figure | None":
     pairs = [r for r in study.results if r.metric == "kappa" and "other" in r.slice]
     if not pairs:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     assert study.relevance is not None
     places = {(rater.name, rater.kind): place for place, rater in enumerate(study.relevance.raters)}
     known = {}
@@ -44,8 +41,7 @@ def _kappas(study: Study) -> "Figure | None":
         first, second = places[str(r.rater), r.slice["kind"]], places[r.slice["other"], r.slice["other_kind"]]
         known[first, second] = known[second, first] = r.value
     count = len(places)
-    figure = Figure(figsize=(WIDTH, 0.42 * count + 1.7), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(0.42 * count + 1.7)
     axis = figure.subplots()
     shade_cells(axis, [[known.get((row, column)) for column in range(count)] for row in range(count)], "")
     labels = [lined_name(f"{rater.name} ({rater.kind})") for rater in study.relevance.raters]

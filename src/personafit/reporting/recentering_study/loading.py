@@ -136,11 +136,14 @@ def _runs(store: Store, dataset: str, kind: str) -> list[RunRecord]:
 
 def _preferences(store: Store, pairs: Benchmark, dataset: str) -> PreferenceScores:
     """The marks that came with the data, and those of every run on them; a rater counts once, by its latest run."""
-    nothing = {"selected": None, "raters": [], "samples": 1, "notes": pairs.notes(), "views": []}
+    runs = _runs(store, dataset, PREFERENCE)
+    partly = [run.name for run in runs if run.config["selected"] is not None]
+    notes = [*pairs.notes(), *(f"{name} judged only a part of the pairs and is left out." for name in partly)]
+    nothing = {"selected": None, "raters": [], "samples": 1, "notes": notes, "views": []}
     scores = load_preferences(store, RunRecord(-1, dataset, dataset, nothing, 0, 0.0, None))
     lines = list(scores.lines)
-    for run in _runs(store, dataset, PREFERENCE):
-        if run.config["selected"] is None:
+    for run in runs:
+        if run.name not in partly:
             known = {line.fingerprint for line in lines}
             lines += [line for line in load_preferences(store, run).lines if line.fingerprint not in known]
     return PreferenceScores(

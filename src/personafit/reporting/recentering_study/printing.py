@@ -34,7 +34,7 @@ def print_study(console: Console, study: Study) -> None:
 def _table(found: StudyTable) -> Table:
     table = Table(title=Text(f"{found.title}; shares in %, 95 % interval below"), title_justify="left")
     for heading in found.headings:
-        table.add_column(heading.replace("_", "\n"), overflow="fold")
+        table.add_column(Text(heading.replace("_", "\n")), overflow="fold")
     for row in found.rows[:MOST_PAIRS]:
         quiet = any(cell == "published" for cell in row)
         table.add_row(*(_cell(cell) for cell in row), style="dim" if quiet else "")

@@ -2,16 +2,19 @@
 
 import csv
 from pathlib import Path
+from unicodedata import category
 
 import orjson
 
-from personafit.reporting.plots import save
+from personafit.reporting.drawing import save
 from personafit.reporting.recentering_study.figures import study_figures
 from personafit.reporting.recentering_study.loading import Study
 from personafit.reporting.recentering_study.tables import StudyTable, study_tables
 from personafit.reporting.results import Result
 
 SUFFIXES = ("", "_low", "_high")
+FORMULA = frozenset("=+-@＝＋－＠")  # what begins a formula; as in `store.export`
+UNSEEN = ("Cc", "Cf")  # control and format characters
 
 
 def write_study(study: Study, folder: Path) -> list[str]:
@@ -54,6 +57,7 @@ def _write_csv(table: StudyTable, path: Path) -> None:
 
 
 def inert(cell: str | None) -> str:
-    """Names come from outside: none may be a formula in a spreadsheet."""
+    """Names come from outside: none may be a formula in a spreadsheet, which looks past what is not seen."""
     text = cell or ""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+    seen = next((one for one in text if not one.isspace() and category(one) not in UNSEEN), "")
+    return f"'{text}" if seen in FORMULA or text[:1] in ("\t", "\r", "\n") else text

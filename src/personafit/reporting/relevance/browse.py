@@ -21,7 +21,7 @@ def browser_data(store: Store, scores: RelevanceScores) -> dict[str, Any]:
     items = _kept(scores.items)
     reasons = attribute_reasons(store, (scores.attributes[item] for item in items["item"]))
     said = [_said(line) for line in scores.lines]
-    replies = _replies(store, scores)
+    replies = _replies(store, scores, {*items["item"], *items["list_name"]})
     texts: dict[str, int] = {}
     lists = []
     for (name,), rows in items.group_by(["list_name"], maintain_order=True):
@@ -78,11 +78,11 @@ def _said(line: Line) -> dict[str, list[Any]]:
     return found
 
 
-def _replies(store: Store, scores: RelevanceScores) -> dict[str, list[list[Any]]]:
-    """Raw replies by what was asked about, an item or a list: line, part, status, detail, reply, reasoning."""
+def _replies(store: Store, scores: RelevanceScores, about: set[str]) -> dict[str, list[list[Any]]]:
+    """Raw replies by what was asked about, an item or a list, of those shown: line, part, status, detail, reply, reasoning."""
     places = {(line.fingerprint, line.view): place for place, line in enumerate(scores.lines)}
     found: dict[str, list[list[Any]]] = {}
-    for one in raw_replies(store, scores.run):
+    for one in raw_replies(store, scores.run, about):
         if (one.rater, one.view) in places:
             place = places[one.rater, one.view]
             found.setdefault(one.item, []).append(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, PAPER, draw_point, new_figure
 from personafit.reporting.figure_names import lined_name
 from personafit.reporting.figure_words import group_in_words
 from personafit.reporting.marks import frame
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH, Dot, draw_point
+from personafit.reporting.plots import Dot
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
 
@@ -39,13 +40,7 @@ def relevance_figure(scores: RelevanceScores, results: Sequence[Result]) -> "Fig
             points.append((name, line.control, found))
     if not points:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(
-        figsize=(WIDTH, max(3.6, 1.1 + 0.34 * len(points))), layout="constrained", facecolor="none"
-    )
-    FigureCanvasAgg(figure)
+    figure = new_figure(max(3.6, 1.1 + 0.34 * len(points)))
     left, right = figure.subplots(1, 2, width_ratios=[1.15, 1])
     _curves(left)
     for row in scores.info.get("published", []):

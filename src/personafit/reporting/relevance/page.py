@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from markupsafe import Markup
 
 from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import GRADES, VIEWS
 from personafit.reporting.asked import endings, rater_facts
+from personafit.reporting.drawing import page_figure
 from personafit.reporting.page import asset, embed, fill_page, put_page
-from personafit.reporting.plots import svg
 from personafit.reporting.relevance.browse import browser_data
 from personafit.reporting.relevance.figure import CAPTION, relevance_figure
 from personafit.reporting.relevance.results import COMPARED, line_coverage
@@ -30,7 +29,6 @@ def write_page(store: Store, scores: RelevanceScores, results: Sequence[Result],
 
 def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]) -> str:
     """The whole page as text."""
-    figure = relevance_figure(scores, results)
     own = [line for line in scores.lines if line.control != PUBLISHED]
     asked = sum(int(line.frame["asked"].sum()) for line in own)
     answered = sum(int(line.frame["answered"].sum()) for line in own)
@@ -51,8 +49,7 @@ def render_page(store: Store, scores: RelevanceScores, results: Sequence[Result]
         coverage=answered / asked if asked else None,
         sentences=explain_relevance(scores, results),
         remarks=published_remarks() if scores.info.get("published") else [],
-        figure=None if figure is None else Markup(svg(figure, "plot-relevance")),
-        figure_words="" if figure is None else str(figure.get_label()),
+        **page_figure(relevance_figure(scores, results), "plot-relevance"),
         figure_caption=CAPTION,
         table=score_table(scores, results),
         sliced=sliced_tables(scores, results),

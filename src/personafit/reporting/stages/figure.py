@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, WIDTH
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, new_figure
 from personafit.stages.error_flow import Traced
 
 if TYPE_CHECKING:
@@ -19,11 +19,7 @@ def waterfall_figure(traced: Traced) -> "Figure | None":
     """One bar a step; None where a figure is undefined."""
     if any(step.f1.value is None for step in traced.steps):
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 3.8), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(3.8)
     axis = figure.subplots()
     before = None
     for place, step in enumerate(traced.steps):

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 from personafit.reporting import plots
+from personafit.reporting.drawing import page_figure
 from personafit.reporting.page import fill_page, put_page
 from personafit.reporting.results import Result
 from personafit.reporting.stages.figure import CAPTION, waterfall_figure
@@ -128,11 +127,7 @@ def flow_body(traced: Traced, names: Mapping[str, str], results: Sequence[Result
 
 
 def _filled(body: Body, name: str) -> str:
-    figure = None if body.figure is None else Markup(plots.svg(body.figure, name))
-    words = "" if body.figure is None else str(body.figure.get_label())
-    return fill_page(
-        PACKAGE, "stages.html.j2", "", **(vars(body) | {"figure": figure, "figure_words": words})
-    )
+    return fill_page(PACKAGE, "stages.html.j2", "", **(vars(body) | page_figure(body.figure, name)))
 
 
 def _source_sentences(results: Sequence[Result]) -> Iterator[str]:

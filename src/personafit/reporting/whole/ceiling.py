@@ -17,7 +17,8 @@ from personafit.reporting.results import CONTROL_RATERS
 from personafit.reporting.tables import TIERS
 from personafit.reporting.whole.collected import ChoiceRun, Collected
 from personafit.reporting.whole.content import Grid, Picture, Piece, Prose, percent_cell
-from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics import Estimate
+from personafit.statistics.preferences import clustered
 from personafit.statistics.raters import panel_ceiling
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[Reache
             shares[item] if gold == "0" else 1 - shares[item]
             for item, gold in part.select("item", "gold").iter_rows()
         ]
-        people = part["person"].to_numpy()
-        by_part[name] = cluster_mean(np.array(met), people, None, UNIT) if met else None
+        people, prompts = part["person"].to_numpy(), part["prompt"].to_numpy()
+        by_part[name] = clustered(np.array(met), people, prompts, UNIT) if met else None
     return [Reached("a voter drawn at random", f"the gold, {run.scores.info['gold']}", by_part)]
 
 

@@ -113,10 +113,16 @@ def controls(given: Collected) -> Chapter:
 
 
 def _by_benchmark(given: Collected) -> dict[str, list[ChoiceRun]]:
-    found: dict[str, list[ChoiceRun]] = {}
+    """Runs under the title of their benchmark; those of another version apart."""
+    found: dict[tuple[str, str], list[ChoiceRun]] = {}
     for one in given.choices.values():
-        found.setdefault(str(one.totals.info["title"] or one.totals.info["name"]), []).append(one)
-    return found
+        info = one.totals.info
+        found.setdefault((info["title"] or info["name"], info["version"]), []).append(one)
+    titles = [title for title, _ in found]
+    return {
+        title if titles.count(title) == 1 else f"{title} (version {version})": runs
+        for (title, version), runs in found.items()
+    }
 
 
 def _merged(runs: Sequence[ChoiceRun]) -> Grid:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from markupsafe import Markup
 
 from personafit.reporting.dialogues.tables import NumberRow, NumberTable
-from personafit.reporting.plots import svg
+from personafit.reporting.drawing import svg
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, signed_points
 from personafit.statistics import Estimate

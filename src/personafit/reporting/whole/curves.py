@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from personafit._errors import UserError
-from personafit.reporting.plots import ACCENT, GRID, INK, MUTED, PAPER, WIDTH
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, PAPER, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,11 +88,7 @@ def training_figure(training: Training) -> "Figure | None":
     losses, held_out = training.points(LOSS), training.points(HELD_OUT_LOSS)
     if not losses and not held_out and not training.tiers:
         return None
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained", facecolor="none")
-    FigureCanvasAgg(figure)
+    figure = new_figure(3.4)
     left, right = figure.subplots(1, 2)
     if losses:
         left.plot(*zip(*losses, strict=True), color=MUTED, linewidth=1.4, label="batches")
@@ -142,6 +138,7 @@ def _object(path: Path) -> dict[str, Any]:
 
 
 def _states(folder: Path) -> list[Path]:
-    """The logs of checkpoints, in the order of their steps."""
+    """The logs of checkpoints, in the order of their steps; those named otherwise, such as the best, first."""
     found = [*folder.glob(f"checkpoint-*/{STATE}"), *folder.glob(f"*/checkpoint-*/{STATE}")]
-    return sorted(found, key=lambda path: int(path.parent.name.rpartition("-")[2] or 0))
+    steps = {path: path.parent.name.rpartition("-")[2] for path in found}
+    return sorted(found, key=lambda path: int(steps[path]) if steps[path].isdecimal() else -1)

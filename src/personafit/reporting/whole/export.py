@@ -5,13 +5,16 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from personafit.reporting.plots import save
+from personafit.reporting.drawing import save
 from personafit.reporting.recentering_study.writing import inert
 from personafit.reporting.whole.content import Chapter, Grid, Picture
 
 LONGEST = 60  # characters of a file's name
+ENDS = re.compile(r"[-+−–\d.,%\s]*(?:to [-+−\d.,%\s]*)?")  # of an interval: numbers, no formula
 LATEX = {
     "\\": r"\textbackslash{}",
+    "[": "{[}",  # after a row's end these two would be options of it
+    "*": "{*}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "−": r"$-$",
@@ -89,7 +92,8 @@ def _write_csv(grid: Grid, path: Path) -> None:
             for cell, wide in zip(row.cells, with_interval, strict=True):
                 text = cell.text.replace("−", "-")
                 cells.append(text if cell.sort is not None else inert(text))
-                cells += [cell.interval] if wide else []
+                ends = cell.interval
+                cells += [ends if ENDS.fullmatch(ends) else inert(ends)] if wide else []
             writer.writerow(cells)
 
 

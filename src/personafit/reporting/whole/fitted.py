@@ -1,4 +1,4 @@
-"""Raters fitted by `train pairwise`, `train verifier` and `train matcher`: what their cards say, as sentences and tables of a page.
+"""Raters fitted by `train pairwise`, `preference`, `verifier` and `matcher`: what their cards say, as sentences and tables of a page.
 
 A card is written once, when the rater is; here it is read, so that the page and the card cannot differ.
 """

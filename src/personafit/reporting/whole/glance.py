@@ -6,6 +6,7 @@ from typing import Any
 
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.results import Result
+from personafit.reporting.run_names import NamedRun, apart
 from personafit.reporting.sections import Cell, line_name, line_of
 from personafit.reporting.whole.collected import Collected
 from personafit.reporting.whole.content import Grid, Group, percent_cell
@@ -28,15 +29,15 @@ NOTE = (
 
 def glance(given: Collected) -> Iterator[Group]:
     """One table of all runs of choices and of writing; none where there is but one such run."""
-    runs = [(one.totals.info, one.results, "view") for one in given.choices.values()]
-    runs += [(one.scores.info, one.results, "given") for one in given.writings.values()]
+    runs = [(name, one.totals.info, one.results, "view") for name, one in given.choices.items()]
+    runs += [(name, one.scores.info, one.results, "given") for name, one in given.writings.items()]
     if len(runs) < 2:
         return
-    names = [info["name"] for info, *_ in runs]
+    names = apart([NamedRun(info["name"], info["version"], name) for name, info, *_ in runs])
     rows = [
         row
-        for info, results, told in runs
-        for row in _rows(info, results, told, names.count(info["name"]) > 1)
+        for name, (_, info, results, told) in zip(names, runs, strict=True)
+        for row in _rows(name, info, results, told)
     ]
     grid = Grid(
         "Scores and their controls",
@@ -49,12 +50,11 @@ def glance(given: Collected) -> Iterator[Group]:
     yield Group("All runs side by side", [grid])
 
 
-def _rows(info: dict[str, Any], results: Sequence[Result], told: str, several: bool) -> Iterator[NumberRow]:
+def _rows(name: str, info: dict[str, Any], results: Sequence[Result], told: str) -> Iterator[NumberRow]:
     """Of each rater or system that was asked for; of the free controls where nobody was. `told` names what says of whom they knew."""
     totals = [result for result in results if not result.slice]
     heads = [result for result in totals if result.metric == info["metric"]]
     lifts = [result for result in totals if result.metric == "lift"]
-    name = f"{info['name']} {info['version']}" if several else str(info["name"])
     free = [result for result in heads if result.control in FREE]
     asked = [result for result in heads if result.control is None]
     once = {line_of(one): one for one in reversed(free)}  # under the first view: a rule looks at none

@@ -117,7 +117,10 @@ def _sentence(one: ChoiceRun, found: dict[tuple[str, str], Result]) -> str:
     lift, restraint = found.get(("lift", view)), found.get(("restraint", view))
     said += f": {_lift(lift)}." if lift is not None and lift.value is not None else "."
     if restraint is not None and restraint.value is not None:
-        said += f" Where the less personal answer is the right one, it {verb} in {_share(restraint)}."
+        where = "Where the less personal answer is the right one, it is right in"
+        if metric == "win_rate":  # of which a tie is no harm
+            where = "Where no personal answer is asked for, knowing the person did no harm in"
+        said += f" {where} {_share(restraint)}."
     return said
 
 

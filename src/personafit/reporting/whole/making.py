@@ -31,7 +31,7 @@ MEASURES = {
     "overlap": "most overlap",
     "length": "longest answer",
 }
-SETTINGS = ("preset", "lora", "epochs", "batch", "rate", "max_tokens", "seed", "held_out")
+SETTINGS = ("preset", "swap", "lora", "epochs", "batch", "rate", "max_tokens", "seed", "held_out")
 
 
 def stages(given: Collected) -> Chapter:
@@ -70,7 +70,7 @@ def training(given: Collected) -> Chapter:
         {name: _training_pieces(one) for name, one in given.trainings.items()}
         | {name: fitted_pieces(one) for name, one in given.fitted.items()},
         "No training was given: `personafit train reward --base MODEL --data DIR --out FOLDER` trains one, `train pairwise`, "
-        "`train verifier` and `train matcher` fit small ones; name FOLDER beside the runs.",
+        "`train preference`, `train verifier` and `train matcher` fit small ones; name FOLDER beside the runs.",
     )
 
 

@@ -186,7 +186,9 @@ def _lift(scores: WritingScores, line: Line, task: str | None) -> Estimate:
         found.high,
         found.n,
         found.people,
-        f"of ROUGE-1, over {larger.given}, the larger of the two controls",
+        "; ".join(
+            filter(None, [f"of ROUGE-1, over {larger.given}, the larger of the two controls", found.note])
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from personafit.raters.dialogues.counting.mentions import Mention, find_mentions
 from personafit.raters.dialogues.counting.preferences import Preference
 from personafit.raters.dialogues.counting.words import Span, sentences, stems
 
-RULES = "counting-1"
+RULES = "counting-2"
 """Changes whenever a rule or a list of words does."""
 
 Kind = Literal["covers", "contradicts", "reasks", "invents", "states", "leaks", "strays"]
@@ -250,7 +250,7 @@ def _of_domain(sentence: str, asked: set[str], preferences: Sequence[Preference]
 def _is_known(preference: Preference, known: _Known) -> bool:
     if any(path == preference.path for path, _ in known.said):
         return True
-    return any(says(known.given, preference, value) for value in preference.values)
+    return any(says(known.given, value) for value in preference.values)
 
 
 def _user_marks(index: int, text: str, mentions: list[Mention], known: _Known) -> Iterator[Mark]:

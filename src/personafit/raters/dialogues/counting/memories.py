@@ -50,7 +50,7 @@ def invented_memories(text: str, given: str, heard: Sequence[str]) -> Iterator[t
     for span in sentences(text):
         sentence = text[span.start : span.end]
         match = _CLAIM.search(sentence)
-        if match is None or _asks(sentence, match.start()):
+        if match is None or _asks(sentence):
             continue
         claim = _claim(sentence, match)
         telling = [word for word in stems(claim) if word not in _EMPTY]
@@ -69,7 +69,7 @@ def _claim(sentence: str, match: re.Match[str]) -> str:
     return sentence[start.end() if start else 0 : end.start() if end else len(sentence)]
 
 
-def _asks(sentence: str, start: int) -> bool:
+def _asks(sentence: str) -> bool:
     """Whether the claim is a question of its own, such as what the user usually does."""
     opener = re.match(r"\W*(?:what|which|how|when|where|do|did|have|are)\b", sentence, re.IGNORECASE)
     return bool(opener) and sentence.rstrip(" \"'”’)\n").endswith(("?", "？"))

@@ -12,7 +12,8 @@ from personafit.raters.dialogues.counting.words import Token, clause_before, clo
 NEAR = 4  # tokens either side in which a common word finds its company
 _NEGATION = re.compile(
     r"(?:\b(?:no|not|never|without|avoid\w*|skip\w*|neither|nor|instead of|rather than|except|exclud\w+|leav\w+ out|left out|"
-    r"other than|aside from|rule[ds]? out|stay away from)\b|n[’']t\b|不要|不吃|不用|没有|别|避免|除了|无|忌)[^,.;:!?，。；]{0,40}$",
+    r"other than|aside from|rule[ds]? out|stay away from)\b|n[’']t\b|不要|不吃|不用|没有|(?<![特分个级类性区告差])别(?![的人])|避免|除了|"
+    r"无(?![论线])|忌)[^,.;:!?，。；]{0,40}$",
     re.IGNORECASE,
 )
 _NOT_NEGATION = re.compile(r"\b(?:not only|no problem|why not|no matter|not just)\b", re.IGNORECASE)
@@ -52,7 +53,7 @@ def find_mentions(text: str, preferences: Sequence[Preference]) -> list[Mention]
     return sorted(found, key=lambda one: (one.start, one.preference.path))
 
 
-def says(text: str, preference: Preference, value: str) -> bool:
+def says(text: str, value: str) -> bool:
     """Whether a text names a value in any way, for contexts, in which nothing is asked or proposed."""
     words = tuple(token.stem for token in tokens(text))
     return any(True for form in ways_to_say(value) for _ in runs(words, form))

@@ -22,10 +22,11 @@ _NUMBER = rf"(?:\d+(?:\.\d+)?|{'|'.join(_WORDS)})"
 _UNIT = rf"(?P<unit>{'|'.join(_DAYS)})s?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\s*(?:-|–|to)\s*(?P<high>{_NUMBER})\s*{_UNIT}", re.IGNORECASE)
 _OPEN = re.compile(rf"(?P<low>{_NUMBER})\s*{_UNIT}\s*(?:\+|or more)", re.IGNORECASE)
-_MONEY = re.compile(r"[$€£](\d+)\s*(?:-|–|to)\s*[$€£]?(\d+)")
-_MONEY_UNDER = re.compile(r"(?:under|below|up to) [$€£](\d+)", re.IGNORECASE)
-_MONEY_OVER = re.compile(r"(?:over|above) [$€£](\d+)|[$€£](\d+)\+", re.IGNORECASE)
-_AMOUNT_MONEY = re.compile(r"[$€£]\s?(\d+(?:\.\d+)?)")
+_SUM = r"(\d{1,3}(?:,\d{3})+|\d+)"
+_MONEY = re.compile(rf"[$€£]{_SUM}\s*(?:-|–|to)\s*[$€£]?{_SUM}")
+_MONEY_UNDER = re.compile(rf"(?:under|below|up to) [$€£]{_SUM}", re.IGNORECASE)
+_MONEY_OVER = re.compile(rf"(?:over|above) [$€£]{_SUM}|[$€£]{_SUM}\+", re.IGNORECASE)
+_AMOUNT_MONEY = re.compile(rf"[$€£]\s?({_SUM}(?:\.\d+)?)(k\b)?", re.IGNORECASE)
 _AMOUNT_DAYS = re.compile(rf"(?<![-–\w])(?P<low>{_NUMBER})[\s-]+{_UNIT}\b(?![\s-]old)", re.IGNORECASE)
 _BELOW = re.compile(r"\b(?:under|below|up to|less than)\s*$", re.IGNORECASE)
 
@@ -53,11 +54,11 @@ class Amount:
 def range_of(value: str) -> Range | None:
     """The range a value names, if it names one."""
     if match := _MONEY.fullmatch(value):
-        return Range("money", float(match[1]), float(match[2]))
+        return Range("money", _number(match[1]), _number(match[2]))
     if match := _MONEY_UNDER.fullmatch(value):
-        return Range("money", 0.0, float(match[1]) - 0.01)
+        return Range("money", 0.0, _number(match[1]) - 0.01)
     if match := _MONEY_OVER.fullmatch(value):
-        return Range("money", float(match[1] or match[2]) + 0.01, float("inf"))
+        return Range("money", _number(match[1] or match[2]) + 0.01, float("inf"))
     if match := _RANGE.fullmatch(value):
         unit = _DAYS[match["unit"].lower()]
         return Range("days", _number(match["low"]) * unit, _number(match["high"]) * unit)
@@ -70,7 +71,7 @@ def amounts(text: str) -> Iterator[Amount]:
     """Sums of money and lengths of time in a text."""
     for match in _AMOUNT_MONEY.finditer(text):
         less = 0.01 if _BELOW.search(text, 0, match.start()) else 0.0
-        yield Amount("money", float(match[1]) - less, *match.span())
+        yield Amount("money", _number(match[1]) * (1000 if match[3] else 1) - less, *match.span())
     for match in _AMOUNT_DAYS.finditer(text):
         yield Amount("days", _number(match["low"]) * _DAYS[match["unit"].lower()], *match.span())
 
@@ -86,4 +87,4 @@ def value_for(amount: Amount, values: Sequence[str]) -> str | None:
 
 
 def _number(text: str) -> float:
-    return float(_WORDS.get(text.lower(), 0) or text)
+    return float(_WORDS.get(text.lower(), 0) or text.replace(",", ""))

@@ -1,11 +1,10 @@
 // Listing dialogues and reading transcripts.
 
 const data = JSON.parse(document.getElementById("viewer-data").textContent);
-const PAGE = 100;
 const byId = (id) => document.getElementById(id);
 const list = byId("list");
+const fillList = fillsList(list, entry);
 let found = [];
-let shown = 0;
 let current = null;
 
 const JUDGED = {
@@ -60,10 +59,7 @@ function filter() {
     if (!fits(one)) return false;
     return words.every((word) => lower()[place].includes(word));
   });
-  list.replaceChildren();
-  list.scrollTop = 0;
-  shown = 0;
-  showMore();
+  fillList(found);
   const cut = data.dialogues.length < data.total
     ? ` This page holds ${data.dialogues.length.toLocaleString("en")} of the run’s ${data.total.toLocaleString("en")} dialogues, those in which something was counted against somebody first; the others are in the store.`
     : "";
@@ -72,21 +68,6 @@ function filter() {
     current = null;
     byId("detail").replaceChildren(element("p", { class: "small", text: "No dialogue fits these filters." }));
   } else if (!found.includes(current)) show(found[0]);
-}
-
-function showMore() {
-  list.querySelector(".more")?.remove();
-  for (const one of found.slice(shown, shown + PAGE)) list.append(entry(one));
-  shown = Math.min(shown + PAGE, found.length);
-  if (shown < found.length) {
-    const more = element("button", { type: "button", class: "more", text: `${(found.length - shown).toLocaleString("en")} more` });
-    more.addEventListener("click", () => {
-      const next = shown;
-      showMore();
-      list.children[next].focus();
-    });
-    list.append(more);
-  }
 }
 
 const short = (value) => (value === null ? "–" : Number(value.toFixed(2)).toString());
@@ -106,15 +87,6 @@ function entry(one) {
   });
   return button;
 }
-
-list.addEventListener("keydown", (event) => {
-  const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
-  const next = step && document.activeElement[step];
-  if (!next) return;
-  event.preventDefault();
-  next.focus();
-  if (!next.classList.contains("more")) next.click();
-});
 
 // -- one dialogue ------------------------------------------------------------------------------------------------
 

@@ -1,15 +1,14 @@
 // Looking pairs up.
 
 const data = JSON.parse(document.getElementById("browser-data").textContent);
-const PAGE = 100;
 const byId = (id) => document.getElementById(id);
 const list = byId("list");
+const fillList = fillsList(list, button);
 const lineName = (place) => {
   const { name, view } = data.lines[place];
   return view === "none" ? name : `${name}, ${view}`;
 };
 let found = [];
-let shown = 0;
 let current = null;
 
 const VERDICTS = {
@@ -64,10 +63,7 @@ function filter() {
     pairs += kept.length;
     if (kept.length) found.push({ one, kept });
   }
-  list.replaceChildren();
-  list.scrollTop = 0;
-  shown = 0;
-  showMore();
+  fillList(found);
   const cut = data.pairs < data.total ? ` This page holds ${data.pairs.toLocaleString("en")} of the run’s ${data.total.toLocaleString("en")} pairs.` : "";
   byId("count").textContent = `${pairs.toLocaleString("en")} pairs in ${found.length.toLocaleString("en")} lists.${cut}`;
   const same = found.find((entry) => entry.one === current);
@@ -75,21 +71,6 @@ function filter() {
     current = null;
     byId("detail").replaceChildren(element("p", { class: "small", text: "No pair fits these filters." }));
   } else show(same ?? found[0]);
-}
-
-function showMore() {
-  list.querySelector(".more")?.remove();
-  for (const entry of found.slice(shown, shown + PAGE)) list.append(button(entry));
-  shown = Math.min(shown + PAGE, found.length);
-  if (shown < found.length) {
-    const more = element("button", { type: "button", class: "more", text: `${(found.length - shown).toLocaleString("en")} more` });
-    more.addEventListener("click", () => {
-      const next = shown;
-      showMore();
-      list.children[next].focus();
-    });
-    list.append(more);
-  }
 }
 
 function button(entry) {
@@ -105,15 +86,6 @@ function button(entry) {
   });
   return node;
 }
-
-list.addEventListener("keydown", (event) => {
-  const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
-  const next = step && document.activeElement[step];
-  if (!next) return;
-  event.preventDefault();
-  next.focus();
-  if (!next.classList.contains("more")) next.click();
-});
 
 // -- one list ----------------------------------------------------------------------------------------------------
 

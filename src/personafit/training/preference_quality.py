@@ -1,0 +1,77 @@
+"""What a head on marks is worth on prompts and people left out, beside what explains its score more cheaply.
+
+The answers alone, without the attribute the mark is about, are the control to beat; rules that nothing was fitted for, and always
+saying the mean mark, stand below. Spearman says whether it puts answers in people's order, the mean error how far its marks are off.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from personafit.raters.preference.head import CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED, Floats
+from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.agreement import Figure as Point
+from personafit.statistics.agreement_bootstrap import bootstrap_pairs, percentile_interval
+from personafit.training.matcher_quality import Figure
+from personafit.training.preference_head import Marked, cross_fitted
+
+PROMPTS, PEOPLE, BOTH = "prompts left out", "people left out", "prompts and people left out"
+ALONE, MEAN_MARK = "answers-alone", "mean-mark"
+RULES = {"named": NAMED, "length": LONGER, "closeness": CLOSER_TO_ATTRIBUTE}
+ALL = "all marks"  # where nothing is fitted there is nothing to leave out
+SPEARMAN, GAIN, ERROR = "spearman", "spearman_gain", "mean_error"
+
+
+def head_quality(marked: Marked, embedder: str, seed: int = 0) -> list[Figure]:
+    """Spearman with the marks and the mean distance from them, of the head and of its controls."""
+    figures: list[Figure] = []
+    alone = replace(marked, features=marked.features[:, [CLOSER_TO_PROMPT, LONGER]])
+    nothing = replace(marked, features=np.zeros((len(marked), 1)))
+    for split, groupings in (
+        (PROMPTS, [marked.prompts]),
+        (PEOPLE, [marked.people]),
+        (BOTH, [marked.prompts, marked.people]),
+    ):
+        said = cross_fitted(marked, embedder, *groupings, seed=seed)
+        without = cross_fitted(alone, embedder, *groupings, seed=seed)
+        mean = cross_fitted(nothing, embedder, *groupings, seed=seed)
+        figures += _ranked(marked, split, said, without)
+        for control, marks in ((None, said), (ALONE, without), (MEAN_MARK, mean)):
+            figures.append(Figure(ERROR, split, _error(marked, marks), control))
+    for name, place in RULES.items():
+        drawn = bootstrap_pairs(_beside(marked, marked.features[:, place]), marked.people, "spearman")
+        figures.append(Figure(SPEARMAN, ALL, drawn.interval(0), name))
+    return figures
+
+
+def _ranked(marked: Marked, split: str, said: Floats, without: Floats) -> Iterator[Figure]:
+    """Spearman of the head and of the answers alone, and what the head gains, all from the same resamples."""
+    drawn = bootstrap_pairs(_beside(marked, said, without), marked.people, "spearman")
+    head, alone = drawn.pairs.index((0, 2)), drawn.pairs.index((1, 2))
+    yield Figure(SPEARMAN, split, drawn.interval(head))
+    yield Figure(SPEARMAN, split, drawn.interval(alone), ALONE)
+    ours, theirs = drawn.figures[head], drawn.figures[alone]
+    gain = (
+        Point(None, ours.note or theirs.note)
+        if ours.value is None or theirs.value is None
+        else Point(ours.value - theirs.value)
+    )
+    draws = drawn.draws[:, head] - drawn.draws[:, alone]
+    interval = percentile_interval(gain, draws, drawn.units[head], drawn.people[head], -2.0, 2.0)
+    yield Figure(GAIN, split, interval)
+
+
+def _beside(marked: Marked, *columns: Floats) -> Floats:
+    return np.column_stack([*columns, marked.marks])
+
+
+def _error(marked: Marked, marks: Floats) -> Estimate:
+    known = np.isfinite(marks)
+    people, prompts = marked.people[known], marked.prompts[known]
+    return cluster_mean(
+        np.abs(marks - marked.marks)[known],
+        people,
+        prompts if known.any() and prompts_recur(people, prompts) else None,
+        bounds=(0.0, 4.0),
+    )

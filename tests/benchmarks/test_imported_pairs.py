@@ -1,0 +1,55 @@
+"""A team's own pairs as they come: people described on some lines only, columns that are called like ours, lists of ids."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks import ImportedPairs
+from personafit.benchmarks.config import chosen_people
+from personafit.benchmarks.running import RunConfig, judge_benchmark
+from personafit.engine import Silence
+from personafit.store import Store
+from tests.scripted import write_pairs
+
+
+def row(number: int, person: str, **more: str) -> dict[str, str]:
+    """A pair of which the chosen answer is the longer one."""
+    texts = {"question": f"Q {number}?", "chosen": f"the longer {number}", "rejected": f"short {number}"}
+    return {**texts, "person": person, **more}
+
+
+def test_a_line_that_leaves_a_persons_fields_empty_is_no_other_person(tmp_path: Path) -> None:
+    rows = [row(1, "u1", **{"person.Age": "34"}), row(2, "u1", **{"person.Age": ""})]
+    with pytest.raises(UserError, match="line 3, field 'person': 'u1' was described differently before"):
+        ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows))
+    rows[1] = row(2, "u2", **{"person.Age": ""})
+    people = {
+        person.id: person.facets for person in ImportedPairs(write_pairs(tmp_path / "two.csv", rows)).people()
+    }
+    assert people == {"u1": {"Age": "34"}, "u2": {}}
+
+
+def test_a_column_called_item_is_no_id(tmp_path: Path) -> None:
+    rows = [row(n, f"somebody called {n % 3}", item="book", prompt="novel") for n in range(6)]
+    pairs = ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows))
+    with Store(tmp_path / "store.db") as store:
+        config = RunConfig("pairs", views=["none"], raters=["rule:length"], limit=3)
+        finished = asyncio.run(judge_benchmark(store, config, Silence(), pairs))
+    selected = finished.run.config["selected"]
+    assert len(selected) == 3
+    assert set(selected) <= {item.id for item in pairs.items()}
+
+
+def test_a_list_of_ids_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "users.txt"
+    path.write_bytes("ann\r\n\r\nbob\r\n".encode("utf-8-sig"))
+    assert chosen_people(["ann", "bob", "cy"], str(path), 0) == ["ann", "bob"]
+
+
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.csv"
+    path.write_text("question,chosen,rejected,person,question\nQ 1?,yes,no,ann,Q 2?\n", encoding="utf-8")
+    with pytest.raises(UserError, match="line 1, field 'question': this column is there twice"):
+        ImportedPairs(path)

@@ -1,0 +1,34 @@
+"""The lift of writing says what it is over, and why it has no interval where it has none."""
+
+import polars as pl
+
+from personafit.reporting.writing.scores import NOBODY, WRONG, Line, WritingScores, writing_results
+from personafit.store import RunRecord
+
+
+def line(given: str, control: str | None, scores: list[float]) -> Line:
+    """What one system wrote for one person under one context."""
+    count = len(scores)
+    frame = pl.DataFrame(
+        {
+            "item": [f"i{n}" for n in range(count)],
+            "person": ["ann"] * count,
+            "prompt": [f"Q{n}" for n in range(count)],
+            "task": ["LaMP_4"] * count,
+            "rouge_1": scores,
+            "rouge_l": scores,
+        }
+    )
+    return Line("mine", given, control, "f", frame)
+
+
+def test_one_person_gives_a_lift_without_an_interval_and_says_so() -> None:
+    lines = [line("memory", None, [0.6, 0.8]), line("none", NOBODY, [0.2, 0.2])]
+    lines.append(line("wrong:memory", WRONG, [0.3, 0.3]))
+    run = RunRecord(-1, "mine", "mine", {}, 0, 0.0, None)
+    scores = WritingScores(run, {}, {"i0": "a", "i1": "b"}, lines, pl.DataFrame())
+    (lift,) = (one for one in writing_results(scores) if one.metric == "lift" and not one.slice)
+    assert (lift.value, lift.low) == (0.4, None)
+    assert lift.note == (
+        "of ROUGE-1, over wrong:memory, the larger of the two controls; one person only: no interval can be given"
+    )
