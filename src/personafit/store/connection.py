@@ -1,6 +1,7 @@
 """Opening the database behind a store: one SQLite file in WAL mode, or PostgreSQL by URL."""
 
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,13 +69,26 @@ def printable(url: str | Path) -> str:
 def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None  # SQLAlchemy's begin event below starts transactions, not the driver
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
+    _write_ahead(cursor)
     # FULL: a commit is on disk before it is acknowledged; batches keep the number of syncs small.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     # Rarer than SQLite would: keys are hashes, so a batch touches pages everywhere, and many of them again in the next.
     cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
     cursor.close()
+
+
+def _write_ahead(cursor: sqlite3.Cursor) -> None:
+    """Switch to a write-ahead log; where two make a new file at once, SQLite does not wait for the other by itself."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
 
 
 def _begin_immediate(connection: Any) -> None:
