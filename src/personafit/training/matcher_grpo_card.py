@@ -16,6 +16,7 @@ from personafit.raters.matcher.pairs import Rows
 from personafit.raters.relevance import make_relevance_rater
 from personafit.statistics import Estimate
 from personafit.statistics.detection import Metric, detection, detection_difference
+from personafit.training.cards import show_estimate
 from personafit.training.matcher_quality import BY_PROMPT, METRICS, Figure
 from personafit.training.relevance_data import JudgedPairs
 
@@ -109,15 +110,8 @@ def card(facts: dict[str, Any], figures: Sequence[Figure]) -> str:
         "|---" * (len(metrics) + 1) + "|",
     ]
     for control, name in _ROWS.items():
-        lines.append(f"| {name} | {' | '.join(_show(found[control, metric]) for metric in metrics)} |")
-    lines += ["", f"F1 gained over its base, paired: {_show(found[None, GAIN], '+.3f')}."]
+        lines.append(
+            f"| {name} | {' | '.join(show_estimate(found[control, metric]) for metric in metrics)} |"
+        )
+    lines += ["", f"F1 gained over its base, paired: {show_estimate(found[None, GAIN], '+.3f')}."]
     return "\n".join(lines) + "\n"
-
-
-def _show(estimate: Estimate, form: str = ".3f") -> str:
-    if estimate.value is None:
-        return "–"
-    text = format(estimate.value, form)
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({format(estimate.low, form)} to {format(estimate.high, form)})"

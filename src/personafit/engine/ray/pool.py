@@ -114,9 +114,8 @@ class ActorPool:
                 batch = await self._take()
                 try:
                     answers = await actor.work.remote([request.one for request in batch])
-                    if (
-                        answers is None
-                    ):  # it died while it had nothing to do, and is there again without its model
+                    if answers is None:
+                        # It died while it had nothing to do, and is there again without its model.
                         self.live -= 1
                         self._waiting.extendleft(reversed(batch))
                         self._some.set()
