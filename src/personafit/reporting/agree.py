@@ -17,12 +17,8 @@ from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints, label_counts
-from personafit.statistics.agreement_bootstrap import (
-    FEWEST_PEOPLE,
-    PairFigure,
-    TableFigure,
-    bootstrap_agreement,
-)
+from personafit.statistics.agreement_bootstrap import PairFigure, TableFigure, bootstrap_agreement
+from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
 
 RESAMPLES = 1000

@@ -25,6 +25,10 @@ class Result:
     control: str | None
     fingerprint: str | None
     note: str | None
+    se: float | None = None
+    """Standard error, where the interval comes from one."""
+    df: float | None = None
+    """Degrees of freedom that go with it."""
 
     @classmethod
     def of(
@@ -59,6 +63,8 @@ class Result:
             control=control,
             fingerprint=fingerprint,
             note=note if note is not None else estimate.note,
+            se=estimate.se,
+            df=estimate.df,
         )
 
     def as_dict(self) -> dict[str, Any]:

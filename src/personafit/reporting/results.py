@@ -1,7 +1,7 @@
 """From stored judgments to flat records: one number each, with interval, coverage and what it may be compared with."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -135,7 +135,7 @@ class _Group:
 
 def _with_note(estimate: Estimate, note: str) -> Estimate:
     joined = "; ".join(filter(None, [estimate.note, note]))
-    return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, estimate.people, joined)
+    return replace(estimate, note=joined)
 
 
 def overall_coverage(totals: RunTotals) -> float | None:

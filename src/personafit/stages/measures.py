@@ -17,7 +17,7 @@ from personafit.stages.known import Floats, match_known
 from personafit.stages.merging import LIKENESS
 from personafit.stages.records import LABELS, MODES
 from personafit.statistics import Estimate, cluster_mean
-from personafit.statistics.detection import FEWEST_PEOPLE
+from personafit.statistics.clusters import FEWEST_PEOPLE
 
 UNIT = (0.0, 1.0)
 HEDGE = re.compile(

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE
-from personafit.statistics.clusters import Estimate, cluster_mean
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean
 
 Floats = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from personafit.statistics.student import LEVEL, student_p_value, student_reach
 
 DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
+FEWEST_PEOPLE = 6  # with fewer, no interval is given and nothing is claimed, in the whole program
 FEWEST_ALIKE = 5
 SAME = 1e-6  # what sums of squares leave of two equal numbers
 ALIKE = "all people have the same mean: no interval can be given"
@@ -32,6 +33,16 @@ class Estimate:
     n: int
     people: int
     note: str | None = None
+    se: float | None = None
+    """Standard error, where the interval comes from one."""
+    df: float | None = None
+    """Degrees of freedom of the t distribution that goes with it."""
+
+    def p_value(self, null: float = 0.0) -> float | None:
+        """Two-sided p-value of the hypothesis that the true value is `null`; None where there is no standard error."""
+        if self.value is None or not self.se or self.df is None:
+            return None
+        return float(student_p_value((self.value - null) / self.se, self.df))
 
 
 def cluster_mean(
@@ -61,7 +72,7 @@ def cluster_mean(
     if alike(mean, variance, people_count):
         return Estimate(mean, None, None, count, people_count, ALIKE)
     low, high = student_interval(mean, variance, freedom, bounds)
-    return Estimate(mean, low, high, count, people_count)
+    return Estimate(mean, low, high, count, people_count, None, variance**0.5, freedom)
 
 
 def alike(mean: float, variance: float, people: int) -> bool:

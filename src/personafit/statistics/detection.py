@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur
 
 Floats = NDArray[np.float64]
 Metric = Literal["precision", "recall", "f1", "f2", "accuracy", "kappa", "yes_rate", "over_selection"]
@@ -47,8 +47,6 @@ _RATIOS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "over_selection": ((1, 1, 0, 0), (1, 0, 1, 0)),
 }
 _BOUNDS: dict[Metric, tuple[float, float]] = {"kappa": (-1.0, 1.0), "over_selection": (0.0, np.inf)}
-# With fewer people Student's t still holds, but the linearisation of a ratio no longer does.
-FEWEST_PEOPLE = 6
 
 
 def detection(

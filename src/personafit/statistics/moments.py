@@ -95,7 +95,9 @@ class ClusteredSums:
         if alike(mean, variance, people.clusters):
             return Estimate(mean, None, None, people.count, people.clusters, ALIKE)
         low, high = student_interval(mean, variance, clusters - 1, bounds)
-        return Estimate(mean, low, high, people.count, people.clusters)
+        return Estimate(
+            mean, low, high, people.count, people.clusters, None, variance**0.5, clusters - 1
+        )
 
 
 NO_SUMS = ClusteredSums(Moments(), Moments(), Moments())

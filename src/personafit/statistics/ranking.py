@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from personafit.statistics.agreement import Floats, Ints
-from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE, people_index
-from personafit.statistics.clusters import Estimate
+from personafit.statistics.agreement_bootstrap import people_index
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate
 from personafit.statistics.student import student_p_value, student_reach
 
 

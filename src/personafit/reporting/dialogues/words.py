@@ -7,7 +7,7 @@ from personafit.reporting.dialogues.signatures import Signature
 from personafit.reporting.dialogues.tables import short
 from personafit.reporting.results import Result
 from personafit.reporting.written import signed
-from personafit.statistics.agreement_bootstrap import FEWEST_PEOPLE
+from personafit.statistics.clusters import FEWEST_PEOPLE
 
 VIEWS = {
     "given": "Judges of personalization saw what the assistant had been given (the fair view): not knowing the rest is no fault.",
