@@ -72,7 +72,7 @@ class Design:
         if self.items == "crossed":
             return np.full(self.people, self.prompts or 1)
         if self.items == "heavy":
-            return np.minimum(3 + np.floor(6 * rng.pareto(1.2, self.people)), 400).astype(np.int64)
+            return np.clip(np.round(rng.lognormal(2.3, 1.1, self.people)), 1, 400).astype(np.int64)
         return rng.integers(5, 31, self.people)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from personafit.statistics import Estimate, cluster_mean, clustered_p_value, prompts_recur
+from personafit.statistics.clusters import ClusteredSums, Clusters, clustered_sums
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -25,11 +26,6 @@ def clustered_data(seed: int, people: int, prompts: int) -> tuple[Floats, Ints, 
     return values[kept], person[kept], prompt[kept]
 
 
-def by_statsmodels(values: Floats, groups: Ints) -> tuple[float, float]:
-    fit = sm.OLS(values, np.ones_like(values)).fit(cov_type="cluster", cov_kwds={"groups": groups})
-    return float(fit.params[0]), float(fit.bse[0])
-
-
 def half_width(estimate: Estimate) -> float:
     assert estimate.low is not None
     assert estimate.high is not None
@@ -37,26 +33,94 @@ def half_width(estimate: Estimate) -> float:
     return (estimate.high - estimate.low) / 2
 
 
+def bell_mccaffrey(values: Floats, groups: Ints, correlation: float) -> tuple[float, float]:
+    """CR2 variance of the mean and its Satterthwaite degrees of freedom, by matrices as the paper writes them."""
+    count = len(values)
+    design = np.ones((count, 1))
+    residual_maker = np.eye(count) - design @ design.T / count
+    same = groups[:, None] == groups[None, :]
+    working = np.where(same, correlation, 0.0) + (1 - correlation) * np.eye(count)
+    residuals, variance, columns = values - values.mean(), 0.0, []
+    for group in np.unique(groups):
+        inside = np.flatnonzero(groups == group)
+        ones = np.ones((len(inside), 1))
+        eigenvalues, vectors = np.linalg.eigh(np.eye(len(inside)) - ones @ ones.T / count)
+        adjusted = ones.T @ vectors @ np.diag(eigenvalues**-0.5) @ vectors.T / count
+        variance += ((adjusted @ residuals[inside]) ** 2).item()
+        columns.append((adjusted @ residual_maker[inside]).ravel())
+    roots = np.array(columns)
+    spectrum = np.linalg.eigvalsh(roots @ working @ roots.T)
+    return variance, float(spectrum.sum() ** 2 / (spectrum**2).sum())
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_one_way_matches_statsmodels(seed: int) -> None:
-    values, person, _ = clustered_data(seed, people=12, prompts=7)
-    mean, error = by_statsmodels(values, person)
+def test_one_way_is_cr2_with_satterthwaite_degrees_of_freedom(seed: int) -> None:
+    source = np.random.default_rng(seed)
+    person = np.repeat(np.arange(9), source.integers(1, 25, 9))
+    values = source.normal(0, 1, 9)[person] + source.normal(0, 1, len(person))
     estimate = cluster_mean(values, person)
-    assert estimate.value == pytest.approx(mean, rel=1e-12)
-    assert half_width(estimate) == pytest.approx(stats.t.ppf(0.975, 11) * error, rel=1e-9)
-    assert (estimate.n, estimate.people, estimate.note) == (len(values), 12, None)
+    variance, independent = bell_mccaffrey(values, person, 0.0)
+    fitted = sm.OLS(values, np.ones_like(values)).fit()
+    means = sm.stats.anova_lm(sm.OLS.from_formula("y ~ C(g)", {"y": values, "g": person}).fit())
+    typical = (len(values) - (np.bincount(person) ** 2).sum() / len(values)) / 8
+    between, within = means["mean_sq"]
+    spread = max(0.0, (between - within) / typical)
+    _, correlated = bell_mccaffrey(values, person, spread / (spread + within))
+    assert estimate.value == pytest.approx(float(fitted.params[0]), rel=1e-12)
+    assert estimate.se == pytest.approx(variance**0.5, rel=1e-9)
+    assert estimate.df == pytest.approx((independent * correlated) ** 0.5, rel=1e-9)
+    assert half_width(estimate) == pytest.approx(stats.t.ppf(0.975, estimate.df) * variance**0.5, rel=1e-9)
     p_value = clustered_p_value(values, person)
-    assert p_value == pytest.approx(2 * stats.t.sf(abs(mean) / error, 11), rel=1e-9)
+    assert p_value == pytest.approx(2 * stats.t.sf(abs(values.mean()) / variance**0.5, estimate.df), rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_way_matches_statsmodels(seed: int) -> None:
+def test_two_way_subtracts_what_people_and_prompts_count_twice(seed: int) -> None:
     values, person, prompt = clustered_data(seed, people=15, prompts=9)
-    both = by_statsmodels(values, np.column_stack([person, prompt]))[1]
-    single = [by_statsmodels(values, groups)[1] for groups in (person, prompt)]
+    by_person, by_prompt = (bell_mccaffrey(values, groups, 0.0)[0] for groups in (person, prompt))
+    residuals = values - values.mean()  # no cell holds two values here
+    both = by_person + by_prompt - float(residuals @ residuals) / len(values) ** 2
     estimate = cluster_mean(values, person, prompt)
-    expected = max(both, *single)  # never tighter than either way alone
-    assert half_width(estimate) == pytest.approx(stats.t.ppf(0.975, 8) * expected, rel=1e-9)
+    assert estimate.se == pytest.approx(max(both, by_person, by_prompt) ** 0.5, rel=1e-9)
+    assert (estimate.df or 99) <= 8
+
+
+def test_equal_people_are_no_certainty() -> None:
+    # Five people in six would print 80.0–80.0 if only differences between people counted.
+    values, person = np.tile([1.0, 1.0, 1.0, 1.0, 0.0], 6), np.repeat(np.arange(6), 5)
+    estimate = cluster_mean(values, person, bounds=(0.0, 1.0))
+    assert estimate.value == pytest.approx(0.8)
+    assert estimate.se == pytest.approx((0.16 / 29) ** 0.5)
+    assert (estimate.low or 1) < 0.7
+    assert (estimate.high or 0) > 0.85
+
+
+def test_fewer_than_six_people_give_no_interval_and_no_test() -> None:
+    values, person = np.tile([1.0, 0.0, 1.0], 5), np.repeat(np.arange(5), 3)
+    few = cluster_mean(values, person, bounds=(0.0, 1.0))
+    assert (few.low, few.high, few.n, few.people) == (None, None, 15, 5)
+    assert few.note == "no interval: it needs at least 6 people, and there are 5"
+    assert clustered_p_value(values, person) is None
+    six = cluster_mean(np.tile(values, 2)[:18], np.repeat(np.arange(6), 3), bounds=(0.0, 1.0))
+    assert six.low is not None
+
+
+def test_pages_added_up_give_the_same_interval() -> None:
+    values, person, prompt = clustered_data(5, people=12, prompts=7)
+    values = np.clip(np.round(values * 2) / 2, 0, 1)
+    whole = clustered_sums(values, person, prompt)
+    halves = [clustered_sums(values[part], person[part], prompt[part]) for part in (person < 6, person >= 6)]
+    people = Clusters(
+        *(
+            np.concatenate([getattr(half.people, name) for half in halves])
+            for name in ("sizes", "counts", "sums", "squares")
+        )
+    )
+    pages = ClusteredSums(people, whole.prompts, whole.pairs, whole.squares, whole.low, whole.high)
+    one, other = whole.estimate(), pages.estimate()
+    assert one.low == pytest.approx(other.low, abs=1e-12)
+    assert one.high == pytest.approx(other.high, abs=1e-12)
+    assert ClusteredSums().estimate().note == "no item has an answer"
 
 
 def test_labels_may_be_texts_and_in_any_order() -> None:
@@ -119,7 +183,7 @@ def test_two_way_intervals_cover_the_truth_when_prompts_recur() -> None:
     assert share_covered(one_way, 500)[0] < 0.92, "clustering by person alone is not enough here"
 
 
-@pytest.mark.parametrize("people", [2, 5, 24])
+@pytest.mark.parametrize("people", [6, 24])
 def test_all_right_or_all_wrong_is_the_exact_binomial_interval_over_people(people: int) -> None:
     person = np.repeat(np.arange(people), 3)
     right = cluster_mean(np.ones(len(person)), person, bounds=(0.0, 1.0))
@@ -141,17 +205,17 @@ def test_all_right_on_few_prompts_is_as_uncertain_as_the_prompts_are_few() -> No
 
 
 def test_the_interval_stays_on_the_scale() -> None:
-    estimate = cluster_mean([1, 1, 1, 0], ["a", "b", "c", "d"], bounds=(0.0, 1.0))
-    assert estimate.high == 1.0
-    assert (cluster_mean([1, 1, 1, 0], ["a", "b", "c", "d"]).high or 0) > 1.0
+    values, people = [1, 1, 1, 1, 1, 0], list("abcdef")
+    assert 0.9 < (cluster_mean(values, people, bounds=(0.0, 1.0)).high or 0) <= 1.0
+    assert cluster_mean(values, people, bounds=(-1.0, 1.0)).high == 1.0
+    assert (cluster_mean(values, people).high or 0) > 1.0
 
 
 def test_one_person_gives_a_mean_without_an_interval_and_says_so() -> None:
     estimate = cluster_mean([1.0, 0.0, 1.0, 1.0], ["a"] * 4, ["q", "r", "q", "r"])
     assert (estimate.value, estimate.low, estimate.high) == (0.75, None, None)
     assert (estimate.n, estimate.people) == (4, 1)
-    assert estimate.note is not None
-    assert "one person" in estimate.note
+    assert estimate.note == "no interval: it needs at least 6 people, and there is 1"
     assert clustered_p_value([1.0, 0.0], ["a", "a"]) is None
 
 
@@ -200,11 +264,11 @@ def test_prompts_recur_only_across_people() -> None:
     assert not prompts_recur([7, 3], [1, 2])
 
 
-def test_a_few_people_who_agree_to_the_last_digit_give_no_interval() -> None:
-    few = cluster_mean([-0.5, -0.5, -0.5, -0.5], [0, 0, 1, 1], bounds=(-1.0, 1.0))
-    assert (few.value, few.low, few.high) == (-0.5, None, None)
-    assert "no interval" in (few.note or "")
-    nothing = cluster_mean([0.0, 0.0], [0, 1], bounds=(-1.0, 1.0))
-    assert (nothing.low, nothing.high) == (0.0, 0.0)
-    many = cluster_mean([0.25] * 6, list(range(6)), bounds=(0.0, 1.0))
-    assert many.low is not None
+def test_what_never_varies_gives_no_interval() -> None:
+    for value in (-0.5, 0.0, 0.25):
+        estimate = cluster_mean([value] * 7, list(range(7)), bounds=(-1.0, 1.0))
+        assert (estimate.value, estimate.low, estimate.high) == (value, None, None)
+        assert estimate.note == "no interval: every item has the same value"
+        assert estimate.p_value() is None
+    rounded = cluster_mean([0.1 + 0.2, 0.3] * 6, list(range(12)))
+    assert rounded.low is None

@@ -1,15 +1,15 @@
 """Pages of scored items, added up by cluster: what a page leaves behind.
 
 A page is in the order of one kind of cluster, so that a cluster is complete when the next one begins; then it goes into
-the moments (see `statistics.moments`) and is let go.
+the sums by cluster size (see `statistics.clusters`) and is let go.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
+import numpy as np
 import polars as pl
 
-from personafit.statistics.moments import PARTS
+from personafit.statistics.clusters import Clusters
 
 SYSTEM = ("system", "given")
 METRICS = (
@@ -31,11 +31,13 @@ EVERY_SYSTEM: System = ("", "")
 
 
 Key = tuple[str, str, System, Where]
-Sums = dict[str, dict[Key, dict[str, Any]]]
+Spread = tuple[float | None, float | None, float]
+"""The least value, the greatest value and the sum of squares of one metric."""
+SIZED = ("counts", "sums", "squares")
 
 
 class ClusterSums:
-    """The moments of every metric by rater, view, system and some slices; a cluster is closed when the next begins."""
+    """Sums of every metric by rater, view, system and some slices; a cluster is closed when the next begins."""
 
     def __init__(
         self, names: tuple[str, ...], systems: tuple[str, ...], by: str, clusters: tuple[str, ...]
@@ -46,11 +48,10 @@ class ClusterSums:
         self._clusters = clusters
         self._open: pl.DataFrame | None = None
         self._ranges: pl.DataFrame | None = None
-        """The least and the greatest value of each metric."""
         self._closed: dict[str, pl.DataFrame] = {}
 
     def add(self, scored: pl.DataFrame, last: str) -> None:
-        """Take in a page whose last cluster may go on in the next."""
+        """Add a page whose last cluster may go on in the next."""
         rows = scored.drop_nulls(self._names) if self._names else scored
         ranges = rows.group_by(self._keys).agg(*_first_ranges())
         if self._ranges is not None:
@@ -63,33 +64,56 @@ class ClusterSums:
         self._open = finest.filter(going_on)
         self._close(finest.filter(~going_on))
 
-    def rows(self, kind: str) -> Iterator[tuple[Key, dict[str, Any]]]:
-        """The moments over one kind of cluster, once everything was taken in."""
+    def rows(self, kind: str) -> dict[Key, dict[str, Clusters]]:
+        """The clusters of one kind by key and metric, once every page was added."""
         if self._open is not None:
             self._close(self._open)
             self._open = None
-        if self._ranges is None or kind not in self._closed:
-            return
-        whole = self._closed[kind].join(self._ranges, on=self._keys, nulls_equal=True)
-        for row in whole.iter_rows(named=True):
-            system = (row["system"], row["given"]) if "system" in row else EVERY_SYSTEM
-            where = tuple((name, row[name]) for name in self._names)
-            yield (row["rater"], row["view"], system, where), row
+        found: dict[Key, dict[str, Clusters]] = {}
+        if kind not in self._closed:
+            return found
+        grouped = self._closed[kind].group_by(*self._keys, "metric").agg("sizes", *SIZED)
+        for row in grouped.iter_rows(named=True):
+            parts = (np.array(row[name], dtype=np.float64) for name in ("sizes", *SIZED))
+            found.setdefault(self._key(row), {})[row["metric"]] = Clusters(*parts)
+        return found
+
+    def ranges(self) -> dict[Key, dict[str, Spread]]:
+        """Least and greatest value and sum of squares, by key and metric."""
+        if self._ranges is None:
+            return {}
+        return {
+            self._key(row): {m: (row[f"{m}|low"], row[f"{m}|high"], row[f"{m}|squares"]) for m in METRICS}
+            for row in self._ranges.iter_rows(named=True)
+        }
+
+    def _key(self, row: dict[str, str]) -> Key:
+        system = (row["system"], row["given"]) if "system" in row else EVERY_SYSTEM
+        return row["rater"], row["view"], system, tuple((name, row[name]) for name in self._names)
 
     def _close(self, finest: pl.DataFrame) -> None:
         for kind in kinds(self._clusters):
             frame = finest
             if kind == self._by and len(self._clusters) > 1:
                 frame = finest.group_by(*self._keys, kind).agg(*_more_sums())
-            moments = frame.group_by(self._keys).agg(*_moments())
+            sized = pl.concat([self._by_size(frame, metric) for metric in METRICS])
             if kind in self._closed:
-                moments = pl.concat([self._closed[kind], moments]).group_by(self._keys).agg(*_more_moments())
-            self._closed[kind] = moments
+                sized = pl.concat([self._closed[kind], sized])
+                sized = sized.group_by(*self._keys, "metric", "sizes").agg(pl.col(*SIZED).sum())
+            self._closed[kind] = sized
+
+    def _by_size(self, frame: pl.DataFrame, metric: str) -> pl.DataFrame:
+        s, n = pl.col(f"{metric}|s"), pl.col(f"{metric}|n")
+        return (
+            frame.filter(n > 0)
+            .group_by(*self._keys, pl.lit(metric).alias("metric"), n.alias("sizes"))
+            .agg(counts=pl.len().cast(pl.Float64), sums=s.sum(), squares=(s * s).sum())
+        )
 
 
 def _first_sums() -> Iterator[pl.Expr]:
     for metric in METRICS:
-        yield pl.col(metric).sum().alias(f"{metric}|s")
+        yield pl.col(metric).sum().cast(pl.Float64).alias(f"{metric}|s")
         yield pl.col(metric).count().cast(pl.Float64).alias(f"{metric}|n")
 
 
@@ -100,27 +124,16 @@ def _more_sums() -> Iterator[pl.Expr]:
 
 def _first_ranges() -> Iterator[pl.Expr]:
     for metric in METRICS:
-        yield pl.col(metric).min().alias(f"{metric}|low")
-        yield pl.col(metric).max().alias(f"{metric}|high")
+        yield pl.col(metric).min().cast(pl.Float64).alias(f"{metric}|low")
+        yield pl.col(metric).max().cast(pl.Float64).alias(f"{metric}|high")
+        yield pl.col(metric).cast(pl.Float64).pow(2).sum().alias(f"{metric}|squares")
 
 
 def _more_ranges() -> Iterator[pl.Expr]:
     for metric in METRICS:
         yield pl.col(f"{metric}|low").min()
         yield pl.col(f"{metric}|high").max()
-
-
-def _moments() -> Iterator[pl.Expr]:
-    for metric in METRICS:
-        s, n = pl.col(f"{metric}|s"), pl.col(f"{metric}|n")
-        parts = ((n > 0).sum().cast(pl.Int64), n.sum(), s.sum(), (s * s).sum(), (s * n).sum(), (n * n).sum())
-        for part, value in zip(PARTS, parts, strict=True):
-            yield value.alias(f"{metric}|{part}")
-
-
-def _more_moments() -> Iterator[pl.Expr]:
-    for metric in METRICS:
-        yield pl.col(*(f"{metric}|{part}" for part in PARTS)).sum()
+        yield pl.col(f"{metric}|squares").sum()
 
 
 def kinds(clusters: tuple[str, ...]) -> list[str]:

@@ -12,7 +12,7 @@ from personafit.reporting.result import Result
 from personafit.reporting.scores import RunScores, load_scores
 from personafit.reporting.totals import RunTotals, load_totals
 from personafit.statistics import Estimate, length_controlled_rate
-from personafit.statistics.moments import ClusteredSums
+from personafit.statistics.clusters import ClusteredSums
 
 SYSTEM_COLUMNS = SYSTEM
 CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
@@ -62,7 +62,7 @@ class _Group:
         scored = self._sums("accuracy", where).people
         if self.rater["orders"] == 1 and scored.count:
             note = "scores each answer by itself: order cannot matter"
-            return Estimate(1.0, None, None, scored.count, scored.clusters, note)
+            return Estimate(1.0, None, None, scored.count, scored.number, note)
         return self._sums("consistent", where).estimate()
 
     def _lift(self, where: Where) -> Estimate:

@@ -14,19 +14,16 @@ import polars as pl
 
 from personafit.reporting.cluster_sums import (
     EVERY_SYSTEM,
-    METRICS,
     SYSTEM,
     ClusterSums,
     Key,
-    Sums,
     System,
     Where,
-    kinds,
 )
 from personafit.reporting.judged_run import JudgedRun
 from personafit.reporting.sample import Sample
 from personafit.statistics import choice_scores
-from personafit.statistics.moments import NO_SUMS, ClusteredSums, moments_of
+from personafit.statistics.clusters import ClusteredSums, Clusters
 from personafit.store import RunRecord, Status, Store, any_prompt_recurs, run_pages
 
 NOBODY = ""  # stands for rater and view where a sum is over items, asked or not
@@ -57,7 +54,7 @@ class RunTotals(JudgedRun):
         self, rater: str, view: str, metric: str, where: Where = (), system: System = (None, None)
     ) -> ClusteredSums:
         """One column of scores, added up."""
-        return self.sums.get((rater, view, system, where), {}).get(metric, NO_SUMS)
+        return self.sums.get((rater, view, system, where), {}).get(metric, ClusteredSums())
 
     def count(self, where: Where = (), system: System = (None, None)) -> ClusteredSums:
         """The items of a slice, answered or not."""
@@ -124,8 +121,10 @@ class _Walk:
         self._layouts = layouts
         self._names = sorted({name for names in self._parts for name in names} | set(SYSTEM))
 
-    def sums(self, by: str, clusters: tuple[str, ...], held: list[pl.DataFrame] | None = None) -> Sums:
-        """Walk over the run once: the moments over each kind of cluster that this order can close; pages go into `held`."""
+    def sums(
+        self, by: str, clusters: tuple[str, ...], held: list[pl.DataFrame] | None = None
+    ) -> list[ClusterSums]:
+        """Read the run once and add it up by the clusters that this order can close; pages go into `held`."""
         first = by == "person"
         parts = self._empty(by, clusters)
         last_person = None
@@ -148,16 +147,16 @@ class _Walk:
             if held is not None:
                 held.append(coded)
         self._totals.sample.prune(self._totals)
-        return _closed(parts, clusters)
+        return parts
 
-    def sums_of(self, held: list[pl.DataFrame], by: str) -> Sums:
-        """The moments over another kind of cluster, of pages that are here already."""
+    def sums_of(self, held: list[pl.DataFrame], by: str) -> list[ClusterSums]:
+        """Add up pages that are held by another kind of cluster."""
         parts = self._empty(by, (by,))
         if held:
             scored = pl.concat(held, how="diagonal")  # a page whose items lack a slice lacks its column
             for part in parts:
                 part.add(scored, scored[by][-1])
-        return _closed(parts, (by,))
+        return parts
 
     def _empty(self, by: str, clusters: tuple[str, ...]) -> list[ClusterSums]:
         parts = [ClusterSums(names, SYSTEM, by, clusters) for names in self._parts]
@@ -256,24 +255,22 @@ class _Walk:
                 self._totals.lengths[where] = part if before is None else pl.concat([before, part])
 
 
-def _closed(parts: Sequence[ClusterSums], clusters: tuple[str, ...]) -> Sums:
-    return {kind: {key: row for part in parts for key, row in part.rows(kind)} for kind in kinds(clusters)}
-
-
-def _joined(by_person: Sums, by_prompt: Sums | None) -> dict[Key, dict[str, ClusteredSums]]:
+def _joined(
+    by_person: list[ClusterSums], by_prompt: list[ClusterSums] | None
+) -> dict[Key, dict[str, ClusteredSums]]:
     """The sums of both walks side by side; where no prompt recurs, a prompt is a person and prompt."""
-    people, pairs = by_person["person"], by_person["person+prompt"]
-    prompts = pairs if by_prompt is None else by_prompt["prompt"]
+    people, pairs = _of_kind(by_person, "person"), _of_kind(by_person, "person+prompt")
+    prompts = pairs if by_prompt is None else _of_kind(by_prompt, "prompt")
+    ranges = {key: row for part in by_person for key, row in part.ranges().items()}
     return {
         key: {
-            metric: ClusteredSums(
-                moments_of(row, metric),
-                moments_of(prompts[key], metric),
-                moments_of(pairs[key], metric),
-                row[f"{metric}|low"],
-                row[f"{metric}|high"],
-            )
-            for metric in METRICS
+            metric: ClusteredSums(found, prompts[key][metric], pairs[key][metric], squares, low, high)
+            for metric, found in metrics.items()
+            for low, high, squares in [ranges[key][metric]]
         }
-        for key, row in people.items()
+        for key, metrics in people.items()
     }
+
+
+def _of_kind(parts: Sequence[ClusterSums], kind: str) -> dict[Key, dict[str, Clusters]]:
+    return {key: row for part in parts for key, row in part.rows(kind).items()}

@@ -1,8 +1,11 @@
-"""Means with honest intervals: answers about one person hang together, and so do answers to one prompt.
+"""Means with clustered intervals: answers about one person hang together, and so do answers to one prompt.
 
-The variance is the cluster-robust one (each person's residuals are summed before squaring); where prompts recur across
-people it is two-way, person and prompt, after Cameron, Gelbach and Miller. Intervals use Student's t with one degree
-of freedom less than there are clusters. Nothing is random here, so nothing needs a seed.
+The variance is the cluster-robust one with the CR2 correction (Bell and McCaffrey 2002), two-way by person and prompt where
+prompts recur (Cameron, Gelbach and Miller 2011), and never below that of independent items. Intervals use Student's t with
+Satterthwaite degrees of freedom; shares get Wilson's form, so that they stay inside 0 and 1. `python -m speed.coverage`
+simulates how often they cover; nothing here is random.
+
+Only the number, sum and sum of squares of clusters of each size are needed, so a run of any size can be read a page at a time.
 """
 
 from dataclasses import dataclass
@@ -12,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from personafit.statistics.student import LEVEL, student_p_value, student_reach
 
-DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
 FEWEST_PEOPLE = 6  # with fewer, no interval is given and nothing is claimed, in the whole program
-FEWEST_ALIKE = 5
-SAME = 1e-6  # what sums of squares leave of two equal numbers
-ALIKE = "all people have the same mean: no interval can be given"
-ONE_PERSON = "one person only: no interval can be given"
+CONSTANT = "no interval: every item has the same value"
+DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
+SAME = 1e-12  # values no further apart are equal but for rounding
+UNIT = (0.0, 1.0)
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -25,7 +27,7 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval; undefined is None with a note, never NaN."""
+    """A number with its 95 % interval; undefined is None with a note, never NaN."""
 
     value: float | None
     low: float | None
@@ -45,68 +47,193 @@ class Estimate:
         return float(student_p_value((self.value - null) / self.se, self.df))
 
 
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Sums over the clusters of one kind (people, prompts, or both), kept apart by cluster size."""
+
+    sizes: Floats
+    """Distinct numbers of values in a cluster."""
+    counts: Floats
+    """Number of clusters of that size."""
+    sums: Floats
+    """Sum of their values."""
+    squares: Floats
+    """Sum of the squares of their sums."""
+
+    @property
+    def number(self) -> int:
+        """Number of clusters."""
+        return int(self.counts.sum())
+
+    @property
+    def count(self) -> int:
+        """Number of values."""
+        return int(self.sizes @ self.counts)
+
+    @property
+    def total(self) -> float:
+        """Sum of all values."""
+        return float(self.sums.sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean of all values."""
+        return self.total / self.count
+
+    def variance(self, correct: bool = True) -> float:
+        """Cluster-robust variance of the mean, with the CR2 correction for clusters that hold much of the data."""
+        count, mean = self.count, self.mean
+        residuals = self.squares - 2 * mean * self.sizes * self.sums + mean**2 * self.sizes**2 * self.counts
+        weight = self._leverage() if correct else np.ones(len(self.sizes))
+        return max(0.0, float(weight @ residuals)) / count**2
+
+    def degrees(self, correlation: float) -> float:
+        """Degrees of freedom of `variance`.
+
+        The geometric mean of two Satterthwaite approximations, for independent values and for this correlation within clusters:
+        with heavy-tailed cluster sizes the first gives intervals that cover too little and the second too much.
+        """
+        return float(np.sqrt(self._satterthwaite(0.0) * self._satterthwaite(correlation)))
+
+    def correlation(self, squares: float) -> float:
+        """Intracluster correlation by analysis of variance, from the sum of squared values; at least 0."""
+        count, number = self.count, self.number
+        if count == number or number < 2:
+            return 0.0
+        centre = count * self.mean**2
+        between = float((self.squares / self.sizes).sum()) - centre
+        within = max(0.0, squares - centre - between) / (count - number)
+        typical = (count - float(self.sizes**2 @ self.counts) / count) / (number - 1)
+        spread = max(0.0, (between / (number - 1) - within) / typical)
+        return spread / (spread + within) if spread + within > 0 else 0.0
+
+    def _leverage(self) -> Floats:
+        return 1 / np.maximum(1 - self.sizes / self.count, 1e-9)
+
+    def _satterthwaite(self, correlation: float) -> float:
+        """2 E² / Var of the CR2 variance, if values within a cluster are equally correlated and normal."""
+        share, weight, times = self.sizes / self.count, self._leverage(), self.counts
+        spread = self.sizes * (1 - correlation) + self.sizes**2 * correlation
+        total = float(times @ spread)
+        own = weight * (spread * (1 - 2 * share) + share**2 * total)
+        # The covariance of two clusters' residual sums is share·other' + other·share', so its squares need no double sum.
+        other = share * total / 2 - spread
+        crossed = 2 * float(times * weight @ share**2) * float(times * weight @ other**2)
+        crossed += 2 * float(times * weight @ (share * other)) ** 2
+        squared = crossed - float(times * weight**2 @ (2 * share * other) ** 2) + float(times @ own**2)
+        return max(1.0, float(times @ own) ** 2 / squared) if squared > 0 else 1.0
+
+
+NO_CLUSTERS = Clusters(*(np.empty(0) for _ in range(4)))
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredSums:
+    """One set of values added up by person, by prompt, and by both."""
+
+    people: Clusters = NO_CLUSTERS
+    prompts: Clusters = NO_CLUSTERS
+    pairs: Clusters = NO_CLUSTERS
+    squares: float = 0.0
+    """Sum of the squared values."""
+    low: float | None = None
+    """The least value."""
+    high: float | None = None
+    """The greatest value."""
+
+    @property
+    def prompts_recur(self) -> bool:
+        """Whether some prompt was put by more than one person."""
+        return 1 < self.prompts.number < self.pairs.number
+
+    def estimate(self, bounds: tuple[float, float] | None = UNIT) -> Estimate:
+        """The mean with its interval; `bounds` are the limits of the scale.
+
+        Where every value sits on a limit the interval is the exact binomial one with people as trials (or prompts, where they
+        are fewer), because no variation in a small sample is not certainty.
+        """
+        people = self.people
+        count, met = people.count, people.number
+        if count == 0:
+            return Estimate(None, None, None, 0, 0, "no item has an answer")
+        least, greatest = self.low or 0.0, self.high or 0.0
+        constant = greatest - least <= SAME
+        mean = least if constant else people.mean
+        if met < FEWEST_PEOPLE:
+            return Estimate(mean, None, None, count, met, too_few(met))
+        if constant:
+            if bounds is None or mean not in bounds:
+                return Estimate(mean, None, None, count, met, CONSTANT)
+            trials = min(met, self.prompts.number) if self.prompts_recur else met
+            low, high = exact_interval(mean, bounds, trials)
+            return Estimate(mean, low, high, count, met)
+        variance, df = self._variance()
+        low, high = _interval(mean, variance, student_reach(df), bounds)
+        return Estimate(mean, low, high, count, met, None, variance**0.5, df)
+
+    def _variance(self) -> tuple[float, float]:
+        people = self.people
+        variance, df = people.variance(), people.degrees(people.correlation(self.squares))
+        if self.prompts_recur:
+            prompts = self.prompts
+            by_prompt = prompts.variance()
+            # The two-way formula subtracts what was counted twice and can fall below either way alone in small samples.
+            variance = max(variance + by_prompt - self.pairs.variance(correct=False), variance, by_prompt)
+            df = min(df, prompts.degrees(prompts.correlation(self.squares)))
+        count = people.count
+        independent = max(0.0, self.squares - count * people.mean**2) / (count * (count - 1))
+        if independent > variance:
+            # Between the few degrees that clusters give and the many that independent items would.
+            return independent, float(np.sqrt(df * (count - 1)))
+        return variance, df
+
+
 def cluster_mean(
     values: ArrayLike,
     people: ArrayLike,
     prompts: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Estimate:
-    """The mean with a clustered 95 % interval.
-
-    `bounds` are the limits of the scale: the interval is cut there, and when every value sits on a limit it is the exact
-    binomial one with people as trials (or prompts, where they are fewer), because no variation in a small sample is not certainty.
-    """
+    """The mean of the values with a clustered 95 % interval; prompts count as a second cluster where they recur."""
     scores = np.asarray(values, dtype=np.float64)
-    person_codes, people_count = _codes(people)
-    count = len(scores)
-    if count == 0:
+    if len(scores) == 0:
         return Estimate(None, None, None, 0, 0, "nothing to average")
-    mean = float(scores.mean())
-    if people_count < 2:
-        return Estimate(mean, None, None, count, people_count, ONE_PERSON)
-    residuals = scores - mean
-    variance, freedom = _variance(residuals, person_codes, people_count, prompts)
-    if bounds is not None and not residuals.any() and mean in bounds:
-        low, high = exact_interval(mean, bounds, freedom + 1)
-        return Estimate(mean, low, high, count, people_count)
-    if alike(mean, variance, people_count):
-        return Estimate(mean, None, None, count, people_count, ALIKE)
-    low, high = student_interval(mean, variance, freedom, bounds)
-    return Estimate(mean, low, high, count, people_count, None, variance**0.5, freedom)
+    return clustered_sums(scores, people, prompts).estimate(bounds)
 
 
-def alike(mean: float, variance: float, people: int) -> bool:
-    """Whether a few people happen to agree to the last digit on something else than nothing, which is no certainty."""
-    return people < FEWEST_ALIKE and abs(mean) > SAME and variance < SAME**2
-
-
-def student_interval(
-    mean: float, variance: float, freedom: int, bounds: tuple[float, float] | None
-) -> tuple[float, float]:
-    """Student's t interval around a mean, cut at the limits of the scale."""
-    margin = student_reach(freedom) * variance**0.5
-    low, high = mean - margin, mean + margin
-    return (low, high) if bounds is None else (max(low, bounds[0]), min(high, bounds[1]))
-
-
-def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> tuple[float, float]:
-    """The interval when every value sits on a limit of the scale: the binomial one with clusters as trials."""
-    low, high = _exact(mean == bounds[1], clusters)
-    width = bounds[1] - bounds[0]
-    return bounds[0] + width * low, bounds[0] + width * high
+def clustered_sums(values: Floats, people: ArrayLike, prompts: ArrayLike | None = None) -> ClusteredSums:
+    """Add values up by person and, where given, by prompt."""
+    person, _ = _codes(people)
+    by_prompt = by_both = NO_CLUSTERS
+    if prompts is not None:
+        prompt, count = _codes(prompts)
+        by_prompt, by_both = _clusters(values, prompt), _clusters(values, _codes(person * count + prompt)[0])
+    return ClusteredSums(
+        _clusters(values, person),
+        by_prompt,
+        by_both,
+        float(values @ values),
+        float(values.min()),
+        float(values.max()),
+    )
 
 
 def clustered_p_value(values: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None) -> float | None:
-    """Two-sided p-value of the mean being zero, by the same clustered variance; None when it cannot be said."""
-    scores = np.asarray(values, dtype=np.float64)
-    person_codes, people_count = _codes(people)
-    if len(scores) == 0 or people_count < 2:
-        return None
-    mean = float(scores.mean())
-    variance, freedom = _variance(scores - mean, person_codes, people_count, prompts)
-    if variance == 0.0:
-        return 1.0 if mean == 0.0 else None
-    return float(student_p_value(mean / variance**0.5, freedom))
+    """Two-sided p-value of the mean being zero, by the same variance; None when it cannot be said."""
+    return cluster_mean(values, people, prompts).p_value()
+
+
+def too_few(people: int) -> str:
+    """Why there is no interval for so few people."""
+    return f"no interval: it needs at least {FEWEST_PEOPLE} people, and there {'is' if people == 1 else 'are'} {people}"
+
+
+def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> tuple[float, float]:
+    """Clopper–Pearson interval with clusters as trials, for values that all sit on one limit of the scale."""
+    width, edge = bounds[1] - bounds[0], float((0.5 - LEVEL / 2) ** (1 / clusters))
+    if mean == bounds[1]:
+        return bounds[0] + width * edge, bounds[1]
+    return bounds[0], bounds[1] - width * edge
 
 
 def prompts_recur(people: ArrayLike, prompts: ArrayLike) -> bool:
@@ -119,26 +246,32 @@ def prompts_recur(people: ArrayLike, prompts: ArrayLike) -> bool:
     return len({prompt for _, prompt in pairs}) < len(pairs)
 
 
-def _variance(
-    residuals: Floats, people: Codes, people_count: int, prompts: ArrayLike | None
-) -> tuple[float, int]:
-    by_person = _sum_of_squares(residuals, people, people_count)
-    if prompts is None:
-        return by_person, people_count - 1
-    prompt_codes, prompt_count = _codes(prompts)
-    if prompt_count < 2:
-        return by_person, people_count - 1
-    by_prompt = _sum_of_squares(residuals, prompt_codes, prompt_count)
-    both, both_count = _codes(people * prompt_count + prompt_codes)
-    by_both = _sum_of_squares(residuals, both, both_count)
-    # The two-way formula subtracts what was counted twice and can fall below either way alone in small samples.
-    variance = max(by_person + by_prompt - by_both, by_person, by_prompt)
-    return variance, min(people_count, prompt_count) - 1
+def _interval(
+    mean: float, variance: float, reach: float, bounds: tuple[float, float] | None
+) -> tuple[float, float]:
+    margin = reach * variance**0.5
+    if bounds is None:
+        return mean - margin, mean + margin
+    if bounds != UNIT or not 0 < mean < 1:
+        return max(mean - margin, bounds[0]), min(mean + margin, bounds[1])
+    # Wilson's interval for a share known as well as from so many independent trials.
+    trials = mean * (1 - mean) / variance
+    shrink = 1 + reach**2 / trials
+    centre = (mean + reach**2 / (2 * trials)) / shrink
+    half = reach / shrink * (mean * (1 - mean) / trials + reach**2 / (4 * trials**2)) ** 0.5
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
-def _sum_of_squares(residuals: Floats, codes: Codes, count: int) -> float:
-    sums = np.bincount(codes, weights=residuals, minlength=count)
-    return float(count / max(1, count - 1) * np.square(sums).sum() / len(residuals) ** 2)
+def _clusters(values: Floats, codes: Codes) -> Clusters:
+    sizes = np.bincount(codes)
+    sums = np.bincount(codes, weights=values)
+    unique, place = np.unique(sizes, return_inverse=True)
+    return Clusters(
+        unique.astype(np.float64),
+        np.bincount(place).astype(np.float64),
+        np.bincount(place, weights=sums),
+        np.bincount(place, weights=sums**2),
+    )
 
 
 def _codes(labels: ArrayLike) -> tuple[Codes, int]:
@@ -148,9 +281,3 @@ def _codes(labels: ArrayLike) -> tuple[Codes, int]:
         return (np.cumsum(present) - 1)[values], int(present.sum())
     unique, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.intp), len(unique)
-
-
-def _exact(all_hits: bool, trials: int) -> tuple[float, float]:
-    """Clopper-Pearson when every trial, or none, is a hit."""
-    edge = float((0.5 - LEVEL / 2) ** (1 / trials))
-    return (edge, 1.0) if all_hits else (0.0, 1.0 - edge)

@@ -5,7 +5,7 @@ weight. Coverage counts against the dialogues that were planned: one that never 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,6 @@ from personafit.reporting.dialogues.loading import (
 )
 from personafit.reporting.results import Result
 from personafit.statistics import Estimate, mean_by_item, prompts_recur
-from personafit.statistics.clusters import ALIKE
 
 METRICS = {
     "completion": "completion",
@@ -39,18 +38,12 @@ HEADLINES = ("completion", "personalization")
 
 
 def mean_of(part: pl.DataFrame, column: str, metric: str) -> Estimate:
-    """The clustered mean of a metric; counts do not fall below 0, and people who are all alike, however many, show no spread."""
+    """The clustered mean of a metric; intervals of counts do not fall below 0."""
     bounds = bounds_of(metric)
     estimate = mean_by_item(part, column, bounds)
-    if estimate.low is None or estimate.high is None or estimate.value is None:
+    if estimate.low is None or bounds is not None or metric.endswith("_effect"):
         return estimate
-    if estimate.low == estimate.high:
-        return Estimate(estimate.value, None, None, estimate.n, estimate.people, ALIKE)
-    if bounds is None and not metric.endswith("_effect"):
-        return Estimate(
-            estimate.value, max(0.0, estimate.low), estimate.high, estimate.n, estimate.people, estimate.note
-        )
-    return estimate
+    return replace(estimate, low=max(0.0, estimate.low))
 
 
 def bounds_of(metric: str) -> tuple[float, float] | None:
