@@ -19,6 +19,7 @@ from aiohttp import web
 Body = dict[str, Any]
 Behaviour = Callable[["StubEndpoint", web.Request, Body], Awaitable[web.StreamResponse]]
 
+SLOW_SECONDS = 1.5
 LONG_REPLY = "It depends. " * 20_000
 ODD_JSON = r"half an emoji \ud83d, a NUL \u0000 and no letter"
 ODD_READ = "half an emoji \ufffd, a NUL \x00 and no letter"
@@ -107,6 +108,11 @@ async def _hang(stub: "StubEndpoint", _request: web.Request, _body: Body) -> web
     return web.Response(status=503)
 
 
+async def _slow(_stub: "StubEndpoint", _request: web.Request, body: Body) -> web.StreamResponse:
+    await asyncio.sleep(SLOW_SECONDS)
+    return web.json_response(_plain(body))
+
+
 def _plain(body: Body) -> Body:
     return completion(body, verdict(body))
 
@@ -135,6 +141,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "empty": raw(""),
     "wrong_shape": raw('{"choices": [], "usage": []}'),
     "hang": _hang,
+    "slow": _slow,
     "no_logprobs": rejecting("logprobs", _plain),
     "no_max_tokens": rejecting("max_tokens", with_letters),
     "no_completion_tokens": rejecting("max_completion_tokens", _plain),

@@ -167,6 +167,9 @@ def test_a_text_that_a_spreadsheet_would_run_is_made_inert_in_csv_only(
     for number, row in enumerate(rows):
         row["id"] = FORMULA if number == 0 else f"+{number}"
     write_folder(world / "=evil", ImportedPairs(write_pairs(world / "=evil.csv", rows)))
+    for name in ("items.jsonl", "gold.jsonl"):  # the folder's name is plain; its ids may be anything
+        text = (world / "=evil" / name).read_text(encoding="utf-8")
+        (world / "=evil" / name).write_text(text.replace('"evil/', '"=evil/'), encoding="utf-8")
     invoke(monkeypatch, world, "run", "=evil")
     for ending in ("csv", "parquet"):
         invoke(monkeypatch, world, "data", "convert", "last", "--out", f"judgments.{ending}")

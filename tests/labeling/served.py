@@ -51,6 +51,7 @@ class Server:
 
     store: str
     port: int = field(default_factory=free_port)
+    options: tuple[str, ...] = ()
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -62,7 +63,9 @@ class Server:
         """Start it and wait until it answers."""
         command = [sys.executable, "-m", "personafit", "label", "serve", "--port", str(self.port)]
         self.process = subprocess.Popen(
-            [*command, "--store", self.store], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*command, "--store", self.store, *self.options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
         for _ in range(600):
             with suppress(httpx.TransportError):
@@ -81,9 +84,9 @@ class Server:
 
 
 @contextmanager
-def serving(store: str | Path) -> Iterator[Server]:
+def serving(store: str | Path, *options: str) -> Iterator[Server]:
     """A server for as long as it is needed."""
-    server = Server(str(store))
+    server = Server(str(store), options=options)
     server.start()
     try:
         yield server

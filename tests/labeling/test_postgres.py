@@ -131,7 +131,8 @@ def test_a_form_that_is_sent_twice_at_once_takes_one_seat(url: str) -> None:
 
         def join(number: int) -> None:
             together.wait()
-            studies.take("rush", None, f"visit:{number % 4}", {})
+            visit = str(number % 4)
+            studies.take("rush", None, f"visit:{visit}", {"visit": visit})
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(join, range(8)))

@@ -18,6 +18,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import validated
+from personafit.benchmarks.reach import Refused, refuse_reach
 from personafit.models import one_line
 from personafit.people import Conversation, Person
 from personafit.store import Item, Judgment, Product
@@ -84,22 +85,28 @@ def _refuse(sentence: str) -> None:
 
 
 def read_info(path: Path) -> BenchmarkInfo:
-    """The contents of a benchmark.toml."""
+    """The contents of a benchmark.toml, which names nothing but what data may name."""
     try:
         with path.open("rb") as file:
             info = validated(BenchmarkInfo, tomllib.load(file), path, None)
             orjson.dumps(info.model_dump())  # TOML knows numbers that JSON, and so the store, does not
-            return info
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {one_line(error)}.") from error
     except TypeError as error:
         raise UserError(f"{path} holds a value that cannot be stored: {one_line(error)}.") from error
+    refuse_reach(info, path)
+    return info
 
 
 def check_folder(folder: Path) -> list[str]:
-    """Everything wrong with a benchmark folder, a sentence each; an empty list means it can be run."""
+    """Everything wrong with a benchmark folder, a sentence each; an empty list means it can be run.
+
+    A folder that names what data may not name raises at once: that is no slip to be listed among others.
+    """
     try:
         FolderBenchmark(folder)
+    except Refused:
+        raise
     except UserError as error:
         return [str(error)]
     problems: list[str] = []
@@ -114,7 +121,8 @@ def check_folder(folder: Path) -> list[str]:
 
 
 def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
-    """Write any benchmark as a folder."""
+    """Write any benchmark as a folder, one that can be read again."""
+    refuse_reach(benchmark.info, folder / "benchmark.toml")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "benchmark.toml").write_text(info_toml(benchmark.info), encoding="utf-8")
     for name, records in (

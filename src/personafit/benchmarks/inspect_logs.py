@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from personafit._errors import UserError
+from personafit._errors import UserError, located
 from personafit._hashing import hash_text
+from personafit.benchmarks.reach import refuse_view
 from personafit.items import FIT
 from personafit.models import one_line
 
@@ -27,7 +28,8 @@ class Choices:
     """What a log of our own task was about."""
 
     benchmark: str
-    data: Path | None
+    data: str | None
+    """Where its data was when the log was made: to be told to the user, never to be opened."""
     view: str
     seed: int
     model: str
@@ -53,12 +55,15 @@ class InspectLog:
                 f"{self.path} was made with other prompts or another parser than this version has, so its replies are not comparable."
             )
         arguments = spec.task_args
-        data = arguments.get("data")
+        data, view, seed = arguments.get("data"), str(about.get("view", "profile")), about.get("seed", 0)
+        refuse_view(view, located(self.path, field="eval.metadata.view"))
+        if type(seed) is not int:
+            raise UserError(f"{located(self.path, field='eval.metadata.seed')} must be a whole number.")
         return Choices(
             benchmark=str(arguments.get("benchmark", "starter")),
-            data=Path(str(data)) if data else None,
-            view=str(about.get("view", "profile")),
-            seed=int(about.get("seed", 0)),
+            data=str(data) if data else None,
+            view=view,
+            seed=seed,
             model=self.model,
         )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
+from personafit._names import as_name
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
 from personafit.people import Person
 from personafit.store import Item, Judgment, Product
@@ -26,7 +27,7 @@ class ImportedPairs:
         self._path = path
         self._rows = list(_read_csv(path))
         self.info = BenchmarkInfo(
-            name=path.stem,
+            name=as_name(path.stem),
             version="1",
             title=f"Pairs imported from {path.name}",
             description=f"Imported from {path.name}; whoever chose there is the gold, called 'author'.",

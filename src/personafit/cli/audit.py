@@ -7,6 +7,7 @@ import orjson
 import typer
 
 from personafit._errors import UserError
+from personafit._names import inside
 from personafit.benchmarks import open_benchmark
 from personafit.cli.common import HOME, console, this_command
 from personafit.cli.options import DataOption, JsonOption
@@ -30,7 +31,7 @@ def audit(
         personafit audit personafeedback --data DIR
     """
     found = audit_benchmark(open_benchmark(benchmark, data), seed)
-    folder = out or HOME / "audits" / found.pairs.name
+    folder = out or inside(HOME / "audits", found.pairs.name)
     body = orjson.dumps(audit_object(found) | {"command": this_command()}, option=orjson.OPT_INDENT_2)
     try:
         page = write_audit(found, folder)

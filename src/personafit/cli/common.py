@@ -11,6 +11,7 @@ import orjson
 from rich.console import Console
 
 from personafit._errors import UserError
+from personafit._names import inside
 from personafit.engine import Summary
 from personafit.reporting import Result, RunScores, load_scores
 from personafit.store import RunRecord, Store
@@ -36,8 +37,8 @@ def store_url(store: str | None) -> str:
 
 
 def out_folder(out: Path | None, run: str) -> Path:
-    """Where a run's files go."""
-    return out or HOME / "runs" / run
+    """Where a run's files go; its name comes from the store, and with it from data."""
+    return out or inside(HOME / "runs", run)
 
 
 def make_folder(folder: Path) -> None:

@@ -156,6 +156,10 @@ def import_pairs(
     generic: Annotated[
         Path | None, typer.Option(help="A log of the same samples, answered without knowing the person.")
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="For a log of our own task: the benchmark folder or data it was made with."),
+    ] = None,
     store: Annotated[str | None, typer.Option(help="Where a log of our own task becomes a run.")] = None,
 ) -> None:
     """Make a benchmark folder from a team's own pairs, an answer log or a run from a log of Inspect.
@@ -171,8 +175,10 @@ def import_pairs(
     if pairs.suffix in SUFFIXES:
         from personafit.cli.import_log import import_log
 
-        import_log(pairs, out, person, generic, store)
+        import_log(pairs, out, person, generic, data, store)
         return
+    if data is not None:
+        raise UserError(f"--data means nothing here: {pairs} is no log of Inspect.")
     folder = out or pairs.with_suffix("")
     benchmark = ImportedPairs(pairs)
     _write(folder, benchmark)

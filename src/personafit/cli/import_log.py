@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import typer
 
-from personafit._errors import UserError
+from personafit._errors import UserError, located
+from personafit.benchmarks import BENCHMARKS
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.inspect_logs import Choices, InspectLog
 from personafit.benchmarks.running import execute
@@ -19,16 +20,20 @@ from personafit.store import Store
 RECORDINGS = HOME / "inspect"
 
 
-def import_log(path: Path, out: Path | None, person: str, generic: Path | None, store: str | None) -> None:
+def import_log(
+    path: Path, out: Path | None, person: str, generic: Path | None, data: Path | None, store: str | None
+) -> None:
     """Take a log in, whatever task it is of."""
     log = InspectLog(path)
     choices = log.choices
+    if choices is None and data is not None:
+        raise UserError(f"--data means nothing here: {path} holds answers, not choices of a benchmark.")
     if choices is None:
         _import_answers(log, out or path.with_suffix(".jsonl"), person, generic)
     elif generic is not None:
         raise UserError(f"--generic means nothing here: {path} holds choices, not answers.")
     else:
-        _import_choices(log, choices, out, store)
+        _import_choices(log, choices, out, data, store)
 
 
 def _import_answers(log: InspectLog, out: Path, person: str, generic: Path | None) -> None:
@@ -48,13 +53,16 @@ def _import_answers(log: InspectLog, out: Path, person: str, generic: Path | Non
     print(f"Judge them: personafit run answers --log {out} --judge openai:MODEL")
 
 
-def _import_choices(log: InspectLog, choices: Choices, out: Path | None, store: str | None) -> None:
+def _import_choices(
+    log: InspectLog, choices: Choices, out: Path | None, data: Path | None, store: str | None
+) -> None:
     """Keep the replies as a recording, then let the run be made from it: parser, controls and report are the usual ones."""
+    benchmark, data = _benchmark(log, choices, data)
     recording = RECORDINGS / f"{log.path.stem}.jsonl"
     _write(recording, list(log.replies()))
     config = RunConfig(
-        benchmark=choices.benchmark,
-        data=choices.data,
+        benchmark=benchmark,
+        data=data,
         raters=[f"replay:{recording}"],
         views=[choices.view],
         seed=choices.seed,
@@ -69,6 +77,25 @@ def _import_choices(log: InspectLog, choices: Choices, out: Path | None, store: 
     )
     if code:
         raise typer.Exit(code)
+
+
+def _benchmark(log: InspectLog, choices: Choices, data: Path | None) -> tuple[str, Path | None]:
+    """The benchmark and its data: a log may say which of ours it was, but where on this machine data is says the user."""
+    if choices.benchmark in BENCHMARKS:
+        if choices.data is not None and data is None:
+            place = located(log.path, field="eval.task_args.data")
+            raise UserError(
+                f"{place}: a log does not choose what is read here; name the data of {choices.benchmark} with --data, "
+                f"which was '{choices.data[:80]}' when the log was made."
+            )
+        return choices.benchmark, data
+    if data is None:
+        place = located(log.path, field="eval.task_args.benchmark")
+        raise UserError(
+            f"{place}: a log does not choose what is read here; name the benchmark folder with --data, which was "
+            f"'{choices.benchmark[:80]}' when the log was made."
+        )
+    return str(data), None
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """`personafit label`: human studies in the browser."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,9 +14,13 @@ from personafit.cli.label_status import status
 from personafit.cli.label_steering import COMMANDS
 from personafit.cli.options import DataOption, StoreOption
 
+if TYPE_CHECKING:
+    from personafit.labeling.studies import Studies
+
 app = typer.Typer(no_args_is_help=True, help="Human studies in the browser.")
 
 ADDRESS = "http://127.0.0.1:8710"
+LONGEST_ID = 200  # of a participant's id from elsewhere
 
 
 @app.command("new")
@@ -57,6 +61,13 @@ def new(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="For simulated raters; everything made of it says so.")
     ] = False,
+    signed_ids: Annotated[
+        bool,
+        typer.Option(
+            "--signed-ids",
+            help="Take only links made for one seat or, by `invite --participants`, for one id.",
+        ),
+    ] = False,
     completion_code: Annotated[str, typer.Option(help="Shown at the end, such as Prolific's.")] = "",
     completion_url: Annotated[str, typer.Option(help="Where raters go at the end.")] = "",
     data: DataOption = None,
@@ -90,6 +101,7 @@ def new(
         consent=_read("--consent", consent),
         model=model,
         simulated=simulated,
+        signed_ids=signed_ids,
         completion_code=completion_code,
         completion_url=completion_url,
     )
@@ -112,7 +124,19 @@ def new(
     )
     for note in made.notes:
         hint(note)
-    hint(f"personafit label serve, then personafit label invite {study}")
+    serving = f"personafit label serve --model '{model}'" if made.form == "chat" else "personafit label serve"
+    hint(f"{serving}, then personafit label invite {study}")
+
+
+def _participants(path: Path) -> list[str]:
+    """The ids of a file, one a line."""
+    lines = _read("--participants", path).splitlines()
+    for number, line in enumerate(lines, 1):
+        if len(line.strip()) > LONGEST_ID:
+            raise UserError(f"{path}:{number}: an id has at most {LONGEST_ID} characters.")
+    if not any(line.strip() for line in lines):
+        raise UserError(f"--participants {path} has no ids; write one a line.")
+    return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
 def _read(option: str, path: Path | None) -> str:
@@ -135,18 +159,26 @@ def invite(
     rater: Annotated[
         str | None, typer.Option(metavar="CODE", help="The link of one rater again, who lost it.")
     ] = None,
+    participants: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="One id a line: a link for each, signed, that opens their seat alone."
+        ),
+    ] = None,
     address: Annotated[
         str | None, typer.Option(help="Where the server is reached; default where `label serve` ran last.")
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Print invitations: one signed link for each seat, or one for all.
+    """Print invitations: one signed link for each seat, one for all, or one for each participant of a file.
 
     **Examples**
 
         personafit label invite pilot
 
         personafit label invite pilot --open --address https://study.example.org
+
+        personafit label invite pilot --participants ids.txt
     """
     from personafit.labeling.access import Access
     from personafit.labeling.records import RaterState
@@ -156,9 +188,17 @@ def invite(
 
     with Store(store_url(store)) as opened:
         studies, access = Studies(opened), Access(opened.engine)
-        studies.study(study)
+        config = studies.study(study).config
         address = (address or access.address() or ADDRESS).rstrip("/")
+        if participants is not None:
+            for id in _participants(participants):
+                print(f"{id}\t{address}/join/{access.invite(study, None, id)}")
+            return
         if anyone:
+            if config.signed_ids:
+                raise UserError(
+                    f"{study} takes signed links only, and --open prints one for everybody; --participants FILE prints one for each id."
+                )
             print(f"{address}/join/{access.invite(study, None)}")
             return
         if rater is not None:
@@ -178,13 +218,26 @@ def invite(
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="A model that chats may be held with; may be repeated."),
+    ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A reverse proxy (address or network; repeatable) whose forwarded headers are believed; default nobody's.",
+        ),
+    ] = None,
     store: StoreOption = None,
 ) -> None:
     """Serve the studies of a store.
 
-    **Example**
+    **Examples**
 
         personafit label serve --store postgresql://me@localhost/studies
+
+        personafit label serve --model openai:MODEL@URL
     """
     try:
         import uvicorn
@@ -198,10 +251,13 @@ def serve(
         ) from error
     from personafit.store import Store
 
+    proxies = _proxies(proxy or [])
     _check_free(host, port)
     url = store_url(store)
     address = _address(host, port)
+    models = model or []
     with Store(url) as opened:
+        _check_models(Studies(opened), models)
         access = Access(opened.engine)
         access.note_address(address)
         if not access.has_password():
@@ -209,7 +265,43 @@ def serve(
         if not Studies(opened).names():
             hint(f"There is no study in {opened.url} yet: personafit label new STUDY --from ITEMS makes one.")
         hint(f"Serving the studies of {opened.url} on {address}; Ctrl-C ends it.")
-    uvicorn.run(create_app(url), host=host, port=port, log_level="warning", access_log=False)
+    uvicorn.run(
+        create_app(url, models),
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies,
+    )
+
+
+def _proxies(named: list[str]) -> list[str]:
+    """The addresses and networks of trusted proxies; a name or `*` is refused, since it would let anybody say who they are."""
+    from ipaddress import ip_network
+
+    for one in named:
+        try:
+            network = ip_network(one)
+        except ValueError as error:
+            raise UserError(
+                f"--proxy {one} is no address or network, such as 127.0.0.1 or 10.0.0.0/24."
+            ) from error
+        if network.prefixlen == 0:
+            raise UserError(
+                f"--proxy {one} would believe everybody; name the address or the network of the proxy."
+            )
+    return named
+
+
+def _check_models(studies: "Studies", models: list[str]) -> None:
+    """A model is code, an address and a key: that a store names one is not enough, whoever serves it names it too."""
+    for study in map(studies.study, studies.names()):
+        if study.form == "chat" and study.state != "closed" and study.config.model not in models:
+            raise UserError(
+                f"People of study '{study.name}' would talk with '{study.config.model}', which only the store names; if that is "
+                f"right, serve with --model '{study.config.model}', else `personafit label close {study.name}` first."
+            )
 
 
 def _address(host: str, port: int) -> str:

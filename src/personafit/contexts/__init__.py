@@ -17,6 +17,7 @@ from personafit.contexts.making import (
     make_contexts,
     makers,
 )
+from personafit.contexts.plain import PLAIN, is_plain
 from personafit.contexts.profile import none_context, profile_context
 from personafit.contexts.remembered import is_remembered, remembered_context
 from personafit.contexts.said import history_context
@@ -61,6 +62,7 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
 __all__ = [
     "CONTEXTS",
     "MADE",
+    "PLAIN",
     "AttributesContext",
     "Context",
     "ContextBuilder",
@@ -70,6 +72,7 @@ __all__ = [
     "Unmade",
     "context_fingerprint",
     "default_model",
+    "is_plain",
     "is_remembered",
     "made_key",
     "made_notes",

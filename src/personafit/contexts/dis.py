@@ -15,7 +15,8 @@ from personafit.store import Item
 DEMOGRAPHICS = "Demographics"
 PARTS = "DIS"
 _PART = r"(?:D|S|I(?:~[a-z]+:[0-9.]+)*)"
-_SUM = re.compile(rf"{_PART}(?:\+{_PART})*")
+SUM = rf"{_PART}(?:\+{_PART})*"
+"""What a sum looks like, as a regular expression."""
 
 
 def is_dis(name: str) -> bool:
@@ -73,7 +74,7 @@ class DisContext:
 
 def dis_context(name: str, people: People, seed: int) -> ContextBuilder:
     """Make a sum of D, I and S; the order in which it is written makes no difference."""
-    if not _SUM.fullmatch(name):
+    if not re.fullmatch(SUM, name):
         raise UserError(
             f"'{name}' is no sum of D, I and S; write D+I+S, or for a worse history I~KIND:AMOUNT with a kind of "
             f"{', '.join(QUALITIES)}."

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from personafit._errors import UserError
 from personafit._hashing import hash_stream
+from personafit._names import RULE, is_name
 from personafit.models import one_line
 
 S = TypeVar("S", bound="Section")
@@ -36,12 +37,19 @@ class Section(BaseModel):
 class BuildSection(Section):
     """`[build]`: what is made, from which seed, for how much money."""
 
-    name: str = Field("my-benchmark", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="Short name.")
+    name: str = Field("my-benchmark", description="Short name.")
     title: str = Field("", description="A line for people.")
     licence: str = Field("unknown", description="Licence of what is built.")
     seed: int = Field(0, description="Seed of all draws.")
     languages: list[Language] = Field(["en"], min_length=1, max_length=2, description="en, zh or both.")
     budget: float | None = Field(None, ge=0, description="USD that one command may spend.")
+
+    @field_validator("name")
+    @classmethod
+    def _names(cls, name: str) -> str:
+        if not is_name(name):
+            raise ValueError(f"'{name}' cannot name a benchmark: {RULE}")
+        return name
 
     @model_validator(mode="after")
     def _distinct(self) -> Self:

@@ -1,7 +1,7 @@
 """Who may do what: signed invitations, sessions in cookies, tokens against forged forms, and the researcher's password.
 
-Everything is signed with a secret that is made once and kept in the store. An invitation is good for one study, and names a seat or
-leaves it open. There is no password until somebody sets one with the token printed at the first start.
+Everything is signed with a secret that is made once and kept in the store. An invitation is good for one study, and names a seat, a
+participant or nobody. There is no password until somebody sets one with the token printed at the first start.
 """
 
 import hmac
@@ -14,6 +14,7 @@ from itsdangerous import BadSignature, URLSafeSerializer, URLSafeTimedSerializer
 from sqlalchemy import Engine, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from personafit.labeling.keying import kept, store_secret
 from personafit.store.study_tables import label_settings
 
 SESSION_SECONDS = 30 * 24 * 3600
@@ -43,6 +44,8 @@ class Invitation(NamedTuple):
 
     study: str
     seat: int | None
+    participant: str | None = None
+    """Who the link was made for, as they are called elsewhere: an id that nobody can make up."""
 
 
 class Access:
@@ -50,7 +53,8 @@ class Access:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        secret = self._kept("secret", secrets.token_urlsafe(48))
+        with engine.begin() as connection:
+            secret = store_secret(connection)
         self._secret = secret.encode()
         self._invitations = URLSafeSerializer(secret, salt="invitation")
         self._sessions = URLSafeTimedSerializer(secret, salt="session")
@@ -60,14 +64,8 @@ class Access:
 
     def _kept(self, name: str, fresh: str) -> str:
         """The stored value, or this one from now on."""
-        add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[self._engine.dialect.name]
         with self._engine.begin() as connection:
-            connection.execute(add(label_settings).values(name=name, value=fresh).on_conflict_do_nothing())
-            return str(
-                connection.execute(
-                    select(label_settings.c.value).where(label_settings.c.name == name)
-                ).scalar_one()
-            )
+            return kept(connection, name, fresh)
 
     def _value(self, name: str) -> str | None:
         with self._engine.connect().execution_options(read_only=True) as connection:
@@ -140,15 +138,20 @@ class Access:
 
     # -- invitations and sessions ----------------------------------------------------------------------------------
 
-    def invite(self, study: str, seat: int | None) -> str:
-        """A token for a study: for one seat, or for the next free one."""
-        return str(self._invitations.dumps([study, seat]))
+    def invite(self, study: str, seat: int | None, participant: str | None = None) -> str:
+        """A token for a study: for one seat, for one participant, or for whoever takes the next free seat."""
+        named = [study, seat] if participant is None else [study, None, participant]
+        return str(self._invitations.dumps(named))
 
     def invited(self, token: str) -> Invitation | None:
         """What a token invites to; None when it was not signed here."""
         body = _loaded(self._invitations, token)
-        if isinstance(body, list) and len(body) == 2 and isinstance(body[0], str):
-            return Invitation(body[0], body[1] if isinstance(body[1], int) else None)
+        if isinstance(body, list) and len(body) in (2, 3) and isinstance(body[0], str):
+            return Invitation(
+                body[0],
+                body[1] if isinstance(body[1], int) else None,
+                str(body[2]) if len(body) == 3 else None,
+            )
         return None
 
     def open_session(self, study: str, seat: int) -> str:

@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from personafit._hashing import hash_text
 from personafit.labeling.forms import Answered
+from personafit.labeling.keying import Hashed
 from personafit.labeling.records import Field
 from personafit.store import Status, Store
 from personafit.store import tables as t
@@ -70,9 +71,9 @@ class Saved(NamedTuple):
     """Whether the page is done."""
 
 
-def page_key(page: str, rater: str) -> str:
+def page_key(page: str, rater: str, hashed: Hashed) -> str:
     """What the browser calls a page, beside its place, which changes when pages before it are removed."""
-    return hash_text("page key", page, rater)[:16]
+    return hashed("page key", page, rater)[:16]
 
 
 def job_key(study: str, page: str, field: Field, rater: str) -> str:

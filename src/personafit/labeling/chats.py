@@ -4,6 +4,7 @@ A chat is a row for the consent, one for each message and one for the end, in th
 twice under one key is one message. When the chat ends it becomes a dialogue like any simulated one, so judges can be asked about it.
 """
 
+import asyncio
 import time
 from typing import Any, Literal, NamedTuple
 
@@ -89,8 +90,8 @@ class Chat:
 
     async def answer(self, model: Model) -> None:
         """Ask the model for its turn and store it; what was answered already is not asked again."""
-        rows = self.rows()
-        if not rows or rows[-1].role != "user":
+        rows = await asyncio.to_thread(self.rows)
+        if not awaits_reply(rows):
             return
         messages: tuple[Message, ...] = (
             {"role": "system", "content": PROMPT},
@@ -100,7 +101,8 @@ class Chat:
         reply = await model.chat(request)
         if not reply.text.strip():
             raise NotNow("The assistant said nothing.")
-        self._add(rows[-1].turn + 1, "assistant", storable(reply.text.strip()), rows[-1].key)
+        said = storable(reply.text.strip())
+        await asyncio.to_thread(self._add, rows[-1].turn + 1, "assistant", said, rows[-1].key)
 
     def end(self, how: Ended, key: str, model: Model) -> None:
         """End the chat and keep it as a dialogue; one that has ended is kept again, which changes nothing."""
@@ -186,6 +188,11 @@ class Chat:
 def messages_of(rows: list[Said]) -> list[Said]:
     """What was said, without consent and end."""
     return [row for row in rows if row.role in ("user", "assistant")]
+
+
+def awaits_reply(rows: list[Said]) -> bool:
+    """Whether the last thing said is a message that nobody has answered."""
+    return bool(rows) and rows[-1].role == "user"
 
 
 def has_ended(rows: list[Said]) -> bool:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from sqlalchemy import bindparam, select
 
+from personafit._hashing import hash_text
+from personafit.labeling.answers import page_key
 from personafit.labeling.forms import Form, form_named
 from personafit.labeling.records import Arrangement, Field, Option, Page, StudyConfig
 from personafit.labeling.studies import Seat, Studies
@@ -36,6 +38,8 @@ class Place(NamedTuple):
 
     rater: str
     shape: Shape
+    keys: tuple[str, ...]
+    """What a browser may call the page: the name it has, and in a study that is not keyed the one it had before."""
 
 
 class Places:
@@ -43,6 +47,7 @@ class Places:
 
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
+        self._keyed = studies.keyed  # read now: an answer must not wait for it
         self._study = lru_cache(STUDIES_HELD)(self._read_study)
         self._plan = lru_cache(SEATS_HELD)(self._read_plan)
         plan, raters = t.study_plan, t.study_raters
@@ -64,7 +69,10 @@ class Places:
         if position not in pages:
             return None
         page, arrangement = pages[position]
-        return Place(rater, self._shape(study, page, arrangement))
+        shape = self._shape(study, page, arrangement)
+        # Browsers may hold pages, and answers on their way, under the name that a page had in a study that is not keyed.
+        known = (self._keyed,) if shape.config.keyed else (self._keyed, hash_text)
+        return Place(rater, shape, tuple(page_key(page, rater, hashed) for hashed in known))
 
     def checked(self, study: str, seat: int) -> bool:
         """Whether the rater has no comprehension check left to pass; one that was passed stays so."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.labeling.keying import Hashed
 
 
 class Planned(NamedTuple):
@@ -64,6 +65,6 @@ def plan(
     return planned
 
 
-def in_order(pages: Iterable[str], rater: str, seed: int) -> list[str]:
+def in_order(pages: Iterable[str], rater: str, seed: int, hashed: Hashed = hash_text) -> list[str]:
     """A rater's pages in the order they are shown."""
-    return sorted(pages, key=lambda page: hash_text("item", str(seed), page, rater))
+    return sorted(pages, key=lambda page: hashed("item", str(seed), page, rater))

@@ -9,6 +9,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
 from personafit._hashing import hash_text
+from personafit.labeling.keying import keyed_with, store_secret
 from personafit.labeling.plan import PagePlace, Planned, in_order, plan
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import study_tables as t
@@ -117,13 +118,14 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
             .group_by(t.study_plan.c.seat)
         )
     )
+    hashed = keyed_with(store_secret(connection)) if config.keyed else hash_text
     rows = []
     for seat, added in by_seat.items():
         rater = raters[seat]
-        order = in_order(added, rater, config.seed)
+        order = in_order(added, rater, config.seed, hashed)
         order.sort(key=lambda page: pages[page].role is not Role.PRACTICE)  # practice comes first
         for position, page in enumerate(order, taken.get(seat, -1) + 1):
-            arrangement = Arrangement.drawn(pages[page], rater, config.seed)
+            arrangement = Arrangement.drawn(pages[page], rater, config.seed, hashed)
             rows.append(
                 {
                     "study": name,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Described
 
 from personafit._hashing import hash_text
+from personafit.labeling.keying import Hashed
 
 
 class Record(BaseModel):
@@ -71,6 +72,14 @@ class StudyConfig(Record):
     model: str = Described("", description="Spec of the model participants talk with (chat form).")
     simulated: bool = Described(False, description="Raters are simulated, and everything made of it says so.")
     source: str = Described("", description="What --from named.")
+    signed_ids: bool = Described(
+        False, description="Whether only links made for one seat or one participant are taken."
+    )
+    keyed: bool = Described(
+        False,
+        description="Whether orders are drawn with the store's secret, so that raters cannot work them out. Not in studies of simulated "
+        "raters, who are the same wherever they are made, nor in those made before there was a choice.",
+    )
 
 
 class Page(Record):
@@ -109,11 +118,11 @@ class Arrangement(Record):
     )
 
     @classmethod
-    def drawn(cls, page: Page, rater: str, seed: int) -> Self:
-        """The order for this page and rater: it depends on nothing but them and the seed."""
+    def drawn(cls, page: Page, rater: str, seed: int, hashed: Hashed = hash_text) -> Self:
+        """The order for this page and rater: it depends on nothing but them, the seed and the key of the hash."""
         return cls(
-            sides=_shuffled(page.sides, page.id, rater, seed, "side"),
-            places=_shuffled(page.places, page.id, rater, seed, "place"),
+            sides=_shuffled(page.sides, page.id, rater, seed, "side", hashed),
+            places=_shuffled(page.places, page.id, rater, seed, "place", hashed),
             own=f"{page.makes}{hash_text('own', page.id, rater)}" if page.makes else "",
         )
 
@@ -153,5 +162,5 @@ class Field(Record):
     )
 
 
-def _shuffled(count: int, page: str, rater: str, seed: int, what: str) -> list[int]:
-    return sorted(range(count), key=lambda place: hash_text(what, str(seed), page, rater, str(place)))
+def _shuffled(count: int, page: str, rater: str, seed: int, what: str, hashed: Hashed) -> list[int]:
+    return sorted(range(count), key=lambda place: hashed(what, str(seed), page, rater, str(place)))

@@ -3,24 +3,26 @@
 Everything a rater's page needs is read once and kept: pages never change after a study was made.
 """
 
-import re
 import time
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
+from personafit._names import RULE, is_name
 from personafit.labeling.forms import Form, form_named
+from personafit.labeling.keying import Hashed, keyed_with, store_secret
 from personafit.labeling.planning import add_pages, add_seats, has_items, note, plan_pages, release_free
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import RaterRecord, Store
 from personafit.store import study_tables as t
 
 PAGES_HELD = 4_096
-_NAME = re.compile(r"\w[\w.-]{0,79}")  # it stands in addresses
+VISIT, SIGNED = "visit", "signed"
+"""What a seat's progress says of how it was taken: from which consent page, and whether by a link made for the participant."""
 
 
 class Study(NamedTuple):
@@ -60,6 +62,10 @@ class Assigned(NamedTuple):
     done: float | None
 
 
+class HeldSeat(Exception):
+    """Somebody takes part under the same id from elsewhere, and nothing says that it is the same person."""
+
+
 class Studies:
     """The studies of one store."""
 
@@ -68,14 +74,19 @@ class Studies:
         self.engine = store.engine
         self._page = lru_cache(PAGES_HELD)(self._read_page)
 
+    @cached_property
+    def keyed(self) -> Hashed:
+        """Hashes keyed with the store's secret."""
+        with self.engine.begin() as connection:
+            return keyed_with(store_secret(connection))
+
     # -- setting up ------------------------------------------------------------------------------------------------
 
     def create(self, name: str, dataset: str, form: Form, config: StudyConfig, pages: Iterable[Page]) -> int:
         """Make a study: its pages, its seats and its plan, all or nothing. Returns how many pages it has."""
-        if not _NAME.fullmatch(name):
-            raise UserError(
-                f"'{name}' cannot name a study: use letters, digits, dots, dashes and underscores, 80 at the most."
-            )
+        if not is_name(name):
+            raise UserError(f"'{name}' cannot name a study: {RULE}.")
+        config = config.model_copy(update={"keyed": not config.simulated})
         with self.engine.begin() as connection:
             if connection.execute(select(t.studies.c.name).where(t.studies.c.name == name)).first():
                 raise UserError(f"There is a study '{name}' already; choose another name.")
@@ -215,9 +226,11 @@ class Studies:
     def take(
         self, study: str, seat: int | None, external: str | None, progress: dict[str, Any]
     ) -> Seat | None:
-        """Take a seat, or the first free one that has pages which count; who has one already (by `external`) gets it again.
+        """Take a seat, or the first free one that has pages which count; None when all are taken.
 
-        None when all are taken.
+        `external` is who somebody is elsewhere, and anybody can say that: a seat that is held under it is given again only where
+        `progress` proves that it is theirs, being of the same visit to the consent page or, like the seat, `signed`. Otherwise `HeldSeat`
+        is raised, or, for who is signed where the other is not, a free seat is taken.
         """
         raters = t.study_raters
         with self.engine.begin() as connection:
@@ -225,10 +238,13 @@ class Studies:
             connection.execute(select(t.studies.c.name).where(t.studies.c.name == study).with_for_update())
             mine = select(raters).where(raters.c.study == study)
             row = None
-            if external is not None:
-                row = connection.execute(mine.where(raters.c.external == external)).first()
-            if row is None and seat is not None:
+            if seat is not None:
                 row = connection.execute(mine.where(raters.c.seat == seat)).first()
+            elif external is not None:
+                held = connection.execute(mine.where(raters.c.external == external)).all()
+                row = next((one for one in held if _same_person(orjson.loads(one.progress), progress)), None)
+                if row is None and held and not progress.get(SIGNED):
+                    raise HeldSeat
             if row is None and seat is None:
                 free = (
                     mine.where(raters.c.state == RaterState.FREE, has_items())
@@ -281,6 +297,12 @@ class Studies:
                 )
                 .values(shown=time.time())
             )
+
+
+def _same_person(held: dict[str, Any], coming: dict[str, Any]) -> bool:
+    if coming.get(SIGNED):
+        return bool(held.get(SIGNED))
+    return bool(coming.get(VISIT)) and coming[VISIT] == held.get(VISIT)
 
 
 def _seat(row: Any) -> Seat:

@@ -78,6 +78,7 @@ _add("pages", "Pages", "各页")
 _add("page.done", "done", "已完成")
 _add("page.open", "open", "未完成")
 _add("page.here", "this page", "本页")
+_add("own.link", "Your own link, to go on in another browser", "你的专属链接，可在其他浏览器中继续")
 _add("close", "Close", "关闭")
 _add("tools", "Tools", "工具")
 _add("skip", "To the questions", "跳到问题")
@@ -323,6 +324,27 @@ for _english, _chinese in (
         "已输错 {count} 次；请等待 {seconds} 秒后再试。",
     ),
     ("Not Found", "没有这个页面。"),
+    (
+        "Somebody takes part under this id already. If it is you, please go on in the browser in which you began, or open your own "
+        "link from its list of pages; the researcher can send it to you, too.",
+        "已有人以此编号参加。如果是你本人，请在最初使用的浏览器中继续，或打开其页面列表中你的专属链接；也可以请研究者发给你。",
+    ),
+    (
+        "This study takes links that were made for one participant; please open yours.",
+        "该研究只接受为每位参与者生成的链接，请打开你自己的链接。",
+    ),
+    (
+        "Too many passwords are being checked at the moment; please try again soon.",
+        "目前正在核对的密码过多，请稍后再试。",
+    ),
+    (
+        "That is more than the assistant answers so quickly; please wait {seconds} seconds and ask again.",
+        "助手来不及回答这么多，请等待 {seconds} 秒后再试。",
+    ),
+    (
+        "The assistant is answering you on another page; please wait for it.",
+        "助手正在另一页回答你，请稍候。",
+    ),
     ("A chat is rated when it has ended.", "对话结束后才能评分。"),
     ("This chat has ended.", "该对话已结束。"),
     ("This chat is as long as it can be; please end it.", "对话已达到最大长度，请结束它。"),

@@ -86,6 +86,15 @@ def make_embedder(name: str = "") -> Embedder:
     return embedder
 
 
+def make_known_embedder(name: str) -> Embedder:
+    """The embedder that a fitted file names: one that comes with personafit, since a file does not choose an address."""
+    if name not in EMBEDDERS:
+        raise UserError(
+            f"A fitted file names the embedder '{name[:80]}', and a file may name only {', '.join(EMBEDDERS)}; fit it again."
+        )
+    return make_embedder(name)
+
+
 def unit_rows(vectors: NDArray[Any]) -> Vectors:
     """The rows scaled to length 1; a row of zeros stays one."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pickle import UnpicklingError  # nosec B403 # what is no tensor in a .bin file is refused with it
 from typing import Any
 
 from personafit._errors import UserError
@@ -267,6 +268,10 @@ class LocalModel:
                 self.source, dtype="bfloat16" if gpu else "float32", trust_remote_code=self._trust
             )
             return model.to("cuda" if gpu else "cpu").eval()
+        except UnpicklingError as error:
+            raise Unusable(
+                f"{self.name}: the weights cannot be loaded (they hold more than numbers)."
+            ) from error
         except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError) as error:
             raise Unusable(f"{self.name}: the weights cannot be loaded ({one_line(error)}).") from error
 

@@ -10,6 +10,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from personafit._errors import UserError
 from personafit._secrets import masked
+from personafit.store.private import make_private
 from personafit.store.schema import ensure_schema
 
 DIALECTS = ("sqlite", "postgresql")
@@ -47,7 +48,7 @@ def _engine(address: str) -> Engine:
         return create_engine(place.set(drivername="postgresql+psycopg") if plain else place)
     if place.database in (None, "", ":memory:"):
         raise ArgumentError("a store is a file")
-    Path(str(place.database)).parent.mkdir(parents=True, exist_ok=True)
+    make_private(Path(str(place.database).removeprefix("file:")))
     engine = create_engine(place, connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_immediate)

@@ -9,6 +9,7 @@ from pathlib import Path
 from sqlalchemy import Engine, inspect, text
 
 from personafit._errors import UserError
+from personafit.store.private import private_opener
 
 HEAD = "0003"  # the newest file in migrations/versions; a test holds the two together
 _ALEMBIC = (
@@ -56,7 +57,7 @@ def _migrate(engine: Engine, found: str | None) -> None:
 @contextlib.contextmanager
 def _one_at_a_time(engine: Engine) -> Iterator[None]:
     if engine.dialect.name == "sqlite":
-        with open(f"{engine.url.database}.lock", "w") as lock:
+        with open(f"{engine.url.database}.lock", "w", opener=private_opener) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
         return

@@ -99,7 +99,13 @@ class Site:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Site]:
-    """The server, from the command line, until the tests are done."""
+    """The server, from the command line, until the tests are done; people may talk with a stub."""
+    with StubEndpoint("prose") as stub, _served(folder, stub) as site:
+        yield site
+
+
+@contextmanager
+def _served(folder: Path, stub: StubEndpoint) -> Iterator[Site]:
     store = folder / "store.db"
     run_cli(
         "label", "new", "pilot", "--from", "starter", "--question", "fit", "--overlap", "2", "--raters", "3", "--limit", "2",
@@ -123,6 +129,8 @@ def serving(folder: Path) -> Iterator[Site]:
         str(port),
         "--store",
         str(store),
+        "--model",
+        stub.spec(),
     ]
     log = (folder / "serve.log").open("wb")
     server = subprocess.Popen(
@@ -130,7 +138,7 @@ def serving(folder: Path) -> Iterator[Site]:
     )
     try:
         _await_port(port, server)
-        with Store(store) as opened, StubEndpoint("prose") as stub:
+        with Store(store) as opened:
             yield Site(f"http://127.0.0.1:{port}", opened, folder, stub)
     finally:
         server.send_signal(signal.SIGINT)

@@ -36,6 +36,11 @@ def push_folder(folder: Path, repo: str, private: bool, licence: str | None, any
         raise UserError(
             f"{problems[0]} (problems in all: {len(problems)}; see personafit data check {folder})", code=1
         )
+    for name in FOLDER_FILES:
+        if (folder / name).exists() and not (folder / name).resolve().is_relative_to(folder.resolve()):
+            raise UserError(
+                f"{folder / name} is a link out of the folder, and would publish what lies there; copy the file."
+            )
     info = read_info(folder / "benchmark.toml")
     allowed = publishable(info.licence, licence, str(folder / "benchmark.toml"))
     if not anyway and (found := find_private(folder)):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
+from personafit._names import as_name
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
 from personafit.benchmarks.folder import read_info
 from personafit.benchmarks.folder_records import FolderRecords
@@ -35,7 +36,7 @@ class FolderTasks(TaskBenchmark):
         else:
             version = hash_text((folder / "people.jsonl").read_bytes(), (folder / "tasks.jsonl").read_bytes())
             self.info = BenchmarkInfo(
-                name=name or folder.resolve().name,
+                name=name or as_name(folder.resolve().name),
                 version=version[:8],
                 layout=[["tasks"], ["domain"]],
                 controls=Controls(views=[], raters=[]),

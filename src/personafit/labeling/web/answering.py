@@ -18,7 +18,7 @@ from pydantic import Field as Described
 from starlette.types import Receive, Scope, Send
 
 from personafit.labeling.access import RaterSession
-from personafit.labeling.answers import CANNOT_TELL, UNDONE, Answer, NotStored, page_key
+from personafit.labeling.answers import CANNOT_TELL, UNDONE, Answer, NotStored
 from personafit.labeling.batches import GONE
 from personafit.labeling.chats import Chat, has_ended
 from personafit.labeling.forms import Answered
@@ -136,7 +136,7 @@ def _place(places: Places, session: RaterSession, sent: Sent) -> Place:
         place = places.at(session.study, session.seat, sent.page)
         if place is None:
             raise NotAllowed(404, "There is no such page in this study.")
-        if sent.key in (None, page_key(place.shape.page.id, place.rater)):
+        if sent.key is None or sent.key in place.keys:
             return place
         places.refresh()
     raise NotAllowed(404, GONE)

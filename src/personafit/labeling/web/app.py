@@ -1,7 +1,7 @@
 """The app itself: what it is made of, and the answers it gives when something is wrong."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,8 +38,8 @@ STATIC = Path(__file__).parents[1] / "static"
 UNAVAILABLE = "The server cannot read or write its store just now; please try again in a moment."
 
 
-def create_app(store: str | Path) -> FastAPI:
-    """The labelling app on a store."""
+def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
+    """The labelling app on a store; people may talk with these models and with no other that the store names."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -49,8 +49,12 @@ def create_app(store: str | Path) -> FastAPI:
             app.state.access = Access(opened.engine)
             app.state.writer = Writer(opened.engine)
             app.state.render = Renderer()
-            app.state.models = chat.Models()
+            app.state.models = chat.Models(models)
+            app.state.replies = chat.Replies()
+            app.state.attempts = login.Attempts()
+            app.state.passwords = login.Passwords()
             yield
+            app.state.passwords.close()
             app.state.writer.close()
             await app.state.models.close()
 

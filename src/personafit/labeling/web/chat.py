@@ -1,7 +1,8 @@
 """The routes of a chat: agree to it, say something, have it answered, end it. Each can be sent again and happens once."""
 
+import asyncio
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Body, Depends, Request
 from fastapi.concurrency import run_in_threadpool
@@ -11,11 +12,12 @@ from pydantic import Field as Described
 
 from personafit._errors import UserError
 from personafit.labeling.access import RaterSession
-from personafit.labeling.chats import Chat, Ended, NotNow, Said, has_ended, messages_of
+from personafit.labeling.chats import Chat, Ended, NotNow, Said, awaits_reply, has_ended, messages_of
 from personafit.labeling.forms.chat import ChatForm
 from personafit.labeling.places import must_check
 from personafit.labeling.studies import Studies, Study
 from personafit.labeling.texts import text
+from personafit.labeling.web.limits import Buckets
 from personafit.labeling.web.sessions import (
     CHECK_FIRST,
     NotAllowed,
@@ -29,17 +31,24 @@ from personafit.models import Model, ModelError, make_model
 
 router = APIRouter()
 LONGEST_MESSAGE = 8_000
+REPLY_RATE, REPLY_BURST = 0.2, 20.0  # calls of the model a second in the long run, and at once, for one seat
+TOO_FAST = "That is more than the assistant answers so quickly; please wait {seconds} seconds and ask again."
 KEY = r"[A-Za-z0-9-]{8,64}"
 
 
 class Models:
-    """The models people talk with, opened when somebody does."""
+    """The models people may talk with: those named where the studies are served, since a store may come from anybody."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._allowed = frozenset(allowed)
         self._open: dict[str, Model] = {}
 
     def named(self, spec: str) -> Model:
-        """The model of a spec."""
+        """The model of a spec, opened when somebody first talks with it."""
+        if spec not in self._allowed:
+            raise UserError(
+                f"The study names the model '{spec}', and the server was not started with --model '{spec}'."
+            )
         if spec not in self._open:
             self._open[spec] = make_model(spec)
         return self._open[spec]
@@ -56,6 +65,40 @@ def _models(request: Request) -> Models:
 
 
 ModelsDep = Annotated[Models, Depends(_models)]
+
+
+class _Writing(NamedTuple):
+    """A reply on its way."""
+
+    page: int
+    task: "asyncio.Task[None]"
+
+
+class Replies:
+    """Replies that models are writing: one for a message however often it is asked for, one at a time for a seat, and so many a minute."""
+
+    def __init__(self) -> None:
+        self._writing: dict[tuple[str, int], _Writing] = {}
+        self._buckets = Buckets()
+
+    async def write(self, session: RaterSession, page: int, chat: Chat, model: Model) -> None:
+        """Have the chat's last message answered, or wait for the answer that is being written."""
+        seat = (session.study, session.seat)
+        writing = self._writing.get(seat)
+        if writing is None:
+            if wait := self._buckets.wait(seat, REPLY_RATE, REPLY_BURST):
+                raise NotAllowed(429, TOO_FAST, seconds=int(wait) + 1)
+            # A task of its own: who asked may go away, and others wait for the same reply.
+            writing = self._writing[seat] = _Writing(page, asyncio.create_task(chat.answer(model)))
+            writing.task.add_done_callback(lambda task: self._written(seat, task))
+        elif writing.page != page:
+            raise NotAllowed(409, "The assistant is answering you on another page; please wait for it.")
+        await asyncio.shield(writing.task)
+
+    def _written(self, seat: tuple[str, int], task: "asyncio.Task[None]") -> None:
+        del self._writing[seat]
+        if not task.cancelled():
+            task.exception()  # whoever waited was told
 
 
 class Sent(BaseModel):
@@ -114,8 +157,12 @@ async def reply(
 ) -> JSONResponse:
     """Have the last message answered; asked again after a failure, or when it was answered already, it does no harm."""
     chat, study = await run_in_threadpool(_chat, studies, session, sent.page)
+    rows = await run_in_threadpool(chat.rows)
+    if not awaits_reply(rows):
+        return _state(rows)
+    replies: Replies = request.app.state.replies
     try:
-        await chat.answer(models.named(study.config.model))
+        await replies.write(session, sent.page, chat, models.named(study.config.model))
     except (ModelError, UserError, NotNow):
         said = text(render.language(request, study.config.language), "chat.failed")
         return JSONResponse({"error": said}, status_code=502)

@@ -3,15 +3,20 @@
 Written against ASGI directly: it costs microseconds where a middleware of functions costs a task for each request.
 """
 
-import time
-from collections import OrderedDict
-from typing import Any
+from collections.abc import Hashable
 
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from personafit.labeling.access import Access
+from personafit.labeling.web.limits import Buckets, client_address
+from personafit.labeling.web.sessions import RATER_COOKIE
+
 LARGEST_BODY = 256 * 1024
-RATE, BURST = 40.0, 400.0  # requests a second in the long run, and at once, from one address and cookie
-CLIENTS_HELD = 10_000
+RATE, BURST = (
+    40.0,
+    400.0,
+)  # requests a second in the long run, and at once, of one seat or, without a seat, one address
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -32,7 +37,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._buckets: OrderedDict[Any, tuple[float, float]] = OrderedDict()
+        self._buckets = Buckets()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer it here."""
@@ -44,7 +49,7 @@ class Guard:
         if not length.isdigit() or int(length) > LARGEST_BODY or b"transfer-encoding" in headers:
             await _refuse(send, 413, "That is more than one request may hold. 请求内容过长。")
             return
-        if not self._admit(scope, headers):
+        if self._buckets.wait(_who(scope, headers), RATE, BURST):
             await _refuse(send, 429, "Too many requests; please wait a moment. 请求过于频繁，请稍候。")
             return
         static = scope["path"].startswith("/static/")
@@ -57,18 +62,19 @@ class Guard:
 
         await self._app(scope, receive, guarded)
 
-    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> bool:
-        """A bucket for each address and cookie that fills at the rate and holds the burst."""
-        client = scope.get("client")
-        name = (client[0] if client else "", headers.get(b"cookie", b""))
-        now = time.monotonic()
-        tokens, last = self._buckets.pop(name, (BURST, now))
-        tokens = min(BURST, tokens + (now - last) * RATE)
-        admitted = tokens >= 1
-        self._buckets[name] = (tokens - 1 if admitted else tokens, now)
-        if len(self._buckets) > CLIENTS_HELD:
-            self._buckets.popitem(last=False)
-        return admitted
+
+def _who(scope: Scope, headers: dict[bytes, bytes]) -> Hashable:
+    """Whose bucket a request is taken from: the seat's whose signed cookie it carries, and else its address's.
+
+    A seat cannot be made up, and a class of raters behind one address is not slowed down by each other.
+    """
+    cookies = headers.get(b"cookie", b"")
+    if RATER_COOKIE.encode() in cookies:
+        access: Access = scope["app"].state.access
+        session = access.rater(cookie_parser(cookies.decode("latin-1")).get(RATER_COOKIE))
+        if session is not None:
+            return session.study, session.seat
+    return client_address(scope.get("client"))
 
 
 async def _refuse(send: Send, code: int, sentence: str) -> None:

@@ -12,7 +12,7 @@ from personafit.labeling.access import SESSION_SECONDS, Invitation, same
 from personafit.labeling.places import must_check
 from personafit.labeling.quizzes import quiz
 from personafit.labeling.records import RaterState
-from personafit.labeling.studies import Seat, Studies, Study
+from personafit.labeling.studies import SIGNED, VISIT, HeldSeat, Seat, Studies, Study
 from personafit.labeling.texts import text
 from personafit.labeling.web.rendering import Renderer
 from personafit.labeling.web.sessions import (
@@ -38,6 +38,10 @@ PROLIFIC = "PROLIFIC_PID"
 PROLIFIC_ADDRESS = "https://app.prolific.com/submissions/complete?cc={code}"
 KEPT = 200  # characters of a parameter
 ATTEMPTS = 2
+HELD = (
+    "Somebody takes part under this id already. If it is you, please go on in the browser in which you began, or open your own "
+    "link from its list of pages; the researcher can send it to you, too."
+)
 
 
 def _external(request: Request) -> str | None:
@@ -66,7 +70,8 @@ def invitation(
     """The consent page, or straight on for who has agreed before."""
     invited = _invited(access, token)
     study = studies.study(invited.study)
-    held = invited.seat if invited.seat is not None else _held(request, access, studies, study)
+    _refuse_unsigned(study, invited)
+    held = _held(request, access, studies, study, invited)
     if held is not None:
         seat = studies.seat(study.name, held)
         if seat is not None and seat.state is not RaterState.FREE:
@@ -104,11 +109,24 @@ def consent(
     study = studies.study(invited.study)
     if study.state != "open":
         raise NotAllowed(403, "This study is not open at the moment.")
-    if invited.seat is None and (held := _held(request, access, studies, study)) is not None:
+    _refuse_unsigned(study, invited)
+    if invited.seat is None and (held := _held(request, access, studies, study, invited)) is not None:
         return _enter(request, access, study.name, held)
-    progress = {"consent": True, "prolific": bool(request.query_params.get(PROLIFIC))}
-    who = _external(request) or (storable(f"visit:{visit}") if visit and invited.seat is None else None)
-    seat = studies.take(study.name, invited.seat, who, progress)
+    visit = storable(visit)
+    progress: dict[str, Any] = {"consent": True, "prolific": bool(request.query_params.get(PROLIFIC))}
+    if invited.participant is not None:
+        progress[SIGNED] = True
+    elif visit:
+        progress[VISIT] = visit
+    who = (
+        invited.participant
+        or _external(request)
+        or (f"visit:{visit}" if visit and invited.seat is None else None)
+    )
+    try:
+        seat = studies.take(study.name, invited.seat, who, progress)
+    except HeldSeat:
+        raise NotAllowed(409, HELD) from None
     if seat is None:
         raise NotAllowed(409, "All places in this study are taken. Thank you for your interest.")
     return _enter(request, access, study.name, seat.seat)
@@ -225,8 +243,27 @@ def _invited(access: AccessDep, token: str) -> Invitation:
     return invited
 
 
-def _held(request: Request, access: AccessDep, studies: Studies, study: Study) -> int | None:
-    """The seat that this browser has in the study already, unless the link says that somebody else sits there now."""
+def _refuse_unsigned(study: Study, invited: Invitation) -> None:
+    if study.config.signed_ids and invited.seat is None and invited.participant is None:
+        raise NotAllowed(403, "This study takes links that were made for one participant; please open yours.")
+
+
+def _held(
+    request: Request, access: AccessDep, studies: Studies, study: Study, invited: Invitation
+) -> int | None:
+    """The seat that is this visitor's already: the one the link was made for, or the one of this browser.
+
+    A browser's seat is not theirs whose link says that somebody else sits there now.
+    """
+    if invited.seat is not None:
+        return invited.seat
+    if invited.participant is not None:
+        mine = (
+            seat.seat
+            for seat in studies.seats(study.name)
+            if seat.external == invited.participant and seat.progress.get(SIGNED)
+        )
+        return next(mine, None)
     session = access.rater(request.cookies.get(RATER_COOKIE))
     if session is None or session.study != study.name:
         return None

@@ -1,19 +1,23 @@
 """How a researcher comes in: the password set once with the token printed at the first start, then asked for.
 
 There is no session yet, so forms are tied to a cookie made for them. Whoever is wrong several times in a row waits, longer each time.
+Passwords are hashed one at a time in a thread of their own: however many are tried, raters' pages have theirs.
 """
 
+import asyncio
 import secrets
-import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Annotated, Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Cookie, Form, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from personafit.labeling.access import RESEARCHER_SECONDS, SHORTEST_PASSWORD, Access, ResearcherSession, same
+from personafit.labeling.web.limits import client_address
 from personafit.labeling.web.sessions import (
     RESEARCHER_COOKIE,
     AccessDep,
@@ -25,11 +29,13 @@ from personafit.labeling.web.sessions import (
 )
 
 router = APIRouter(default_response_class=HTMLResponse)
+T = TypeVar("T")
 
 FORM_COOKIE = "personafit_form"
 FORM_SECONDS = 3600
 LONGEST_PASSWORD = 1000
 FREE_TRIES = 4  # wrong ones from one address before it has to wait
+MOST_WAITING = 32  # passwords of all addresses that wait to be checked
 LONGEST_WAIT = 60.0
 ADDRESSES_HELD = 1_000
 WAIT = "That was wrong {count} times; please wait {seconds} seconds and try again."
@@ -39,39 +45,64 @@ Token = Annotated[str, Form(max_length=200)]
 FormCookie = Annotated[str | None, Cookie(include_in_schema=False, alias=FORM_COOKIE)]
 
 
+class Passwords:
+    """The thread in which passwords are hashed, and who waits for it."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="passwords")
+        self._waiting: Counter[str] = Counter()
+
+    async def run(self, address: str, work: Callable[..., T], *args: Any) -> T:
+        """What the work returns, once it was its turn. Raises `NotAllowed` where too many wait, of one address or in all."""
+        if self._waiting[address] >= FREE_TRIES or self._waiting.total() >= MOST_WAITING:
+            raise NotAllowed(
+                429, "Too many passwords are being checked at the moment; please try again soon."
+            )
+        self._waiting[address] += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
+        finally:
+            self._waiting -= Counter([address])  # leaves none at nought
+
+    def close(self) -> None:
+        """Let the thread go."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
 class Attempts:
-    """Wrong passwords by address, and when the next may be tried; one is checked at a time."""
+    """Wrong passwords by address, and when the next may be tried; it is asked in the thread of passwords, so once at a time."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        self._one = threading.Lock()
 
     def check(self, access: Access, address: str, password: str) -> bool:
         """Whether the password is right. Raises `NotAllowed` while the address has to wait."""
-        with self._one:
-            count, until = self._wrong.get(address, (0, 0.0))
-            left = until - self._clock()
-            if left > 0:
-                raise NotAllowed(429, WAIT, count=count, seconds=int(left) + 1)
-            if access.check_password(password):
-                self._wrong.pop(address, None)
-                return True
-            wait = min(LONGEST_WAIT, 2.0 ** (count + 1 - FREE_TRIES)) if count + 1 >= FREE_TRIES else 0.0
-            self._wrong[address] = (count + 1, self._clock() + wait)
-            self._wrong.move_to_end(address)
-            while len(self._wrong) > ADDRESSES_HELD:
-                self._wrong.popitem(last=False)
-            return False
+        count, until = self._wrong.get(address, (0, 0.0))
+        left = until - self._clock()
+        if left > 0:
+            raise NotAllowed(429, WAIT, count=count, seconds=int(left) + 1)
+        if access.check_password(password):
+            self._wrong.pop(address, None)
+            return True
+        wait = min(LONGEST_WAIT, 2.0 ** (count + 1 - FREE_TRIES)) if count + 1 >= FREE_TRIES else 0.0
+        self._wrong[address] = (count + 1, self._clock() + wait)
+        self._wrong.move_to_end(address)
+        while len(self._wrong) > ADDRESSES_HELD:
+            self._wrong.popitem(last=False)
+        return False
 
 
-def _attempts(request: Request) -> Attempts:
-    """The attempts on this server; kept with the app, so that each starts anew."""
-    state = request.app.state
-    if not hasattr(state, "attempts"):
-        state.attempts = Attempts()
-    found: Attempts = state.attempts
-    return found
+async def _hashed(request: Request, work: Callable[..., T], *args: Any) -> T:
+    """What the work returns, done in the thread of passwords."""
+    passwords: Passwords = request.app.state.passwords
+    return await passwords.run(client_address(request.client), work, *args)
+
+
+async def _right(request: Request, access: Access, password: str) -> bool:
+    """Whether the password is right, as far as the address may try one."""
+    attempts: Attempts = request.app.state.attempts
+    return await _hashed(request, attempts.check, access, client_address(request.client), password)
 
 
 @router.get("/setup")
@@ -83,7 +114,7 @@ def set_up(request: Request, access: AccessDep, render: RenderDep, token: str = 
 
 
 @router.post("/setup")
-def set_password(
+async def set_password(
     request: Request,
     access: AccessDep,
     render: RenderDep,
@@ -96,21 +127,24 @@ def set_password(
     """Set the password and go in."""
     _unforged(access, cookie, csrf)
     wrong = _unfit(password, again)
-    if wrong is None and not access.set_password(token, password):
+    if wrong is None and not await _hashed(request, access.set_password, token, password):
         wrong = "r.password.token"
     if wrong:
-        return _form(request, access, render, "researcher/setup.html", code=422, token=token, wrong=wrong)
-    return _enter(request, access)
+        page = "researcher/setup.html"
+        return await run_in_threadpool(
+            _form, request, access, render, page, code=422, token=token, wrong=wrong
+        )
+    return await run_in_threadpool(_enter, request, access)
 
 
 @router.get("/login")
 def log_in(request: Request, access: AccessDep, render: RenderDep) -> Response:
     """The form that asks for the password."""
-    return _form(request, access, render, "researcher/login.html", ready=access.has_password())
+    return _login_form(request, access, render)
 
 
 @router.post("/login")
-def give_password(
+async def give_password(
     request: Request,
     access: AccessDep,
     render: RenderDep,
@@ -120,13 +154,9 @@ def give_password(
 ) -> Response:
     """Check the password and go in."""
     _unforged(access, cookie, csrf)
-    address = request.client.host if request.client else ""
-    if _attempts(request).check(access, address, password):
-        return _enter(request, access)
-    page = "researcher/login.html"
-    return _form(
-        request, access, render, page, code=401, wrong="r.password.wrong", ready=access.has_password()
-    )
+    if await _right(request, access, password):
+        return await run_in_threadpool(_enter, request, access)
+    return await run_in_threadpool(_login_form, request, access, render, 401, "r.password.wrong")
 
 
 @router.get("/researcher/password")
@@ -136,7 +166,7 @@ def new_password(request: Request, session: ResearcherDep, render: RenderDep) ->
 
 
 @router.post("/researcher/password")
-def change_password(
+async def change_password(
     request: Request,
     access: AccessDep,
     render: RenderDep,
@@ -148,13 +178,12 @@ def change_password(
 ) -> Response:
     """Change the password; every other session ends."""
     checked(session, csrf)
-    address = request.client.host if request.client else ""
-    if not _attempts(request).check(access, address, current):
+    if not await _right(request, access, current):
         return _change(request, render, session, "r.password.wrong")
     if wrong := _unfit(password, again):
         return _change(request, render, session, wrong)
-    access.change_password(password)
-    return _enter(request, access)
+    await _hashed(request, access.change_password, password)
+    return await run_in_threadpool(_enter, request, access)
 
 
 @router.post("/logout")
@@ -165,6 +194,13 @@ def log_out(access: AccessDep, session: ResearcherDep, csrf: Token) -> Response:
     response = RedirectResponse("/login", status_code=303)
     response.delete_cookie(RESEARCHER_COOKIE, path="/")
     return response
+
+
+def _login_form(
+    request: Request, access: Access, render: RenderDep, code: int = 200, wrong: str | None = None
+) -> Response:
+    ready = access.has_password()
+    return _form(request, access, render, "researcher/login.html", code=code, wrong=wrong, ready=ready)
 
 
 def _form(

@@ -20,6 +20,7 @@ from personafit.labeling.places import FLAG, extra_fields, must_check
 from personafit.labeling.records import Arrangement, Field, Page, Role
 from personafit.labeling.web.joining import guidelines
 from personafit.labeling.web.sessions import (
+    AccessDep,
     RaterDep,
     RaterScriptDep,
     RenderDep,
@@ -45,7 +46,12 @@ def go_on(request: Request, session: RaterDep, studies: StudiesDep) -> Response:
 
 @router.get("/rate/{position}", response_class=HTMLResponse)
 def show(
-    request: Request, position: int, session: RaterDep, studies: StudiesDep, render: RenderDep
+    request: Request,
+    position: int,
+    session: RaterDep,
+    studies: StudiesDep,
+    access: AccessDep,
+    render: RenderDep,
 ) -> Response:
     """One page, whole or as the fragment that takes the place of the one before."""
     study, seat = taking_part(studies, session)
@@ -74,7 +80,7 @@ def show(
         form=form.name,
         advances=form.advances,
         position=position,
-        key=page_key(page.id, seat.rater),
+        key=page_key(page.id, seat.rater, studies.keyed),
         total=len(pages),
         finished=sum(one.done is not None for one in pages),
         done="".join("1" if one.done is not None else "0" for one in pages),
@@ -91,6 +97,7 @@ def show(
         csrf=session.csrf,
         study=study.name,
         seat=seat.code,
+        own_link=f"/join/{access.invite(study.name, seat.seat)}",
     )
 
 

@@ -173,7 +173,8 @@ def invitations(
         "researcher/invitations.html",
         numbers=numbers,
         here="invitations",
-        anyone=f"{base}join/{access.invite(study, None)}" if free else None,
+        free=bool(free),
+        anyone=None if studies.study(study).config.signed_ids else f"{base}join/{access.invite(study, None)}",
         links=[(rater.code, f"{base}join/{access.invite(study, rater.seat)}") for rater in free],
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
-from personafit.models.embeddings import Embedder, make_embedder
+from personafit.models.embeddings import Embedder, make_known_embedder
 from personafit.raters.matcher.kernel import Closeness, KernelSettings, Likeness
 from personafit.raters.matcher.pairs import Floats, PairVectors, embed_pairs
 from personafit.raters.reading import check_format, reading_fitted
@@ -65,7 +65,7 @@ class Matcher:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        embedder = make_embedder(self.embedder)
+        embedder = make_known_embedder(self.embedder)
         if embedder.fingerprint != self.embedder_fingerprint:
             raise UserError(
                 f"This matcher was fitted with another version of the embedder '{self.embedder}' than is installed; fit "

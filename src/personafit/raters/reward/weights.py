@@ -6,6 +6,7 @@ another rendering its scores would mean something else.
 
 from dataclasses import dataclass
 from pathlib import Path
+from pickle import UnpicklingError  # nosec B403 # what is no tensor in a .bin file is refused with it
 from typing import Any
 
 import orjson
@@ -57,6 +58,10 @@ class Weights:
         try:
             model = self._merged(settings) if self.adapter else self._whole(settings)
             return model.to(device).eval()
+        except UnpicklingError as error:
+            raise Unusable(
+                f"{self.spec.text}: the weights cannot be loaded (they hold more than numbers)."
+            ) from error
         except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError) as error:
             raise Unusable(f"{self.spec.text}: the weights cannot be loaded ({one_line(error)}).") from error
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
+from personafit.models.embeddings import DEFAULT, Embedder, make_known_embedder
 from personafit.raters.reading import check_format, reading_fitted
 from personafit.raters.verifier.features import FEATURES, Floats, Turn, statement_features
 
@@ -93,7 +93,7 @@ class Verifier:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        embedder = make_embedder(self.embedder)
+        embedder = make_known_embedder(self.embedder)
         if embedder.fingerprint != self.embedder_fingerprint:
             raise UserError(
                 f"This verifier was fitted with another version of the embedder '{self.embedder}' than is installed; fit "
