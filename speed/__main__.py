@@ -41,7 +41,13 @@ def _agreement() -> list[Measurement]:
     worst = min(agreement.race(2_000), agreement.race(agreement.UNITS))
     return [
         Measurement(
-            "agreement bootstrap", "looping the libraries", "× (worst)", worst, 1.0, worst, agreement.BAR
+            "agreement intervals",
+            "bootstrapping the libraries",
+            "× (worst)",
+            worst,
+            1.0,
+            worst,
+            agreement.BAR,
         )
     ]
 

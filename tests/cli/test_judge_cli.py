@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
 from personafit.cli import judge
+from personafit.cli.common import load_run
+from personafit.reporting import RunScores
 from personafit.store import Store
 from tests.scripted import run, write_lines, write_pairs
 
@@ -165,6 +168,24 @@ def test_tables_keep_every_column_in_a_terminal_of_100(
     names = [line.split("│")[1].strip() for line in table if line.startswith("│")]
     assert "python:simulated_judges:Long" in "".join(names)
     assert "rule:length" in "".join(names)
+
+
+@pytest.mark.parametrize("command", ["bias", "calibration"])
+def test_a_rater_fitted_on_these_people_is_named_and_marked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    name = "python:simulated_judges:Long"
+    note = f"{name} was fitted on 10 of the people here: its score on them is no evidence."
+
+    def noted(store: Store, run_name: str) -> RunScores:
+        scores = load_run(store, run_name)
+        return replace(scores, run=scores.run._replace(config=scores.run.config | {"notes": [note]}))
+
+    monkeypatch.setattr(judge, "load_run", noted)
+    said = call(folder, command, "last").stdout
+    assert note in said
+    assert f"{name}: prefers" not in said
+    assert {r["rater"] for r in records(folder, command, "last") if r["met_people"]} == {name}
 
 
 def test_bad_usage_is_a_sentence(folder: Path, tmp_path: Path) -> None:

@@ -195,11 +195,17 @@ def test_people_its_members_were_fitted_on_are_said(reward: str, tmp_path: Path)
     (folder / "personafit.json").write_text(json.dumps(facts), encoding="utf-8")
     spec = f"blend:{FITTED}+reward:{folder}"
     with Store(tmp_path / "store.db") as store:
-        done = run(store, RunConfig("starter", raters=[spec], limit=1, views=["none"]))
-    assert (
-        f"{spec} was fitted on 2 of the people here: its score on them is no evidence."
-        in (done.run.config["notes"])
-    )
+        done = run(
+            store, RunConfig("starter", raters=[spec], views=["none"], users=["andre", "callum", "nadia"])
+        )
+        note = f"{spec} was fitted on 2 of the people here: its score on them is no evidence."
+        assert note in done.run.config["notes"]
+        assert list(done.run.met_people.values()) == [note]
+        results = open_report(store, done.run).results
+        assert {r.rater for r in results if r.met_people} == {spec}
+        assert {r.rater for r in results} > {spec}
+        others = run(store, RunConfig("starter", raters=[spec], views=["none"], users=["nadia"]))
+        assert others.run.met_people == {}, "people of the benchmark who are not judged do not count"
 
 
 def test_it_chooses_the_best_of_several(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,14 @@
 """Planted biases are found, absent ones are not, people's own are not held against a judge, and the rest is said."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from personafit.reporting.bias import Effect, RaterBias, bias_results, judge_bias
+from personafit.reporting.bias import Effect, RaterBias, bias_results, judge_bias, shown_odds
 from personafit.reporting.bias_features import family_of
+from personafit.statistics import Estimate
+from personafit.statistics.bias import NO_SCALE
 from tests.reporting.judged import Judge, make_world
 
 PEOPLE = {"length": 0.5, "mention": 0.3}
@@ -17,9 +20,11 @@ def biases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RaterBias]:
     judges = [
         Judge("fair", margins=False, weights=like_people),
         Judge("first", position=0.8, margins=False, weights=like_people),
-        Judge("long", margins=False, weights={"length": 1.3, "mention": 0.3}),
+        Judge("steady", margins=False, weights={"truth": 3.0}),
+        Judge("long", margins=False, weights={"length": 2.0, "mention": 0.3}),
         Judge("short", margins=False, weights={"length": -0.5}),
-        Judge("mentions", margins=False, weights={"truth": 1.0, "mention": 0.8, "naming": 1.0}),
+        Judge("mentions", margins=False, weights={"truth": 1.0, "mention": 1.5}),
+        Judge("names", margins=False, weights={"truth": 1.0, "naming": 1.5}),
         Judge("openai:gpt-4o@http://host", margins=False, weights={"truth": 1.0, "family": 1.0}, own="gpt-5"),
         Judge("openai:claude-9", margins=False, weights=like_people),
         Judge("stuck", always="first", margins=False),
@@ -40,8 +45,9 @@ def effect(bias: RaterBias, name: str) -> Effect:
 def clear(effect: Effect) -> int:
     """1 or -1 where the judge differs clearly from people, 0 where not."""
     gap = effect.difference
-    assert gap.low is not None
-    assert gap.high is not None
+    if gap.low is None or gap.high is None:
+        assert gap.note
+        return 0
     return int(gap.low > 1) - int(gap.high < 1)
 
 
@@ -52,6 +58,16 @@ def test_a_fair_judge_has_peoples_preferences_and_no_others(biases: dict[str, Ra
     assert effect(fair, "length").words == "prefers the longer answer; not distinguishable from people"
     assert (effect(fair, "length").people.low or 0) > 1
     assert effect(fair, "naming").words.startswith("shows no clear preference by naming")
+
+
+def test_a_steadier_judge_with_peoples_tastes_is_not_called_biased(biases: dict[str, RaterBias]) -> None:
+    steady = biases["steady"]
+    judge, people = effect(steady, "length").judge, effect(steady, "length").people
+    assert judge.low is not None
+    assert people.high is not None
+    assert judge.low > people.high, "its odds ratio is far larger"
+    assert [clear(effect(steady, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
+    assert effect(steady, "length").words == "prefers the longer answer; not distinguishable from people"
 
 
 def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) -> None:
@@ -70,13 +86,19 @@ def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) ->
 def test_planted_length_mention_and_family_biases_are_found(biases: dict[str, RaterBias]) -> None:
     assert effect(biases["long"], "length").words == "prefers the longer answer more than people do"
     assert clear(effect(biases["long"], "mention")) == 0
-    assert effect(biases["short"], "length").words == "prefers the shorter answer more than people do"
+    assert (
+        effect(biases["short"], "length").words
+        == "prefers the shorter answer, unlike people, who prefer the longer answer"
+    )
     mentions = biases["mentions"]
     assert (
         effect(mentions, "mention").words
         == "prefers the answer that mentions more of the person more than people do"
     )
-    assert effect(mentions, "naming").words == "prefers the answer that names the person more than people do"
+    assert (
+        effect(biases["names"], "naming").words
+        == "prefers the answer that names the person more than people do"
+    )
     assert clear(effect(mentions, "length")) == 0
     own = effect(biases["openai:gpt-4o@http://host"], "family")
     assert own.words == "prefers the answer of its own family more than people do"
@@ -158,6 +180,44 @@ def test_choices_among_more_than_two_answers_are_left_out(tmp_path: Path) -> Non
     world = make_world(tmp_path, [Judge("one", always="0")], people=6, each=3, products=3)
     (bias,) = judge_bias(world.store, world.scores)
     assert "no answered choice between two answers" in effect(bias, "length").words
+
+
+def test_one_feature_alone_cannot_tell_taste_from_steadiness(biases: dict[str, RaterBias]) -> None:
+    found = effect(biases["fair"], "length")
+    alone = replace(found, difference=Estimate(None, None, None, 9, 9, NO_SCALE))
+    assert alone.words.startswith("prefers the longer answer; whether more or less than people do cannot")
+
+
+def test_nothing_is_claimed_of_a_rater_on_people_it_was_fitted_on(tmp_path: Path) -> None:
+    world = make_world(tmp_path, [Judge("fair", margins=False), Judge("other", margins=False)], people=8)
+    note = "fair was fitted on 8 of the people here: its score on them is no evidence."
+    run = world.scores.run
+    met = run._replace(config={**run.config, "notes": [note], "raters": world.scores.raters})
+    fair, other = judge_bias(world.store, replace(world.scores, run=met))
+    assert (fair.met_people, other.met_people) == (note, None)
+    assert all("is no evidence" in found.words and "prefers" not in found.words for found in fair.effects)
+    assert not any("no evidence" in found.words for found in other.effects)
+    assert {result.rater: result.met_people for result in bias_results([fair, other])} == {
+        "fair": True,
+        "other": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("odds", "shown"),
+    [
+        ((2.0, 1.5, 3.25), ("2.00", "1.50–3.25")),
+        ((150.0, 20.0, 900.0), ("over 99", "20.00–over 99")),
+        ((1e6, 1e5, 1e7), ("over 99", "")),
+        ((1e-6, 1e-7, 1e-5), ("under 0.01", "")),
+        ((2.0, None, None), ("2.00", "")),
+        ((None, None, None), ("", "")),
+    ],
+)
+def test_odds_beyond_99_are_shown_once(
+    odds: tuple[float | None, float | None, float | None], shown: tuple[str, str]
+) -> None:
+    assert shown_odds(Estimate(*odds, 9, 9)) == shown
 
 
 @pytest.mark.parametrize(

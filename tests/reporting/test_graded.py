@@ -129,7 +129,7 @@ def test_without_votes_and_with_one_person(tmp_path: Path) -> None:
     assert "no votes and no share" in (correlation.note or "")
     over = numbers(rater, "overconfidence")[()]
     assert over.value is not None
-    assert "one person only" in (over.note or "")
+    assert "at least 6 people" in (over.note or "")
 
 
 def test_replies_that_were_parsed_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -25,12 +25,12 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture
-def pilot(tmp_path: Path, store: Store) -> RunScores:
+def make_pilot(tmp_path: Path, store: Store, recurring: bool) -> RunScores:
     """Two recordings: one is wrong about every fourth item, the other about everything of three people."""
-    write_folder(
-        tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", simple_pairs(PEOPLE, EACH)))
-    )
+    pairs = simple_pairs(PEOPLE, EACH)
+    if not recurring:
+        pairs = [{**row, "question": f"{row['person']}: {row['question']}"} for row in pairs]
+    write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", pairs)))
     benchmark = FolderBenchmark(tmp_path / "mine")
     one = write_recording(
         tmp_path / "one.jsonl",
@@ -44,6 +44,18 @@ def pilot(tmp_path: Path, store: Store) -> RunScores:
     )
     raters = [f"replay:{one}", f"replay:{two}"]
     return load_scores(store, run(store, RunConfig(str(tmp_path / "mine"), raters=raters)).run)
+
+
+@pytest.fixture
+def pilot(tmp_path: Path, store: Store) -> RunScores:
+    """Everybody has questions of their own."""
+    return make_pilot(tmp_path, store, recurring=False)
+
+
+@pytest.fixture
+def recurring(tmp_path: Path, store: Store) -> RunScores:
+    """Everybody is asked the same four questions."""
+    return make_pilot(tmp_path, store, recurring=True)
 
 
 def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: RunScores) -> None:
@@ -78,7 +90,7 @@ def test_what_a_difference_takes(pilot: RunScores) -> None:
     # These people differ too much for any number of items: that is said, with what would do.
     assert plan.items_needed is not None
     assert plan.items_needed.value is None
-    assert "no number of items is enough with 12 people" in plan.sentence()
+    assert "No number of items is enough with 12 people" in plan.sentence()
     assert "A difference of 3.0 points takes" in plan.sentence()
     assert plan.as_dict()["people_needed"] == plan.people_needed.value
 
@@ -113,8 +125,31 @@ def test_numbers_of_items_are_rounded_and_one_is_an_item(pilot: RunScores) -> No
     assert "people with 27 items each show" in replace(plan, items=26.6).sentence()
 
 
-def test_recurring_prompts_are_a_caution(pilot: RunScores) -> None:
-    assert "prompts recur" in (plan_run(pilot)[0].as_dict()["note"] or "")
+def test_recurring_prompts_limit_what_people_can_show(recurring: RunScores) -> None:
+    plan = plan_run(recurring, difference=0.3)[2]
+    assert plan.prompts == 4
+    assert plan.spread.prompt == pytest.approx(0.25, abs=0.05)
+    assert "12 people with 4 items each on 4 prompts cannot show" in plan.sentence()
+    assert plan.people_needed is not None
+    assert plan.people_needed.value is None
+    assert "No number of people alone is enough with 4 prompts: at least " in plan.sentence()
+    body = plan.as_dict()
+    assert body["pilot"]["variance_prompts"] == plan.spread.prompt
+    assert "no number of people alone" in body["people_needed_note"]
+    many = plan_run(recurring, people=200, prompts=60, difference=0.3)[2]
+    assert (many.smallest.value or 1) < 0.3 < (plan.smallest.value or 0)
+    assert "on 60 prompts" in many.sentence()
+
+
+def test_a_rater_fitted_on_these_people_is_named(pilot: RunScores) -> None:
+    name = pilot.raters[0]["name"]
+    note = f"{name} was fitted on 3 of the people here: its score on them is no evidence."
+    config = {**pilot.run.config, "notes": [note]}
+    plans = plan_run(replace(pilot, run=pilot.run._replace(config=config)))
+    assert [note.rstrip(".") in plan.notes for plan in plans] == [
+        name in f"{plan.first}, {plan.second}" for plan in plans
+    ]
+    assert any(plan.notes for plan in plans)
 
 
 def test_systems_are_planned_against_an_even_win_rate(tmp_path: Path, store: Store) -> None:

@@ -193,7 +193,7 @@ def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store
     for record in body["results"]:
         assert list(record) == [
             *("rater", "system", "given", "view", "metric", "slice", "value", "low", "high", "n", "people"),
-            *("coverage", "control", "fingerprint", "note"),
+            *("coverage", "control", "fingerprint", "note", "se", "df", "met_people"),
         ]
         assert (record["system"], record["given"]) == (None, None)
         assert all(isinstance(value, str) for value in record["slice"].values())

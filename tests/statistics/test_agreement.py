@@ -117,18 +117,24 @@ def test_spearman_equals_scipy_with_ties_and_gaps() -> None:
     assert agreement.spearman(first, second).value == pytest.approx(expected, abs=1e-9)
     left, right = np.where(first < 0, np.nan, first / 3), np.where(second < 0, np.nan, second / 3)
     assert agreement.spearman(left, right).value == pytest.approx(expected, abs=1e-9)
-    table = agreement.confusion(first, second)
-    assert float(agreement.spearman_of(table)) == pytest.approx(expected, abs=1e-9)
 
 
-def test_ranking_every_column_once_gives_what_pairs_give() -> None:
-    rng = np.random.default_rng(5)
-    codes, weight = rng.integers(0, 30, (200, 3)), rng.integers(0, 4, 200).astype(float)
-    whole = agreement.weighted_spearman_matrix(codes, weight)
-    for one in range(3):
-        for other in range(3):
-            alone = agreement.weighted_spearman(codes[:, one], codes[:, other], weight)
-            assert whole[one, other] == pytest.approx(float(alone), abs=1e-12)
+def test_a_tie_half_agrees_with_either_answer() -> None:
+    codes = np.array([[0, 0, 1], [2, 1, 2], [0, 0, 0], [2, 2, 1], [0, 2, 1], [1, 1, 1]])
+    credit = np.array([[1, 0.5, 0], [0.5, 1, 0.5], [0, 0.5, 1]])
+    pairs = [(row[i], row[j]) for row in codes for i in range(3) for j in range(3) if i != j]
+    observed = float(np.mean([credit[pair] for pair in pairs]))
+    assert agreement.percent_agreement(codes, halves=True).value == pytest.approx(observed)
+    shares = np.bincount(codes.ravel()) / codes.size
+    chance = float(shares @ credit @ shares)
+    assert agreement.fleiss_kappa(codes, halves=True).value == pytest.approx(
+        (observed - chance) / (1 - chance)
+    )
+    counts = np.bincount(codes.ravel())
+    expected = float((counts @ (1 - credit) @ counts) / (codes.size * (codes.size - 1)))
+    assert agreement.krippendorff_alpha(codes, "nominal", halves=True).value == pytest.approx(
+        1 - (1 - observed) / expected
+    )
 
 
 def every_figure(codes: Ints) -> list[Figure]:

@@ -9,7 +9,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as student
 
-from personafit.statistics.bias import as_odds, effect, effect_difference, fit_choices, separated
+from personafit.statistics.bias import (
+    NO_SCALE,
+    Fit,
+    as_odds,
+    effect,
+    effect_difference,
+    fit_choices,
+    separated,
+    taste_difference,
+)
 from personafit.statistics.clusters import Estimate
 
 Floats = NDArray[np.float64]
@@ -88,6 +97,56 @@ def test_a_paired_difference_is_one_regression_on_stacked_rows() -> None:
     assert unpaired.high is not None
     assert unpaired.value is not None
     assert half < unpaired.high - unpaired.value
+
+
+def judge_and_people(
+    rng: np.random.Generator, judge: tuple[float, ...], people: tuple[float, ...], steadier: float
+) -> tuple[Fit, Fit]:
+    """Both choose between the same answers by features and a quality that nobody measured; the judge with less noise."""
+    who = np.repeat(np.arange(60), 20)
+    design = rng.normal(size=(len(who), len(people)))
+    quality = rng.normal(0, 0.7, len(who))
+    fits = []
+    for tastes, scale in ((judge, steadier), (people, 1.0)):
+        chance = expit(scale * (design @ np.array(tastes) + quality))
+        fits.append(fit_choices(design, (rng.random(len(who)) < chance).astype(np.float64), who))
+    return fits[0], fits[1]
+
+
+@pytest.mark.parametrize(
+    ("judge", "people", "steadier", "plainly", "found"),
+    [
+        ((0.5, 0.4), (0.5, 0.4), 3.0, (0.9, 1.0), (0.0, 0.06)),
+        ((0.5, 0.4, 0.0), (0.5, 0.4, 0.0), 0.4, (0.6, 1.0), (0.0, 0.06)),
+        ((0.5, 0.0), (0.5, 0.0), 3.0, (0.9, 1.0), (0.0, 0.06)),  # nothing to set the scale by
+        ((0.3, 1.2), (0.3, 0.3), 1.0, (0.0, 0.1), (0.0, 0.06)),  # another taste for the other feature alone
+        ((1.2, 0.4), (0.3, 0.4), 1.0, (0.9, 1.0), (0.75, 1.0)),
+        ((1.2, 0.4), (0.3, 0.4), 2.0, (0.9, 1.0), (0.75, 1.0)),
+    ],
+)
+def test_a_different_taste_is_found_and_a_steadier_judge_is_not_one(
+    judge: tuple[float, ...],
+    people: tuple[float, ...],
+    steadier: float,
+    plainly: tuple[float, float],
+    found: tuple[float, float],
+) -> None:
+    rng, claims, runs = np.random.default_rng(11), np.zeros(2), 60
+    columns = range(len(people))
+    for _ in range(runs):
+        mine, theirs = judge_and_people(rng, judge, people, steadier)
+        for place, gap in enumerate(
+            (effect_difference(mine, 0, theirs, 0), taste_difference(mine, columns, theirs, columns))
+        ):
+            claims[place] += gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
+    assert plainly[0] <= claims[0] / runs <= plainly[1]
+    assert found[0] <= claims[1] / runs <= found[1]
+
+
+def test_one_feature_alone_sets_no_scale() -> None:
+    mine, theirs = judge_and_people(np.random.default_rng(12), (0.5,), (0.5,), 2.0)
+    gap = taste_difference(mine, [0], theirs, [0])
+    assert (gap.value, gap.low, gap.note) == (None, None, NO_SCALE)
 
 
 @pytest.mark.parametrize("people", [8, 20])

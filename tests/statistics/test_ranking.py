@@ -53,10 +53,11 @@ def test_strengths_and_contrasts_equal_a_clustered_glm() -> None:
     values = [strength.value for strength in result.strengths]
     gaps = np.array(values[1:], dtype=np.float64) - np.array(values[0], dtype=np.float64)
     assert gaps == pytest.approx(fit.params, abs=1e-7)
-    contrasts = [c for c in result.contrasts() if c.first == 0]
+    contrasts = [c for c in result.contrasts if c.first == 0]
     half = np.array([c.high - c.low for c in contrasts]) / 2
+    # Ours has the CR2 correction and Satterthwaite's degrees of freedom, which differ little with 30 people.
     expected = fit.bse * np.sqrt(30 / 29) * 2.045229642132703
-    assert half == pytest.approx(expected, rel=1e-6)
+    assert half == pytest.approx(expected, rel=0.03)
     assert sum(strength.value or 0.0 for strength in result.strengths) == pytest.approx(0)
 
 
@@ -92,7 +93,7 @@ def test_strengths_without_a_bound_say_why(
     assert result.note is not None
     assert reason in result.note
     assert all(strength.value is None for strength in result.strengths)
-    assert result.contrasts() == ()
+    assert result.contrasts == ()
 
 
 def test_two_people_get_strengths_without_intervals() -> None:
@@ -154,3 +155,53 @@ def test_permutations_of_few_people_say_what_they_cannot_show() -> None:
     assert two.p == 0.5
     assert two.note == "with 2 people the smallest possible p is 0.5"
     assert ranking.paired_permutation(np.zeros(8), np.arange(8)).p == 1.0
+
+
+def crossed(rng: np.random.Generator, people: int, prompts: int) -> tuple[Ints, Ints, Floats, Ints, Ints]:
+    """All comparisons of three equal systems that answer every prompt for every person."""
+    person, prompt = np.divmod(np.arange(people * prompts), prompts)
+    suits = rng.normal(0, 0.7, (3, people))[:, person] + rng.normal(0, 0.5, (3, prompts))[:, prompt]
+    right = rng.random(suits.shape) < 1 / (1 + np.exp(-suits))
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    score = np.concatenate([(np.sign(right[i] * 1.0 - right[j]) + 1) / 2 for i, j in pairs])
+    first, second = (np.repeat([pair[side] for pair in pairs], len(person)) for side in (0, 1))
+    return first, second, score, np.tile(person, 3), np.tile(prompt, 3)
+
+
+def test_equals_rarely_rank_above_each_other_where_prompts_recur() -> None:
+    rng, claims = np.random.default_rng(6), np.zeros(2)
+    for _ in range(150):
+        first, second, score, person, prompt = crossed(rng, 40, 12)
+        for place, asked in enumerate((prompt, None)):
+            found = ranking.bradley_terry(first, second, score, person, 3, asked)
+            claims[place] += any(contrast.p <= 0.05 for contrast in found.contrasts)
+    assert claims[0] / 150 < 0.09
+    assert claims[1] / 150 > 0.15, "people alone are not enough here"
+
+
+def test_prompts_of_one_person_each_are_no_second_cluster() -> None:
+    first, second, score, person = games(20, np.random.default_rng(7))
+    plain = ranking.bradley_terry(first, second, score, person, 4)
+    apart = ranking.bradley_terry(first, second, score, person, 4, np.arange(len(score)))
+    assert [c.p for c in apart.contrasts] == pytest.approx([c.p for c in plain.contrasts])
+    assert [s.low for s in apart.strengths] == pytest.approx([s.low for s in plain.strengths])
+
+
+def test_the_same_answers_are_not_distinguishable() -> None:
+    first, second, score, person, prompt = crossed(np.random.default_rng(8), 20, 10)
+    tied = np.where((first == 0) & (second == 1), 0.5, score)
+    tied[first == 1] = tied[(first == 0) & (second == 2)]
+    same = ranking.bradley_terry(first, second, tied, person, 3, prompt).contrasts[0]
+    assert (same.first, same.second, same.p) == (0, 1, 1.0)
+    assert same.difference == pytest.approx(0, abs=1e-9)
+
+
+def test_no_permutation_p_where_prompts_recur() -> None:
+    person, prompt = np.divmod(np.arange(80), 8)
+    differences = np.random.default_rng(9).normal(0, 1, 80)
+    withheld = ranking.paired_permutation(differences, person, prompt)
+    assert (withheld.p, withheld.people) == (None, 10)
+    assert withheld.difference == pytest.approx(differences.mean())
+    assert "prompts recur" in (withheld.note or "")
+    apart = ranking.paired_permutation(differences, person, np.arange(80))
+    assert apart == ranking.paired_permutation(differences, person)

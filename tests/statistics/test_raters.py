@@ -35,7 +35,7 @@ KINDS = ["human", "human", "human", "llm", "llm"]
 
 def test_blocks_and_reliability_are_means_of_sklearns_kappas() -> None:
     codes, person = study(0)
-    result = raters.compare_raters(codes, KINDS, person)
+    result = raters.compare_raters(codes, KINDS, person, None)
     kappa = {(i, j): cohen_kappa_score(codes[:, i], codes[:, j]) for i, j in combinations(range(5), 2)}
     for pair in result.pairs:
         assert pair.figure.value == pytest.approx(kappa[pair.first, pair.second], abs=1e-9)
@@ -54,13 +54,13 @@ def test_blocks_and_reliability_are_means_of_sklearns_kappas() -> None:
 
 
 def test_one_rater_has_no_pairs() -> None:
-    result = raters.compare_raters(np.zeros((6, 1), dtype=np.int64), ["human"], np.arange(6))
+    result = raters.compare_raters(np.zeros((6, 1), dtype=np.int64), ["human"], np.arange(6), None)
     assert result == raters.Comparison((), (), ())
 
 
 def test_every_rater_needs_a_kind() -> None:
     with pytest.raises(ValueError, match="kind of every rater"):
-        raters.compare_raters(np.zeros((6, 2), dtype=np.int64), ["human"], np.arange(6))
+        raters.compare_raters(np.zeros((6, 2), dtype=np.int64), ["human"], np.arange(6), None)
 
 
 def brute_credit(label: int, others: list[int]) -> float | None:
@@ -75,7 +75,7 @@ def brute_credit(label: int, others: list[int]) -> float | None:
 def test_the_ceiling_equals_brute_force(missing: float) -> None:
     codes, person = study(1, missing)
     panel = [0, 1, 2]
-    result = raters.panel_ceiling(codes, panel, person)
+    result = raters.panel_ceiling(codes, panel, person, None)
     pooled: list[float] = []
     for rater in range(5):
         scores = []
@@ -101,7 +101,7 @@ def test_the_ceiling_equals_brute_force(missing: float) -> None:
 
 def test_a_tie_among_the_others_scores_half() -> None:
     codes = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0], [1, 1, 0], [0, 0, 0]])
-    result = raters.panel_ceiling(codes, [0, 1, 2], np.arange(6))
+    result = raters.panel_ceiling(codes, [0, 1, 2], np.arange(6), None)
     # Rater 0 against the others: ½, ½, 1, ½, ½, 1.
     assert result.raters[0].value == pytest.approx(4 / 6)
 
@@ -110,22 +110,86 @@ def test_an_outsider_as_good_as_the_panel_meets_the_ceiling() -> None:
     rng = np.random.default_rng(2)
     truth = rng.integers(0, 2, (40_000, 1))
     codes = np.where(rng.random((40_000, 4)) < 0.8, truth, 1 - truth)
-    result = raters.panel_ceiling(codes, [0, 1, 2], np.arange(40_000) % 100)
+    result = raters.panel_ceiling(codes, [0, 1, 2], np.arange(40_000) % 100, None)
     assert result.raters[3].value == pytest.approx(result.ceiling.value, abs=0.01)
+    gap = result.gaps[3]
+    assert gap is not None
+    assert gap.value == pytest.approx(0.0, abs=0.01)
+    assert result.gaps[:3] == (None, None, None)
 
 
 def test_a_panel_of_one_has_no_ceiling() -> None:
-    result = raters.panel_ceiling([[0, 1], [1, 1]], [0], ["a", "b"])
+    result = raters.panel_ceiling([[0, 1], [1, 1]], [0], ["a", "b"], None)
     assert result.ceiling.value is None
     assert result.ceiling.note is not None
 
 
 def test_two_people_have_a_ceiling_without_interval() -> None:
     codes, person = study(3)
-    result = raters.panel_ceiling(codes, [0, 1, 2], person % 2)
+    result = raters.panel_ceiling(codes, [0, 1, 2], person % 2, None)
     assert result.ceiling.value is not None
     assert result.ceiling.low is None
     assert result.ceiling.note is not None
+
+
+def test_the_gap_is_the_mean_paired_difference_from_the_members_of_each_unit() -> None:
+    codes, person = study(4, 0.3)
+    panel = [0, 1, 2]
+    gap = raters.panel_ceiling(codes, panel, person, None).gaps[4]
+    assert gap is not None
+    differences = []
+    for row in codes:
+        voted = [m for m in panel if row[m] >= 0]
+        rest = {out: [row[m] for m in voted if m != out] for out in voted}
+        own = [brute_credit(row[4], rest[out]) for out in voted if row[4] >= 0 and rest[out]]
+        theirs = [brute_credit(row[out], rest[out]) for out in voted if rest[out]]
+        if own:
+            differences.append(float(np.mean([c or 0.0 for c in own]) - np.mean([c or 0.0 for c in theirs])))
+    assert gap.value == pytest.approx(np.mean(differences))
+    assert gap.n == len(differences)
+
+
+def test_votes_per_unit_do_not_favour_a_machine_that_is_no_better_than_a_person() -> None:
+    """Hard units with more votes pull the ceiling down; the paired gap does not move."""
+    rng = np.random.default_rng(5)
+    hard = rng.random(40_000) < 0.5
+    skill = np.where(hard, 0.55, 0.95)[:, None]
+    truth = rng.integers(0, 2, (40_000, 1))
+    codes = np.where(rng.random((40_000, 6)) < skill, truth, 1 - truth)
+    codes[~hard, 2:5] = -1
+    result = raters.panel_ceiling(codes, [0, 1, 2, 3, 4], np.arange(40_000) % 100, None)
+    gap = result.gaps[5]
+    assert gap is not None
+    assert (result.raters[5].value or 0) - (result.ceiling.value or 0) > 0.03
+    assert gap.value == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_tie_is_worth_half_beside_the_majority() -> None:
+    codes = np.array([[0, 0, 1], [2, 2, 1], [0, 0, 0], [2, 2, 0], [0, 0, 2], [2, 2, 2]])
+    whole, half = (
+        raters.panel_ceiling(codes, [0, 1], np.arange(6), None, halves) for halves in (False, True)
+    )
+    assert whole.raters[2].value == pytest.approx(2 / 6)
+    assert half.raters[2].value == pytest.approx(3 / 6)
+
+
+def below(machine: float, seed: int) -> bool:
+    """Whether a machine that is right so often is claimed below the ceiling of three people who are right 80 % of the time."""
+    rng = np.random.default_rng(seed)
+    person, prompt = np.repeat(np.arange(60), 18), rng.integers(0, 30, 1080)
+    effect = rng.normal(0, 0.07, 60)[person] + rng.normal(0, 0.05, 30)[prompt]
+    truth = rng.integers(0, 2, (1080, 1))
+    right = rng.random((1080, 4)) < effect[:, None] + [0.8, 0.8, 0.8, machine]
+    codes = np.where(right, truth, 1 - truth)
+    gap = raters.panel_ceiling(codes, [0, 1, 2], person, prompt).gaps[3]
+    assert gap is not None
+    return (gap.p_value() or 1.0) < 0.05 and (gap.value or 0.0) < 0
+
+
+def test_a_machine_as_good_as_a_person_is_seldom_claimed_below_and_a_gap_is_found_in_half_of_runs() -> None:
+    """A machine right 4.4 points less often scores 2.6 points below the ceiling."""
+    assert sum(below(0.8, seed) for seed in range(100)) <= 6
+    assert 35 <= sum(below(0.756, seed) for seed in range(100)) <= 65
 
 
 def scored(seed: int) -> tuple[Floats, Ints, Ints]:
@@ -140,7 +204,7 @@ def scored(seed: int) -> tuple[Floats, Ints, Ints]:
 def test_rankings_equal_scipys_tau() -> None:
     scores, system, person = scored(0)
     means = np.array([[np.nanmean(scores[system == s, j]) for s in range(6)] for j in range(3)])
-    for pair in raters.ranking_agreement(scores, system, person):
+    for pair in raters.ranking_agreement(scores, system, person, None):
         expected = kendalltau(means[pair.first], means[pair.second]).statistic
         assert pair.figure.value == pytest.approx(expected)
         assert pair.figure.n == 6
@@ -151,17 +215,29 @@ def test_rankings_equal_scipys_tau() -> None:
 
 def test_tied_systems_equal_scipys_tau_b() -> None:
     scores = np.array([[1, 1], [1, 2], [3, 2], [4, 0], [4, 5]], dtype=np.float64)
-    (pair,) = raters.ranking_agreement(scores, np.arange(5), np.arange(5))
+    (pair,) = raters.ranking_agreement(scores, np.arange(5), np.arange(5), None)
     assert pair.figure.value == pytest.approx(kendalltau(scores[:, 0], scores[:, 1]).statistic)
+
+
+def test_prompts_that_recur_make_the_interval_of_a_ranking_wider() -> None:
+    rng = np.random.default_rng(6)
+    person, prompt = np.divmod(np.arange(6 * 240) // 6, 8)
+    system = np.tile(np.arange(6), 240)
+    luck = rng.normal(size=(8, 6, 1))[prompt, system]
+    scores = 0.2 * system[:, None] + luck * [1, -1] + rng.normal(size=(1440, 2))
+    (one_way,), (two_way,) = (raters.ranking_agreement(scores, system, person, way) for way in (None, prompt))
+    widths = [(pair.figure.high or 0) - (pair.figure.low or 0) for pair in (one_way, two_way)]
+    assert one_way.figure.value == two_way.figure.value
+    assert widths[0] < widths[1]
 
 
 def test_rankings_that_do_not_exist_say_why() -> None:
     alike = np.column_stack([np.ones(8), np.arange(8.0)])
-    (pair,) = raters.ranking_agreement(alike, np.arange(8) % 4, np.arange(8))
+    (pair,) = raters.ranking_agreement(alike, np.arange(8) % 4, np.arange(8), None)
     assert pair.figure.note == "undefined: a judge scores all systems alike"
-    (pair,) = raters.ranking_agreement(alike, np.zeros(8), np.arange(8))
+    (pair,) = raters.ranking_agreement(alike, np.zeros(8), np.arange(8), None)
     assert pair.figure.note == "undefined: fewer than two systems were scored by both judges"
-    (pair,) = raters.ranking_agreement(np.empty((0, 2)), [], [])
+    (pair,) = raters.ranking_agreement(np.empty((0, 2)), [], [], None)
     assert pair.figure.value is None
 
 

@@ -32,8 +32,46 @@ def test_groups_have_the_kappa_they_are_named_for() -> None:
     assert 0.4 < hard <= 0.6
     assert not (tiers.medium.members & tiers.hard.members).any()
     assert tiers.hard.kappa.low is not None
-    assert tiers.hard.kappa.low < hard < (tiers.hard.kappa.high or 0)
+    assert tiers.hard.kappa.low < (tiers.hard.kappa.value or 0) < (tiers.hard.kappa.high or 0)
     assert any("below both tiers" in warning for warning in tiers.warnings)
+
+
+def test_coin_flips_have_no_kappa_where_they_did_not_choose() -> None:
+    """The votes that chose a Hard tier of coin flips agree with a kappa of 0.55; votes that did not choose it agree by chance."""
+    chosen, held_out = [], []
+    for seed in range(10):
+        codes = np.random.default_rng(seed).integers(0, 2, (1000, 9))
+        tiers = vote_tiers(codes, np.arange(1000) % 100)
+        if tiers.hard is None:
+            continue
+        chosen.append(fleiss_kappa(codes[tiers.hard.members]).value or 0.0)
+        held_out.append(tiers.hard.kappa.value or 0.0)
+        assert any("The hard tier is mostly chance" in warning for warning in tiers.warnings)
+    assert len(chosen) >= 5
+    assert np.mean(chosen) > 0.5
+    assert abs(np.mean(held_out)) < 0.05
+    assert np.abs(held_out).max() < 0.2
+
+
+def test_the_kappa_of_a_tier_is_that_of_fresh_votes_or_a_little_lower() -> None:
+    rng = np.random.default_rng(3)
+    leaning = rng.beta(0.6, 0.6, (4000, 1))
+    codes, fresh = ((rng.random((4000, votes)) < leaning).astype(np.int64) for votes in (9, 40))
+    tiers = vote_tiers(codes, np.arange(4000) % 200)
+    assert tiers.medium is not None
+    assert tiers.hard is not None
+    for tier in (tiers.medium, tiers.hard):
+        again = fleiss_kappa(fresh[tier.members]).value
+        assert again is not None
+        assert again - 0.08 < (tier.kappa.value or 0.0) < again + 0.05
+        assert tier.kappa.low is not None
+
+
+def test_three_votes_a_pair_are_too_few_to_leave_two_out() -> None:
+    tiers = vote_tiers(_votes([3] * 30, 3, 4), np.arange(30))
+    assert tiers.medium is not None
+    assert (tiers.medium.kappa.value, tiers.medium.kappa.low) == (None, None)
+    assert "four votes" in (tiers.medium.kappa.note or "")
 
 
 def test_both_tiers_are_had_if_they_can_be_and_are_as_wide_as_can_be() -> None:

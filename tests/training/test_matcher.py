@@ -15,12 +15,14 @@ from personafit.models.embeddings import make_embedder
 from personafit.raters.matcher import KernelSettings, Matcher, embed_pairs
 from personafit.raters.matcher.kernel import Likeness
 from personafit.raters.matcher.pairs import sentences_of, topic_of
+from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import detection
 from personafit.training.matcher import SolvedPairs, fit_matcher, solve_pairs
 from personafit.training.matcher_quality import (
     BY_PROMPT,
     Answers,
     _figures,
+    _mean_of_prompts,
     answer_left_out,
     disjoint_split,
     matcher_quality,
@@ -109,6 +111,34 @@ def test_it_learns_what_the_attribute_alone_cannot_tell(judged: JudgedPairs, sol
     assert set(f1) == {None, "attribute-alone", "tf-idf", "embedding", "always-yes"}
     yes = judged.relevant.mean()
     assert f1["always-yes"] == pytest.approx(2 * yes / (1 + yes))
+
+
+def test_the_mean_f1_of_prompts_clusters_by_prompt_and_person() -> None:
+    rng = np.random.default_rng(3)
+    person, prompt, _ = (row.tolist() for row in np.indices((20, 12, 4)).reshape(3, -1))
+    hard = rng.random(12)[prompt]  # some prompts are hard for everybody
+    relevant = rng.random(len(prompt)) < 0.5
+    said = np.where(rng.random(len(prompt)) < hard, ~relevant, relevant)
+    names = [str(one) for one in prompt]
+    judged = JudgedPairs([str(one) for one in person], names, ["a"] * len(names), relevant)
+
+    def mean(pairs: JudgedPairs) -> Estimate:
+        return _mean_of_prompts(pairs, [Answers(said.astype(np.float64), said)])
+
+    found = mean(judged)
+    by_prompt = []
+    for one in range(12):
+        here = np.array(prompt) == one
+        yes, true = said[here], relevant[here]
+        by_prompt.append(2 * (yes & true).sum() / (yes.sum() + true.sum()))
+    assert found.value == pytest.approx(np.mean(by_prompt))
+    plain = cluster_mean(by_prompt, range(12), None)
+    assert found.se is not None
+    assert plain.se is not None
+    assert found.se == pytest.approx(plain.se, rel=0.25), "prompts are what varies most here"
+    alone = mean(replace(judged, prompts=[f"{a}/{b}" for a, b in zip(person, prompt, strict=True)]))
+    assert alone.se is not None
+    assert alone.se < 0.7 * found.se
 
 
 def test_a_new_prompt_gets_the_attribute_that_fits(matcher: Matcher) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,18 @@ def test_the_report_counts_ties_as_half_and_names_its_subsets(choices: list[Choi
     assert report.accuracy["all"].low is not None
     assert {"all", "easy", "shorter chosen"} <= set(report.accuracy)
     json.dumps(report.as_dict())
+
+
+def test_questions_that_recur_widen_the_intervals(choices: list[Choice]) -> None:
+    margins = np.tile([1.0, 1.0, 1.0, 1.0, -1.0, -1.0], 12)  # two questions fail for everybody
+    margins[:4] = -1.0
+    recurring = quality(choices, margins).accuracy["all"]
+    own = [replace(choice, question=f"{choice.person} {choice.question}") for choice in choices]
+    apart = quality(own, margins).accuracy["all"]
+    assert recurring.value == apart.value
+    assert recurring.low is not None
+    assert apart.low is not None
+    assert recurring.low < apart.low - 0.1
 
 
 def test_one_person_has_no_interval(choices: list[Choice]) -> None:

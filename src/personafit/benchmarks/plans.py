@@ -15,7 +15,7 @@ from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
 from personafit.models import ChatRequest
 from personafit.models.tokens import prompt_tokens
 from personafit.raters.rater import AnyRater
-from personafit.store import Store
+from personafit.store import MET, Store
 
 SAMPLE = 200  # requests looked at per rater for an estimate
 
@@ -136,7 +136,7 @@ def note_fitted_prompts(raters: Iterable[AnyRater], prompts: Iterable[str]) -> I
         met = sum(hash_text(prompt) in getattr(rater, "fitted_on", ()) for prompt in different)
         if met:
             yield (
-                f"{rater.record.name} was fitted on {met:,} of the {len(different):,} prompts here: its score on them is "
+                f"{rater.record.name}{MET}{met:,} of the {len(different):,} prompts here: its score on them is "
                 "no evidence."
             )
 

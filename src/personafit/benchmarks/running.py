@@ -4,8 +4,10 @@ What a run covers is decided here and written with it; reports read it back and 
 choices of a benchmark is done here; what else can be run has a module in `RUNS`.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+
+import polars as pl
 
 from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, ingest, open_benchmark
@@ -24,7 +26,7 @@ from personafit.engine import ProgressView, Runner, check_budget
 from personafit.items import FIT
 from personafit.raters import Judging, Rater, judging_lanes, make_rater, select_items
 from personafit.raters.fitted.rater import fitted_mark
-from personafit.store import Store, gold_answers, item_rows
+from personafit.store import MET, Store, gold_answers, item_rows
 
 Execution = Callable[[Store, RunConfig, ProgressView], Awaitable[Finished]]
 
@@ -126,7 +128,10 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
             }
             for spec, rater in zip(specs, raters, strict=True)
         ],
-        "notes": [*benchmark.notes(), *_note_fitted(raters, people)],
+        "notes": [
+            *benchmark.notes(),
+            *_note_fitted(raters, _judged_people(store, dataset, people, selected)),
+        ],
         "command": config.command,
     }
     if prints := {view.name: print for view in judging.views if (print := context_fingerprint(view))}:
@@ -134,13 +139,23 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
     return Plan(judging, raters, info, record)
 
 
-def _note_fitted(raters: Sequence[Rater], people: People) -> Iterator[str]:
-    """A rater on the people it was fitted on shows memory, not skill: say so beside its score."""
+def _judged_people(
+    store: Store, dataset: str, people: People, selected: frozenset[str] | None
+) -> Iterable[str]:
+    """Whom the items that are judged are for."""
+    if selected is None:
+        return people
+    rows = item_rows(store, dataset)
+    return set(rows.filter(pl.col("item").is_in(list(selected)))["person"])
+
+
+def _note_fitted(raters: Sequence[Rater], people: Iterable[str]) -> Iterator[str]:
+    """A rater on the people it was fitted on shows memory, not skill: say so beside its score (`RunRecord.met_people`)."""
     marks = {fitted_mark(person) for person in people}
     for rater in raters:
         met = len(marks & getattr(rater, "fitted_on", frozenset()))
         if met:
-            yield f"{rater.record.name} was fitted on {met:,} of the people here: its score on them is no evidence."
+            yield f"{rater.record.name}{MET}{met:,} of the people here: its score on them is no evidence."
 
 
 def selection(store: Store, dataset: str, config: RunConfig) -> frozenset[str] | None:

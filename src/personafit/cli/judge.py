@@ -11,7 +11,7 @@ from rich.text import Text
 from personafit.cli.common import console, hint, load_run, print_json, store_url
 from personafit.cli.options import JsonOption, RunArgument, StoreOption
 from personafit.reporting import Result, RunScores
-from personafit.reporting.bias import EFFECTS, Effect, RaterBias, bias_results, judge_bias
+from personafit.reporting.bias import EFFECTS, Effect, RaterBias, bias_results, judge_bias, shown_odds
 from personafit.reporting.correction import (
     Correction,
     HumanLabels,
@@ -22,11 +22,15 @@ from personafit.reporting.correction import (
     correct as correct_run,
 )
 from personafit.reporting.graded import KEPT, graded_results, rater_margins
+from personafit.reporting.result import marked_met
 from personafit.reporting.tables import TIERS
 from personafit.statistics import Estimate
 from personafit.store import Store
 
-LARGE = 99.95  # odds beyond this say "always" better than a number does
+HOW_BIAS = (
+    "intervals cluster by person and, where prompts recur, by prompt. A steadier judge has larger odds ratios with the same "
+    "tastes, so people's are put on its scale by the other features before they are compared."
+)
 
 
 def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
@@ -44,11 +48,14 @@ def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) 
         return
     console().print(_bias_table(found))
     for rater in found:
+        if rater.met_people:
+            print(rater.met_people)
+            continue
         for effect in rater.effects:
             print(f"{rater.rater['name']}: {effect.words}.")
     if found:
         people_are = found[0].people_are
-        print(f"{people_are[0].upper()}{people_are[1:]}; intervals cluster by person (stacked sandwich).")
+        print(f"{people_are[0].upper()}{people_are[1:]}; {HOW_BIAS}")
 
 
 def correct(
@@ -89,7 +96,7 @@ def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = 
     with Store(store_url(store)) as opened:
         scores = load_run(opened, run)
         raters = rater_margins(opened, scores)
-    results = {rater.rater["fingerprint"]: graded_results(rater) for rater in raters}
+    results = {rater.rater["fingerprint"]: marked_met(scores.run, graded_results(rater)) for rater in raters}
     if json:
         print_json(scores.info["name"], [result for rows in results.values() for result in rows])
         return
@@ -104,11 +111,13 @@ def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = 
     for rows in results.values():
         for note in dict.fromkeys(row.note for row in rows if row.value is None and row.note):
             print(f"{rows[0].rater}: {note}.")
+    for sentence in scores.run.met_people.values():
+        print(sentence)
 
 
 def _bias_table(found: Sequence[RaterBias]) -> Table:
     table = Table(
-        title="What pulls at the judges: odds ratios, judge / people / judge over people; 1 is none",
+        title="What pulls at the judges: odds ratios, judge / people / judge over people as steady as it; 1 is none",
         title_justify="left",
     )
     table.add_column("rater", overflow="fold", min_width=10)
@@ -131,9 +140,10 @@ _UNITS = {
 
 
 def _odds_cell(effect: Effect) -> str:
-    parts = [effect.judge, effect.people, effect.difference]
-    known = any(part.value is not None for part in parts)
-    return "\n".join(_cell(part) for part in parts) if known else "–"
+    shown = [shown_odds(part) for part in (effect.judge, effect.people, effect.difference)]
+    if not any(text for text, _ in shown):
+        return "–"
+    return "\n".join(f"{text or '–'} [dim]({ends})[/dim]" if ends else text or "–" for text, ends in shown)
 
 
 def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
@@ -264,4 +274,4 @@ def _cell(estimate: Estimate, times: float = 1) -> str:
 def _number(value: float, times: float) -> str:
     if times != 1:
         return f"{times * value:.1f}"
-    return f"{value:.2f}" if abs(value) < LARGE else "> 99"
+    return f"{value:.2f}"

@@ -18,6 +18,10 @@ def power(
         int | None, typer.Option(min=2, help="People of the planned run; default as in RUN.")
     ] = None,
     items: Annotated[int | None, typer.Option(min=1, help="Items of each person; default as in RUN.")] = None,
+    prompts: Annotated[
+        int | None,
+        typer.Option(min=2, help="Prompts, where they recur across people; default as in RUN."),
+    ] = None,
     difference: Annotated[
         float | None,
         typer.Option(help="Say what it takes to show this difference, above 0 and below 1: 0.03."),
@@ -25,7 +29,7 @@ def power(
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say the smallest difference a planned run can detect, and how many people or items a difference needs.
+    """Say the smallest difference a planned run can detect, and how many people, prompts or items a difference needs.
 
     **Examples**
 
@@ -35,7 +39,7 @@ def power(
     """
     with Store(store_url(store)) as opened:
         scores = load_run(opened, run)
-    plans = plan_run(scores, users, items, difference)
+    plans = plan_run(scores, users, items, difference, prompts)
     if json:
         body = {"run": scores.run.name, "plans": [plan.as_dict() for plan in plans]}
         print_object(body)

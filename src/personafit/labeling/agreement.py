@@ -17,11 +17,10 @@ from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_vote
 from personafit.reporting.agree_ratings import GOLD, VOTE, Rater, Source, add_run, same_items
 from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.statistics import Estimate
-from personafit.statistics.agreement_bootstrap import TableFigure, bootstrap_agreement
+from personafit.statistics.agreement_intervals import TableFigure, table_agreement
 from personafit.statistics.raters import panel_ceiling
-from personafit.store import Item, RunRecord, Status, Store, tables
+from personafit.store import Item, RunRecord, Status, Store, item_rows, tables
 
-RESAMPLES = 1000
 TABLES_HELD = 64
 LETTERS = frozenset("ABCDEFGH")
 
@@ -45,7 +44,7 @@ def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
     pages = studies.pages(name, (Role.ITEM,))
     people = {item: page.person for page in pages for item in page.items}
     people |= dict(votes.select("item", "person").iter_rows())  # what raters made themselves is on no page
-    source = Source(name, people, _choices(studies, name, pages))
+    source = Source(name, people, _choices(studies, name, pages), prompts=_prompts(studies, name))
     answered = votes.filter(pl.col("label").is_not_null() | pl.col("value").is_not_null())
     kinds = dict(votes.select("rater", "kind").unique(maintain_order=True).iter_rows())
     source.unanswered = votes.filter(pl.col("status") == "skipped").height
@@ -128,7 +127,12 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
     raters = {}
     for key, fingerprint, view in zip(keyed["rater"], last["rater"], last["view"], strict=True):
         known = names.get(fingerprint, {"name": fingerprint[:12], "kind": "llm", "control": False})
-        raters[key] = Rater(f"{known['name']} ({view})", known["kind"], known.get("control", False))
+        raters[key] = Rater(
+            f"{known['name']} ({view})",
+            known["kind"],
+            known.get("control", False),
+            met=run.met_people.get(fingerprint),
+        )
     source.add(keyed.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items()), raters)
 
 
@@ -156,8 +160,15 @@ def _add_gold(source: Source, dataset: str, store: Store) -> None:
 
 
 def study_agreement(studies: Studies, name: str, votes: pl.DataFrame) -> list[Figures]:
-    """Agreement on every question that asks for a label, with intervals over people."""
+    """Agreement on every question that asks for a label, with intervals over people and prompts."""
     return [_figures(table) for table in rating_tables(votes_source(studies, name, votes))]
+
+
+def _prompts(studies: Studies, name: str) -> dict[str, str]:
+    dataset = studies.study(name).dataset
+    if not studies.store.has_dataset(dataset):
+        return {}  # raters' own chats, or what `stages` wrote
+    return dict(item_rows(studies.store, dataset).select("item", "prompt").iter_rows())
 
 
 def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[str]:
@@ -179,7 +190,9 @@ def _figures(table: Ratings) -> Figures:
         table.values.tobytes(),
         table.codes.shape,
         tuple(table.people),
+        tuple(table.prompts),
         table.ordinal,
+        table.halves,
     )
     units = int(((table.codes >= 0).sum(1) >= 2).sum())
     return Figures(table.question, len(names), units, figures, dict(zip(names, others, strict=True)))
@@ -187,16 +200,22 @@ def _figures(table: Ratings) -> Figures:
 
 @lru_cache(TABLES_HELD)
 def _computed(
-    codes: bytes, values: bytes, shape: tuple[int, int], people: tuple[str, ...], ordinal: bool
+    codes: bytes,
+    values: bytes,
+    shape: tuple[int, int],
+    people: tuple[str, ...],
+    prompts: tuple[str, ...],
+    ordinal: bool,
+    halves: bool,
 ) -> tuple[dict[str, Estimate], tuple[Estimate, ...]]:
     """The figures of a table; a page that is looked at again and again does not compute them again and again."""
     labels = np.frombuffer(codes, dtype=np.int64).reshape(shape)
     numbers = np.frombuffer(values, dtype=np.float64).reshape(shape)
-    persons = np.array(people)
+    persons, asked = np.array(people), np.array(prompts)
     wanted: list[TableFigure] = ["percent", "fleiss", "nominal"]
     wanted += ["ordinal"] if ordinal else []
     figures: dict[str, Estimate] = {
-        figure: bootstrap_agreement(numbers if figure == "ordinal" else labels, persons, figure, RESAMPLES)
+        figure: table_agreement(numbers if figure == "ordinal" else labels, persons, asked, figure, halves)
         for figure in wanted
     }
-    return figures, tuple(panel_ceiling(labels, list(range(shape[1])), persons, RESAMPLES).raters)
+    return figures, tuple(panel_ceiling(labels, list(range(shape[1])), persons, asked, halves).raters)

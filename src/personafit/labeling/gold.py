@@ -19,7 +19,7 @@ from personafit.labeling.records import Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes
 from personafit.people import Person
-from personafit.statistics.tiers import Tiers, vote_tiers
+from personafit.statistics.tiers import HELD_OUT, Tiers, vote_tiers
 from personafit.store import Item, Judgment, Product, Status, Store
 
 EASY_REJECTS = frozenset({"generic", "wrong-person"})
@@ -184,7 +184,7 @@ def _tiers(votes: pl.DataFrame, items: dict[str, Item], seed: int) -> tuple[Tier
     for item, rater, label in asked.select("item", "rater", "label").iter_rows():
         if label in ("0", "1"):
             codes[place[item], seat[rater]] = int(label) ^ _turned(item, seed)
-    tiers = vote_tiers(codes, [items[unit].person for unit in units], seed)
+    tiers = vote_tiers(codes, [items[unit].person for unit in units], [items[unit].prompt for unit in units])
     for tier in (tiers.medium, tiers.hard):
         if tier is not None:
             tier_of |= {unit: tier.name for unit, member in zip(units, tier.members, strict=True) if member}
@@ -246,7 +246,7 @@ def _card(studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> 
     if set(votes["kind"]) == {"simulated"}:
         lines += ["**All votes are simulated.** Nothing here says what people think.", ""]
     if gold.sizes:
-        lines += ["| tier | items | share of the majority | Fleiss' kappa |", "|---|---|---|---|"]
+        lines += ["| tier | items | share of the majority | Fleiss' kappa, held out |", "|---|---|---|---|"]
         lines += [f"| easy | {gold.sizes['easy']} | by construction | |"] if "easy" in gold.sizes else []
         for tier in (gold.tiers.medium, gold.tiers.hard) if gold.tiers else ():
             if tier is not None:
@@ -255,10 +255,11 @@ def _card(studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> 
                     f" ({k.low:.2f} to {k.high:.2f})" if k.low is not None and k.high is not None else ""
                 )
                 span = f"{tier.least:.2f} to {min(tier.below, 1):.2f}"
-                lines.append(
-                    f"| {tier.name} | {gold.sizes.get(tier.name, 0)} | {span} | {k.value:.2f}{interval} |"
-                )
+                kappa = "–" if k.value is None else f"{k.value:.2f}{interval}"
+                lines.append(f"| {tier.name} | {gold.sizes.get(tier.name, 0)} | {span} | {kappa} |")
         lines.append("")
+        if gold.tiers and (gold.tiers.medium or gold.tiers.hard):
+            lines += [HELD_OUT, ""]
     lines += [f"- {warning}" for warning in (gold.tiers.warnings if gold.tiers else ())]
     if gold.undecided:
         lines.append(

@@ -62,7 +62,7 @@ _LINES = (
     ("r.concern.hasty", "much faster than the others", "明显快于他人"),
     ("r.concern.side", "nearly always the same place", "几乎总选同一位置"),
     ("r.agreement", "Agreement", "一致性"),
-    ("r.agreement.why", "Over items that two or more raters answered; 95 % intervals resample people. Excluded raters are left out.", "仅计两人及以上作答的条目;95% 区间按人重抽样。已排除的评分者不计。"),
+    ("r.agreement.why", "Over items that two or more raters answered; 95 % intervals are over people and, where they recur, prompts. Excluded raters are left out.", "仅计两人及以上作答的条目;95% 区间按人聚类,题目重复时亦按题目聚类。已排除的评分者不计。"),
     ("r.agreement.none", "Nothing can be said before two raters have answered the same item.", "至少两人回答同一条目后才能计算。"),
     ("r.question", "Question", "问题"),
     ("r.items", "Items", "条目"),

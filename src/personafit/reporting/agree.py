@@ -1,7 +1,8 @@
 """How far raters agree: with each other, with gold, by kind, against the human ceiling, and as rankers of systems.
 
 Gold is a rater too, and so is the majority of three or more judges of one kind (an ensemble). All figures come with
-intervals over people; what is undefined says why. The numbers are flat findings, which tables and JSON both show.
+intervals over people and, where they recur, prompts; what is undefined says why. The numbers are flat findings, which tables and
+JSON both show. A machine is held against people by tests on the same items, never by whether two intervals overlap.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,17 +18,23 @@ from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints, label_counts
-from personafit.statistics.agreement_bootstrap import PairFigure, TableFigure, bootstrap_agreement
+from personafit.statistics.agreement_intervals import PairFigure, TableFigure, table_agreement
+from personafit.statistics.alternative_annotator import (
+    EPSILON,
+    FEWEST_ANNOTATORS,
+    PASSES,
+    AlternativeAnnotator,
+    alternative_annotator,
+)
 from personafit.statistics.clusters import FEWEST_PEOPLE
+from personafit.statistics.ranking import holm
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
 
-RESAMPLES = 1000
 FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
 ENSEMBLE = "ensemble"
 ALL = "all raters"
 NOT_PANELS = (HUMAN, GOLD, "rule")
-# Ratings with many distinct values are resampled one by one; beyond this many ranks, fewer resamples must do.
-MANY_RANKS, FEWER_RESAMPLES = 200_000_000, 200
+LEVEL = 0.05  # of tests of machines against people, after Holm's correction
 
 
 @dataclass(frozen=True)
@@ -35,12 +42,15 @@ class Finding:
     """One number: what it is about, which figure, and the raters or kinds it holds for."""
 
     part: str
-    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it) or ranking."""
+    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it), gap (a machine minus the ceiling on
+    the same items), alternative (the alternative annotator test) or ranking."""
     figure: str
     first: str
     second: str | None
     estimate: Estimate
     pairs: int | None = None
+    p: float | None = None
+    """p-value of a gap of 0, corrected by Holm for the number of machines tested."""
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as a plain object."""
@@ -56,6 +66,7 @@ class Finding:
             "n": e.n,
             "people": e.people,
             "pairs": self.pairs,
+            "p": self.p,
             "note": e.note,
         }
 
@@ -66,6 +77,10 @@ class Agreement:
 
     ratings: Ratings
     findings: tuple[Finding, ...]
+
+    def of_part(self, part: str) -> dict[str, Finding]:
+        """The findings of one part by their first rater."""
+        return {finding.first: finding for finding in self.findings if finding.part == part}
 
     def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
         """One number, if there is such a one."""
@@ -101,7 +116,8 @@ def ranking_findings(scores: RunScores) -> tuple[Finding, ...]:
     frames = [scores.scores[judge["fingerprint"], view] for judge in judges]
     table = np.column_stack([frame["accuracy"].cast(pl.Float64).fill_null(np.nan) for frame in frames])
     systems = scores.items.select(pl.concat_str(present, separator="|", ignore_nulls=True)).to_series()
-    pairs = ranking_agreement(table, systems.to_numpy(), scores.items["person"].to_numpy(), RESAMPLES)
+    people, prompts = scores.items["person"].to_numpy(), scores.items["prompt"].to_numpy()
+    pairs = ranking_agreement(table, systems.to_numpy(), people, prompts)
     return tuple(
         Finding("ranking", "tau", judges[p.first]["name"], judges[p.second]["name"], p.figure) for p in pairs
     )
@@ -111,7 +127,7 @@ def _with_ensembles(table: Ratings) -> Ratings:
     """The table with one more column for the majority of each kind of judge that is there three times."""
     raters, codes = list(table.raters), [table.codes]
     for kind in dict.fromkeys(table.raters[place].kind for place in table.judges):
-        members = [place for place in table.columns(kind) if not table.raters[place].control]
+        members = [place for place in table.columns(kind) if _claimable(table.raters[place])]
         if kind not in NOT_PANELS and len(members) >= FEWEST_IN_ENSEMBLE:
             raters.append(Rater(f"majority of {len(members)} {kind} raters", ENSEMBLE, of=kind))
             codes.append(_majority(table.codes[:, members])[:, None])
@@ -146,7 +162,7 @@ def _together(table: Ratings) -> Iterator[Finding]:
             continue
         for figure in figures:
             source = table.values if figure in ("ordinal", "interval") else table.codes
-            estimate = bootstrap_agreement(source[:, members], table.people, figure, RESAMPLES)
+            estimate = table_agreement(source[:, members], table.people, table.prompts, figure, table.halves)
             yield Finding("together", figure, group, None, estimate, len(members) * (len(members) - 1) // 2)
 
 
@@ -155,21 +171,18 @@ def _pairwise(table: Ratings) -> Iterator[Finding]:
     figures += ["linear", "quadratic"] if table.ordinal else []
     everyone = list(range(len(table.raters)))
     for figure in figures:
-        yield from _compared(table, table.codes, everyone, figure, RESAMPLES)
+        yield from _compared(table, table.codes, everyone, figure)
     numbered = [place for place in everyone if np.isfinite(table.values[:, place]).any()]
     numbers = table.values[:, numbered]
     ranks = len(np.unique(numbers[np.isfinite(numbers)]))
     if len(numbered) > 1 and ranks > 2:
-        work = RESAMPLES * len(numbered) ** 2 // 2 * len(numbers)
-        resamples = FEWER_RESAMPLES if work > MANY_RANKS and ranks > 64 else RESAMPLES
-        yield from _compared(table, numbers, numbered, "spearman", resamples)
+        yield from _compared(table, numbers, numbered, "spearman")
 
 
-def _compared(
-    table: Ratings, ratings: Any, members: Sequence[int], figure: PairFigure, resamples: int
-) -> Iterator[Finding]:
+def _compared(table: Ratings, ratings: Any, members: Sequence[int], figure: PairFigure) -> Iterator[Finding]:
     raters = [table.raters[place] for place in members]
-    found = compare_raters(ratings, [rater.kind for rater in raters], table.people, figure, resamples)
+    kinds = [rater.kind for rater in raters]
+    found = compare_raters(ratings, kinds, table.people, table.prompts, figure, table.halves)
     for pair in found.pairs:
         one, other = raters[pair.first], raters[pair.second]
         # An ensemble agrees with its own voters because they voted.
@@ -184,15 +197,47 @@ def _compared(
 
 
 def _ceiling(table: Ratings) -> Iterator[Finding]:
-    """Each person against the majority of the other people, and every machine against the same majorities."""
+    """Each person against the majority of the other people, every machine against the same majorities, and tests of the two."""
     panel = table.columns(HUMAN)
     if len(panel) < 2:
         return
-    found = panel_ceiling(table.codes, panel, table.people, RESAMPLES)
+    found = panel_ceiling(table.codes, panel, table.people, table.prompts, table.halves)
     yield Finding("panel", "majority", HUMAN, None, found.ceiling)
     for rater, estimate in zip(table.raters, found.raters, strict=True):
         if rater.kind != GOLD:
             yield Finding("ceiling", "majority", rater.name, None, estimate)
+    tested = [
+        (place, rater.name, gap)
+        for place, (rater, gap) in enumerate(zip(table.raters, found.gaps, strict=True))
+        if gap is not None and gap.value is not None and rater.kind != GOLD and _claimable(rater)
+    ]
+    corrected = holm([gap.p_value() for _, _, gap in tested])
+    for (_, name, gap), p in zip(tested, corrected, strict=True):
+        yield Finding("gap", "majority", name, HUMAN, gap, p=p)
+    if len(panel) < FEWEST_ANNOTATORS:
+        return
+    for place, name, gap in tested:
+        test = alternative_annotator(
+            table.codes, panel, place, table.people, table.prompts, halves=table.halves
+        )
+        yield Finding("alternative", "win_rate", name, HUMAN, _win_rate(test, table, gap))
+
+
+def _claimable(rater: Rater) -> bool:
+    """Whether something may be claimed about it: not about a control, nor about a rater that was fitted on these people."""
+    return not rater.control and rater.met is None
+
+
+def _win_rate(test: AlternativeAnnotator, table: Ratings, gap: Estimate) -> Estimate:
+    """The share of people a machine wins against, with the names of those people in the note."""
+    if all(one.p is None for one in test.against):
+        return Estimate(None, None, None, gap.n, gap.people, gap.note or "no test: nothing varies")
+    won = [table.raters[one.annotator].name for one in test.against if one.won]
+    note = (
+        f"at least as good as {', '.join(won) or 'nobody'} of {len(test.against)} people (ε = {test.epsilon:g}); "
+        f"agrees with the others at least as well on {100 * (test.advantage or 0.0):.0f} % of items"
+    )
+    return Estimate(test.win_rate, None, None, gap.n, gap.people, note)
 
 
 def cautions(found: Agreement, source: Source) -> list[str]:
@@ -237,6 +282,10 @@ def cautions(found: Agreement, source: Source) -> list[str]:
         said.append(
             f"{', '.join(silent)} gave no answer at all and {'is' if len(silent) == 1 else 'are'} left out."
         )
+    for rater in table.raters:
+        if rater.met:
+            said.append(f"{rater.met} Nothing is concluded about its agreement.")
+    said += _orders(table)
     humans = len(table.columns(HUMAN))
     if humans < 2:
         said.append(
@@ -251,39 +300,89 @@ def cautions(found: Agreement, source: Source) -> list[str]:
     return said
 
 
+def _orders(table: Ratings) -> list[str]:
+    """How answers that change with the order of the two answers are counted."""
+    said = []
+    if table.flips:
+        counts = ", ".join(f"{count:,} of {name}" for name, count in table.flips.items())
+        said.append(
+            f"Answers that change with the order ({counts}) and have no margin to decide are ties: a tie half agrees with "
+            "either answer, as it is half a point in accuracy."
+        )
+    if table.by_margin:
+        said.append(
+            f"Where the answers of {', '.join(table.by_margin)} change with the order, the mean margin decides; accuracy averages "
+            "over orders instead, so it may differ from agreement with gold (the debiased score does not)."
+        )
+    return said
+
+
 def conclusions(found: Agreement) -> list[str]:
     """What the figures say, in words."""
     said = []
     people = found.find("block", "kappa", HUMAN, HUMAN)
     if people is not None and people.value is not None:
         said.append(f"People agree with each other at a mean kappa of {_figure(people)}.")
-    kinds = dict.fromkeys(found.ratings.raters[place].kind for place in found.ratings.judges)
-    for kind in [kind for kind in kinds if kind not in (HUMAN, "rule")]:
+    raters = [found.ratings.raters[place] for place in found.ratings.judges]
+    met = {rater.kind for rater in raters if rater.met}
+    for kind in dict.fromkeys(rater.kind for rater in raters if rater.kind not in (HUMAN, "rule", *met)):
         with_people, inside = (found.find("block", "kappa", *pair) for pair in ((HUMAN, kind), (kind, kind)))
         if with_people is not None and with_people.value is not None:
             among = ""
             if inside is not None and inside.value is not None:
                 among = f", with each other at {_figure(inside)}"
             said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{among}.")
+    return [*said, *_against_people(found)]
+
+
+def _against_people(found: Agreement) -> list[str]:
+    """What may be said of machines beside people; the best machine and the ceiling come last."""
     ceiling = found.find("panel", "majority", HUMAN)
-    machines = [
-        (rater.name, estimate)
-        for rater in found.ratings.raters
-        if rater.kind != HUMAN
-        and (estimate := found.find("ceiling", "majority", rater.name)) is not None
-        and estimate.value is not None
+    if ceiling is None or ceiling.value is None:
+        return []
+    start = f"The human ceiling (each person against the majority of the others) is {_figure(ceiling)}"
+    gaps, reached = found.of_part("gap"), found.of_part("ceiling")
+    if not gaps:
+        return [f"{start}."]
+    best = max(gaps, key=lambda name: reached[name].estimate.value or 0.0)
+    many = f"the best of {len(gaps)} machines" if len(gaps) > 1 else "the machine"
+    said = []
+    if test := found.of_part("alternative").get(best):
+        said += _replaces(best, test.estimate)
+    others = {
+        word: [n for n, g in gaps.items() if n != best and _side(g) == word] for word in ("below", "above")
+    }
+    said += [f"Also {word} the human ceiling: {', '.join(names)}." for word, names in others.items() if names]
+    gap, p = gaps[best].estimate, gaps[best].p
+    middle = f"{start}; {many}, {best}, reaches {_figure(reached[best].estimate)}"
+    if gap.value is None or gap.low is None or gap.high is None or p is None:
+        return [*said, f"{middle}. The two cannot be compared: {gap.note or 'no test is possible'}."]
+    told = f"{100 * gap.value:+.1f} points on the same items, {100 * gap.low:+.1f} to {100 * gap.high:+.1f}; {_p(p, len(gaps))}"
+    side = _side(gaps[best])
+    verdict = "not distinguishable from one person" if side is None else f"{side} what one person reaches"
+    return [*said, f"{middle}: {verdict} ({told})."]
+
+
+def _side(gap: Finding) -> str | None:
+    """Whether a machine is shown to be below or above the ceiling."""
+    if gap.p is None or gap.p >= LEVEL or gap.estimate.value is None:
+        return None
+    return "below" if gap.estimate.value < 0 else "above"
+
+
+def _replaces(name: str, test: Estimate) -> list[str]:
+    if test.value is None:
+        return []
+    verdict = "may stand in for one of them" if test.value >= PASSES else "may not stand in for one of them"
+    return [
+        f"By the alternative annotator test (ε = {EPSILON:g}) {name} is at least as good as {100 * test.value:.0f} % of the "
+        f"people, so it {verdict}."
     ]
-    if ceiling is None or ceiling.value is None or not machines:
-        return said
-    name, best = max(machines, key=lambda pair: pair[1].value or 0.0)
-    start = f"The human ceiling (each person against the majority of the others) is {_figure(ceiling)}; the best machine, {name}, meets {_figure(best)}"
-    if best.high is None or ceiling.low is None or best.low is None or ceiling.high is None:
-        return [*said, f"{start}; without intervals the two cannot be told apart."]
-    if best.high < ceiling.low:
-        return [*said, f"{start}: below what one person reaches."]
-    if best.low > ceiling.high:
-        return [*said, f"{start}: above what one person reaches."]
-    return [*said, f"{start}: not distinguishable, as the intervals overlap."]
+
+
+def _p(p: float, tests: int) -> str:
+    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f"{shown} by Holm for {tests} machines" if tests > 1 else shown
 
 
 def _figure(estimate: Estimate) -> str:

@@ -59,6 +59,7 @@ def print_agreement(
         notes = Footnotes()
         for table in (
             _raters_table(source, agreement, notes),
+            _machines_table(agreement, notes),
             _part_table(agreement, "together", "All at once", ("raters", ""), notes),
             _part_table(agreement, "block", "Means over pairs, by kind", ("kind", "with"), notes),
             _part_table(agreement, "pair", "Pair by pair", ("rater", "with"), notes),
@@ -106,9 +107,7 @@ def _raters_table(source: Source, found: Agreement, notes: Footnotes) -> Table:
     golds = [rater.name for rater in ratings.raters if rater.kind == GOLD]
     kinds = list(dict.fromkeys(ratings.raters[place].kind for place in ratings.judges))
     panel = found.find("panel", "majority", HUMAN)
-    title = (
-        f"{source.name}, question “{ratings.question}”: each rater's kappa, 95 % interval over people below"
-    )
+    title = f"{source.name}, question “{ratings.question}”: each rater's kappa, 95 % interval over people and prompts below"
     table = Table(title=Text(title), title_justify="left")
     for heading in ("rater", "kind", "items"):
         table.add_column(heading, overflow="fold", justify="right" if heading == "items" else "left")
@@ -134,6 +133,22 @@ def _raters_table(source: Source, found: Agreement, notes: Footnotes) -> Table:
         blank = [""] * (2 * len(golds) + len(kinds))
         table.add_section()
         table.add_row("the human ceiling", "", f"{panel.n:,}", *blank, notes.cell(panel))
+    return table
+
+
+def _machines_table(found: Agreement, notes: Footnotes) -> Table | None:
+    """The paired test of each machine against the human ceiling, and the alternative annotator test."""
+    gaps, tests = found.of_part("gap"), found.of_part("alternative")
+    if not gaps:
+        return None
+    table = Table(title="Machines minus the human ceiling, on the same items", title_justify="left")
+    table.add_column("machine", overflow="fold")
+    for heading in ("items", "difference", "p (Holm)", *(["wins against\npeople (ω)"] if tests else [])):
+        table.add_column(heading, justify="right")
+    for name, gap in gaps.items():
+        cells = [notes.cell(gap.estimate), Text("–" if gap.p is None else f"{gap.p:.3f}")]
+        cells += [notes.cell(tests[name].estimate)] if tests else []
+        table.add_row(Text(name), f"{gap.estimate.n:,}", *cells)
     return table
 
 

@@ -46,6 +46,8 @@ class Rater:
     kind: str
     control: bool = False
     of: str | None = None
+    met: str | None = None
+    """The sentence that says it was fitted on these people, where it was: its agreement here is no evidence."""
 
 
 @dataclass
@@ -62,6 +64,8 @@ class Source:
     jobs: set[str] = field(default_factory=set)
     """Jobs already in: the same rater may have been part of several runs, and its answers count once."""
     unanswered: int = 0
+    prompts: dict[str, str] = field(default_factory=dict)
+    """Item to prompt; an item without one has a prompt of its own."""
 
     def add(self, votes: pl.DataFrame, raters: Mapping[str, Rater]) -> None:
         """Put in more answers; only those about known items count."""
@@ -86,7 +90,8 @@ def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None
     if run.config["selected"] is not None:
         items = items.filter(pl.col("item").is_in(run.config["selected"]))
     people = dict(zip(items["item"], items["person"], strict=True))
-    source = Source(run.name, people, frozenset(people))
+    prompts = dict(zip(items["item"], items["prompt"], strict=True))
+    source = Source(run.name, people, frozenset(people), prompts=prompts)
     add_run(source, store, run, info, source.people, answers)
     # In a run of answers "gold" only marks which answer was tested: nobody said that it is right.
     if info["metric"] != "win_rate":
@@ -111,6 +116,7 @@ def folder_source(folder: Path, store: Store | None) -> Source:
         benchmark.info.name,
         {item.id: item.person for item in items.values()},
         frozenset(item.id for item in items.values() if item.kind == "choice"),
+        prompts={item.id: item.prompt for item in items.values()},
     )
     known = _rater_records(folder / "raters.jsonl")
     votes = list(_votes(folder / "votes.jsonl", items))
@@ -171,7 +177,12 @@ def add_run(
             .select(pl.col(name).cast(dtype) for name, dtype in VOTE.items())
         )
     raters = {
-        f"{rater['fingerprint']}|{view}": Rater(rater["name"] + shown, rater["kind"], rater["control"])
+        f"{rater['fingerprint']}|{view}": Rater(
+            rater["name"] + shown,
+            rater["kind"],
+            rater["control"],
+            met=run.met_people.get(rater["fingerprint"]),
+        )
         for rater in run.config["raters"]
     }
     source.add(votes, raters)

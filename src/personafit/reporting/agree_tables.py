@@ -1,11 +1,12 @@
 """From single answers to tables of units × raters, the shape all agreement figures take.
 
 A rater's answers over orders and samples are made one here: summed margins decide between two answers, numbers are
-averaged, otherwise the most frequent label counts. Each question is a table of its own.
+averaged, otherwise the most frequent label counts. Where nothing decides between two answers, as when a judge without margins
+names one answer in each order, the rating is a tie, which half agrees with either answer. Each question is a table of its own.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,16 @@ class Ratings:
     question: str
     raters: tuple[Rater, ...]
     people: NDArray[Any]
+    prompts: NDArray[Any]
     codes: Ints
     values: Floats
     ordinal: bool
+    halves: bool = False
+    """Whether the labels are two answers and a tie, coded 0, 2 and 1; a tie half agrees with either answer."""
+    flips: Mapping[str, int] = field(default_factory=dict)
+    """Rater to the number of units on which its orders named different answers and no margin decided."""
+    by_margin: tuple[str, ...] = ()
+    """Raters whose orders differed somewhere and were decided by the mean margin."""
 
     def columns(self, *kinds: str) -> list[int]:
         """The raters of these kinds."""
@@ -54,9 +62,7 @@ def _distinct_names(raters: Mapping[str, Rater]) -> dict[str, Rater]:
     """Raters whose names recur are told apart by the beginning of their key."""
     names = [rater.name for rater in raters.values()]
     return {
-        key: rater
-        if names.count(rater.name) == 1
-        else Rater(f"{rater.name} [{key[:12]}]", rater.kind, rater.control)
+        key: rater if names.count(rater.name) == 1 else replace(rater, name=f"{rater.name} [{key[:12]}]")
         for key, rater in raters.items()
     }
 
@@ -73,8 +79,10 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
         pl.col("value").mean(),
         (pl.col("value").is_not_null().all() & (pl.len() > 1)).alias("weighed"),
         pl.col("label").drop_nulls().mode().sort().alias("most"),
+        (pl.col("label").drop_nulls().n_unique() > 1).alias("differ"),
     )
-    by_margin = pl.lit(choice and set(votes["label"].drop_nulls().unique()) <= _PAIR_LABELS)
+    pairs = choice and set(votes["label"].drop_nulls().unique()) <= _PAIR_LABELS
+    by_margin = pl.lit(pairs)
     most = pl.col("most").list.first()
     undecided = pl.lit(TIE if choice else None, pl.String)
     plural = pl.when(pl.col("most").list.len() == 1).then(most).otherwise(undecided)
@@ -93,18 +101,30 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
     values = np.full((len(units), len(keys)), np.nan)
     values[unit, rater] = rows["number" if numeric else "value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     codes = np.full(values.shape, -1, dtype=np.int64)
+    halves = False
     if numeric:
         codes = _number_codes(values)
     else:
-        labels = {label: code for code, label in enumerate(sorted(rows["label"].drop_nulls().unique()))}
+        halves = pairs and TIE in rows["label"]
+        known = ["0", TIE, "1"] if halves else sorted(rows["label"].drop_nulls().unique())
+        labels = {label: code for code, label in enumerate(known)}
         codes[unit, rater] = rows["label"].replace_strict(labels, default=-1, return_dtype=pl.Int64)
+    differing = rows.filter(pl.col("differ") & pl.lit(pairs))
+    flips = differing.filter(pl.col("label") == TIE)["rater"].value_counts()
+    decided = set(differing.filter(pl.col("label") != TIE, "weighed")["rater"])
     return Ratings(
         question=question,
         raters=tuple(names[key] for key in keys),
         people=np.array([source.people[item] for item in units["item"]], dtype=object).astype(str),
+        prompts=np.array([source.prompts.get(item, item) for item in units["item"]], dtype=object).astype(
+            str
+        ),
         codes=codes,
         values=values,
         ordinal=numeric and len(np.unique(codes[codes >= 0])) > 2,
+        halves=halves,
+        flips={names[key].name: count for key, count in flips.iter_rows()},
+        by_margin=tuple(names[key].name for key in keys if key in decided),
     )
 
 

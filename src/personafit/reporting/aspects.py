@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 import polars as pl
-from numpy.typing import NDArray
 from sqlalchemy import select
 
 from personafit._errors import UserError
@@ -26,8 +25,7 @@ from personafit.reporting.results import Result, RunScores
 from personafit.reporting.shading import shade_cells
 from personafit.reporting.tables import columns_of
 from personafit.statistics import choice_scores, coverage, mean_by_item
-from personafit.statistics.agreement import Figure as Number
-from personafit.statistics.agreement_bootstrap import percentile_interval
+from personafit.statistics.agreement_intervals import pearson
 from personafit.store import TIE, Store
 from personafit.store import tables as t
 
@@ -36,12 +34,11 @@ if TYPE_CHECKING:
 
 CHOSEN = "chosen"
 VARIABLES = (CHOSEN, *ASPECTS)
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Pearson's r of two variables over answers, with an interval from resampled people; undefined is None with a note."""
+    """Pearson's r of two variables over answers, with its interval over people (and prompts that recur); undefined is None with a note."""
 
     first: str
     second: str
@@ -149,15 +146,13 @@ def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
     found = []
     for rater in aspect_raters(scores):
         rows = _answer_rows(store, scores, rater, view)
-        values = rows.select(VARIABLES).to_numpy().astype(np.float64)
-        _, people = np.unique(rows["person"].to_numpy(), return_inverse=True)
-        pairs = _pearson(values, people) if len(rows) else ()
+        pairs = _pearson(rows) if len(rows) else ()
         found.append(Correlations(rater["name"], view, len(rows), rows["person"].n_unique(), pairs))
     return found
 
 
 def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
-    """person, chosen (1 or 0) and the five marks of every answer of a decided pair, averaged over samples."""
+    """person, prompt, chosen (1 or 0) and the five marks of every answer of a decided pair, averaged over samples."""
     said = _of_rater(scores.parts, scores, rater, view).filter(
         pl.col("status") == "ok", pl.col("target").is_in(ASPECTS)
     )
@@ -183,7 +178,7 @@ def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: s
             "marks", [orjson.loads(text)["scores"] for text in extra["extra"]], dtype=pl.List(pl.Float64)
         )
     )
-    decided = scores.items.filter(pl.col("gold").is_in(["0", "1"])).select("item", "person", "gold")
+    decided = scores.items.filter(pl.col("gold").is_in(["0", "1"])).select("item", "person", "prompt", "gold")
     return (
         said.select(*schema)
         .join(marks, on=list(schema))
@@ -191,47 +186,30 @@ def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: s
         .filter(pl.col("marks").list.len() == 2)
         .with_columns(pl.lit(["0", "1"]).alias("answer"))
         .explode("marks", "answer")
-        .group_by("item", "person", "gold", "answer", "target")
+        .group_by("item", "person", "prompt", "gold", "answer", "target")
         .agg(pl.col("marks").mean())
-        .pivot("target", index=["item", "person", "gold", "answer"], values="marks")
+        .pivot("target", index=["item", "person", "prompt", "gold", "answer"], values="marks")
         .with_columns((pl.col("answer") == pl.col("gold")).cast(pl.Float64).alias(CHOSEN))
         .pipe(lambda rows: rows if len(rows) else rows.with_columns(pl.lit(None).alias(a) for a in ASPECTS))
         .sort("item", "answer")
     )
 
 
-def _pearson(values: NDArray[np.float64], people: NDArray[np.intp]) -> tuple[Correlation, ...]:
-    """Every pair of columns; intervals by resampling people, seeded, from each person's sums alone."""
-    count = int(people.max()) + 1
-    columns = np.column_stack([np.ones(len(values)), values])
-    sums = np.zeros((count, columns.shape[1], columns.shape[1]))
-    np.add.at(sums, people, columns[:, :, None] * columns[:, None, :])
-    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), RESAMPLES)
-    point = _from_sums(sums.sum(0)[None])[0]
-    spread = _from_sums(np.tensordot(drawn.astype(np.float64), sums, 1))
+def _pearson(rows: pl.DataFrame) -> tuple[Correlation, ...]:
+    """Every pair of variables, with intervals over people and, where they recur, prompts."""
+    values = rows.select(VARIABLES).to_numpy().astype(np.float64)
+    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+    constant = values.std(0) < 1e-9
     pairs = []
     for i, j in combinations(range(len(VARIABLES)), 2):
-        if np.isnan(point[i, j]):
-            names = [VARIABLES[k] for k in (i, j) if np.isnan(point[k, k])]
-            pairs.append(
-                Correlation(
-                    VARIABLES[i], VARIABLES[j], None, None, None, f"{' and '.join(names)} never varies"
-                )
-            )
+        names = [VARIABLES[k] for k in (i, j) if constant[k]]
+        if names:
+            note = f"{' and '.join(names)} never varies"
+            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], None, None, None, note))
             continue
-        r = percentile_interval(Number(float(point[i, j])), spread[:, i, j], len(values), count)
+        r = pearson(values[:, i], values[:, j], people, prompts)
         pairs.append(Correlation(VARIABLES[i], VARIABLES[j], r.value, r.low, r.high, r.note))
     return tuple(pairs)
-
-
-def _from_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    n = sums[:, :1, :1]
-    mean = sums[:, 0, 1:] / n[:, 0]
-    covariance = sums[:, 1:, 1:] / n - mean[:, :, None] * mean[:, None, :]
-    deviation = np.sqrt(np.clip(np.diagonal(covariance, axis1=1, axis2=2), 0, None))
-    deviation[deviation < 1e-9] = np.nan  # a constant has no correlation
-    result: NDArray[np.float64] = covariance / (deviation[:, :, None] * deviation[:, None, :])
-    return result
 
 
 def heat_map(found: Correlations) -> "Figure":

@@ -3,11 +3,12 @@
 One regression per rater, all effects jointly: the order shown, length, mentioning the person (overlap with their profile, and
 naming them), and the rater's own family of models. The same regression on gold gives people's effect, and the two are
 compared on the same items by a stacked sandwich, clustered by person (and by prompt where prompts recur): a judge that likes
-long answers is biased only if it likes them more than people do.
+long answers is biased only if it likes them more than people do. A steady judge's coefficients are larger than those of people
+with the same tastes, so people's are first put on the judge's scale, which the other features set.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,17 @@ import polars as pl
 from personafit.reporting.bias_features import own_family, pair_features
 from personafit.reporting.graded import has_truth, vote_shares
 from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
-from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.agreement import Floats
-from personafit.statistics.bias import SEPARATED, Fit, as_odds, effect, effect_difference, fit_choices
+from personafit.statistics.bias import (
+    NO_SCALE,
+    SEPARATED,
+    Fit,
+    as_odds,
+    effect,
+    fit_choices,
+    taste_difference,
+)
 from personafit.store import TIE, Store
 
 # Effect, and what a rater does that has it or its reverse.
@@ -30,12 +39,13 @@ EFFECTS = {
     "family": ("the answer of its own family", "the answer of another family"),
 }
 UNBOUNDED = SEPARATED.replace("no interval", "undefined")
+LARGE = 99.95  # odds beyond this, and below one over it, are not told apart
 DECIDED = "the features together decide every choice, which leaves nothing to measure"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One pull at one rater: odds ratios of the rater, of people, and the first divided by the second."""
+    """One pull at one rater: odds ratios of the rater, of people, and the first over people's at the rater's steadiness."""
 
     name: str
     judge: Estimate
@@ -43,11 +53,15 @@ class Effect:
     difference: Estimate
     always: int = 0
     """1 where every choice goes with this feature, -1 where every choice goes against it."""
+    met_people: bool = False
+    """Whether the rater was fitted on people of the run, so that nothing is claimed of it."""
 
     @property
     def words(self) -> str:
         """The effect in a sentence part that follows the rater's name."""
         more, less = EFFECTS[self.name]
+        if self.met_people:
+            return f"was fitted on people of this run: what it goes by here ({self.name}) is no evidence"
         if self.always:
             return f"always chooses {more if self.always > 0 else less}"
         if self.judge.value is None:
@@ -61,17 +75,29 @@ class Effect:
             said = f"prefers {less}"
         else:
             said = f"shows no clear preference by {self.name}"
-        gap = self.difference
+        return f"{said}{self._beside_people(said)}"
+
+    def _beside_people(self, said: str) -> str:
+        """How that compares with people, as the end of the sentence."""
+        more, less = EFFECTS[self.name]
+        gap, people = self.difference, self.people
+        known = people.low is not None and people.high is not None
+        if said == f"prefers {more}" and known and (people.high or 0.0) < 1:
+            return f", unlike people, who prefer {less}"
+        if said == f"prefers {less}" and known and (people.low or 0.0) > 1:
+            return f", unlike people, who prefer {more}"
+        if gap.note == NO_SCALE:
+            return "; whether more or less than people do cannot be told from how steadily it chooses"
         if gap.value is None or gap.low is None or gap.high is None:
-            return said
+            return ""
         if gap.low <= 1 <= gap.high:
-            return f"{said}; not distinguishable from people"
+            return "; not distinguishable from people"
         mine, theirs = (more, less) if gap.low > 1 else (less, more)
         if said == f"prefers {mine}":
-            return f"{said} more than people do"
+            return " more than people do"
         if said == f"prefers {theirs}":
-            return f"{said} less than people do"
-        return f"{said}; people lean to {theirs} more than it does"
+            return " less than people do"
+        return f"; people lean to {theirs} more than it does"
 
 
 @dataclass(frozen=True)
@@ -85,6 +111,8 @@ class RaterBias:
     coverage: float | None
     people_are: str
     """What stands for people: their votes, their gold labels, or why there is nothing."""
+    met_people: str | None = None
+    """The sentence that says the rater was fitted on people of this run."""
 
 
 def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
@@ -161,11 +189,18 @@ def _of_rater(
             found.append(Effect(name, odds, nothing, nothing, always))
             continue
         theirs = human_names.index(name)
-        gap = effect_difference(paired, names.index(name), human, theirs)
+        others = [other for other in human_names if other != name]
+        gap = taste_difference(
+            paired,
+            [names.index(name), *map(names.index, others)],
+            human,
+            [theirs, *map(human_names.index, others)],
+        )
         found.append(Effect(name, odds, _odds(effect(human, theirs)), _odds(gap), always))
-    return RaterBias(
-        rater, view, _first_share(rows, absent.get("position")), tuple(found), coverage, people_are
-    )
+    met = scores.run.met_people.get(rater["fingerprint"])
+    effects = tuple(replace(one, met_people=met is not None) for one in found)
+    first = _first_share(rows, absent.get("position"))
+    return RaterBias(rater, view, first, effects, coverage, people_are, met)
 
 
 def _odds(log_odds: Estimate) -> Estimate:
@@ -173,6 +208,23 @@ def _odds(log_odds: Estimate) -> Estimate:
     if log_odds.note == SEPARATED:
         return Estimate(None, None, None, log_odds.n, log_odds.people, UNBOUNDED)
     return as_odds(log_odds)
+
+
+def shown_odds(estimate: Estimate) -> tuple[str, str]:
+    """An odds ratio and its interval as tables show them; empty where there is none."""
+    if estimate.value is None:
+        return "", ""
+
+    def write(odds: float) -> str:
+        if odds > LARGE:
+            return "over 99"
+        return f"{odds:.2f}" if odds > 1 / LARGE else "under 0.01"
+
+    text = write(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return text, ""
+    low, high = write(estimate.low), write(estimate.high)
+    return text, "" if text == low == high else f"{low}–{high}"
 
 
 def _choices(scores: RunScores, rater: dict[str, Any], view: str, items: pl.DataFrame) -> pl.DataFrame:
@@ -228,10 +280,9 @@ def _always(rows: pl.DataFrame, name: str) -> int:
 
 
 def _fit(rows: pl.DataFrame, names: list[str], column: str) -> Fit:
-    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
-    recur = len(rows) > 0 and prompts_recur(people, prompts)
     design = rows.select(names).to_numpy() if names else np.empty((len(rows), 0))
-    return fit_choices(design, rows[column].to_numpy(), people, prompts if recur else None)
+    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+    return fit_choices(design, rows[column].to_numpy(), people, prompts)
 
 
 def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
@@ -242,11 +293,12 @@ def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
         seen["position"].to_numpy() > 0, seen["choice"].to_numpy(), 1 - seen["choice"].to_numpy()
     )
     people, prompts = seen["person"].to_numpy(), seen["prompt"].to_numpy()
-    return cluster_mean(toward, people, prompts if prompts_recur(people, prompts) else None, (0.0, 1.0))
+    return cluster_mean(toward, people, prompts, (0.0, 1.0))
 
 
 def bias_results(biases: list[RaterBias]) -> Iterator[Result]:
-    """One record per number: `bias_length`, `bias_length_people` and their ratio `bias_length_over_people`."""
+    """One record per number: `bias_length`, `bias_length_people`, and `bias_length_over_people`, the judge's over people's at
+    the judge's steadiness."""
     for bias in biases:
         yield _result(bias, "first_share", bias.first_share, None)
         for found in bias.effects:
@@ -266,7 +318,7 @@ def _result(bias: RaterBias, metric: str, estimate: Estimate, words: str | None)
         if words and estimate.note and estimate.note in words
         else "; ".join(filter(None, [words, estimate.note]))
     )
-    return Result.of(
+    result = Result.of(
         estimate,
         rater=bias.rater["name"],
         view=bias.view,
@@ -276,3 +328,4 @@ def _result(bias: RaterBias, metric: str, estimate: Estimate, words: str | None)
         fingerprint=bias.rater["fingerprint"],
         note=note or None,
     )
+    return replace(result, met_people=bias.met_people is not None)

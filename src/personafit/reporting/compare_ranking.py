@@ -19,11 +19,10 @@ from personafit.statistics import Estimate
 from personafit.statistics.ranking import Contrast, Ranking, bradley_terry
 
 HOW = (
-    "The ranking counts who did better on each item, by however little, and clusters by person only: it can tell two apart "
-    "whose mean difference, clustered by prompt too where prompts recur, is not distinguishable."
+    "The ranking counts who did better on each item, by however little, so it can tell two apart whose mean difference is not "
+    "distinguishable. Its intervals and tests cluster by person and, where prompts recur, by prompt."
 )
 FEWEST = 3  # two are a comparison, not a ranking
-ROUNDING = 1e-9  # contestants with the same answers differ by rounding, with a variance of rounding too
 
 
 @dataclass(frozen=True)
@@ -115,15 +114,21 @@ def rank_runs(runs: Sequence[RunScores]) -> list[Ranked]:
 
 
 def _rank(judge: str | None, group: Sequence[Contestant]) -> Ranked:
-    first, second, score, people = [], [], [], []
+    first, second, score, people, prompts = [], [], [], [], []
     for i, j in combinations(range(len(group)), 2):
         both = paired_items(group[i], group[j])
         first += [i] * len(both)
         second += [j] * len(both)
         score.append((np.sign(both["gap"].to_numpy()) + 1) / 2)
         people.append(both["person"].to_numpy().astype(str))
+        prompts.append(both["prompt"].to_numpy().astype(str))
     found = bradley_terry(
-        np.array(first), np.array(second), np.concatenate(score), np.concatenate(people), len(group)
+        np.array(first),
+        np.array(second),
+        np.concatenate(score),
+        np.concatenate(people),
+        len(group),
+        np.concatenate(prompts),
     )
     order = sorted(range(len(group)), key=lambda place: -(found.strengths[place].value or 0.0))
     return Ranked(
@@ -148,13 +153,12 @@ def _reordered(found: Ranking, order: Sequence[int]) -> tuple[Contrast, ...]:
     """The contrasts by rank, the higher ranked first."""
     rank = {place: position for position, place in enumerate(order)}
     turned = []
-    for c in found.contrasts():
+    for c in found.contrasts:
         one, two = rank[c.first], rank[c.second]
-        p = c.p if abs(c.difference) > ROUNDING else 1.0
         if one < two:
-            turned.append(Contrast(one, two, c.difference, c.low, c.high, p))
+            turned.append(Contrast(one, two, c.difference, c.low, c.high, c.p))
         else:
-            turned.append(Contrast(two, one, -c.difference, -c.high, -c.low, p))
+            turned.append(Contrast(two, one, -c.difference, -c.high, -c.low, c.p))
     return tuple(sorted(turned, key=lambda c: (c.first, c.second)))
 
 

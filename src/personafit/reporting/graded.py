@@ -18,7 +18,7 @@ from personafit._errors import UserError
 from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.agreement import Floats
-from personafit.statistics.agreement_bootstrap import bootstrap_pairs
+from personafit.statistics.agreement_intervals import pair_agreement
 from personafit.statistics.calibration import (
     calibration_error,
     chance_error,
@@ -207,8 +207,8 @@ def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFram
     margin, share = voted["margin"].to_numpy(), voted["share"].to_numpy()
     # Either answer may be called product 0: both ways round count, so that the figure cannot depend on it.
     both = np.column_stack([np.concatenate([margin, -margin]), np.concatenate([share, 1 - share])])
-    people = np.concatenate([voted["person"].to_numpy()] * 2)
-    rank = bootstrap_pairs(both, people, "spearman").interval(0)
+    people, prompts = (np.concatenate([voted[name].to_numpy()] * 2) for name in ("person", "prompt"))
+    rank = pair_agreement(both, people, prompts, "spearman").interval(0)
     yield _result(rater, "share_correlation", where, replace(rank, n=len(voted)))
     if rater.rater["kind"] == "rule":
         return

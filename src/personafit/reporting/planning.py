@@ -1,7 +1,8 @@
 """Planning a run from a stored one: the smallest difference it can detect, and what a difference would take.
 
 The stored run is the pilot. Each plan rests on the paired differences of two of its contestants, or of one and the best
-control beside it, because what will be tested is a difference and pairing makes it vary far less than either score.
+control beside it, because what will be tested is a difference and pairing makes it vary far less than either score. Where
+prompts recur across people, prompts limit what more people can show, and the plan says how many it takes.
 """
 
 from collections.abc import Iterator
@@ -16,23 +17,27 @@ from rich.text import Text
 from personafit._errors import UserError
 from personafit.reporting.compare import Contestant, contestants, paired_items
 from personafit.reporting.results import RunScores
-from personafit.statistics import mean_by_item, prompts_recur
+from personafit.statistics import mean_by_item
 from personafit.statistics.agreement import Figure
 from personafit.statistics.power import (
     Spread,
     items_needed,
     people_needed,
+    prompts_needed,
     smallest_difference,
     spread,
 )
+from personafit.store import MET
 
 EVEN = "an even win rate"
-RECURRING = "prompts recur across people here, and a plan counts only people as clusters: with few prompts it is too hopeful"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What two contestants' paired differences say about a run of so many people with so many items each."""
+    """What two contestants' paired differences say about a run of so many people with so many items each.
+
+    `prompts` is None where prompts do not recur across people.
+    """
 
     first: str
     second: str
@@ -42,16 +47,22 @@ class Plan:
     spread: Spread
     people: int
     items: float
+    prompts: int | None
     smallest: Figure
     difference: float | None
     people_needed: Figure | None
+    prompts_needed: Figure | None
     items_needed: Figure | None
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as a plain object."""
         wanted: dict[str, int | str | None] = {}
-        for name, figure in (("people_needed", self.people_needed), ("items_needed", self.items_needed)):
+        for name, figure in (
+            ("people_needed", self.people_needed),
+            ("prompts_needed", self.prompts_needed),
+            ("items_needed", self.items_needed),
+        ):
             wanted[name] = None if figure is None or figure.value is None else int(figure.value)
             wanted[f"{name}_note"] = None if figure is None else figure.note
         correlation, effect = self.spread.correlation(), self.spread.design_effect(self.items)
@@ -63,11 +74,13 @@ class Plan:
                 "people": self.pilot_people,
                 "difference": self.observed,
                 "variance_between": self.spread.between,
+                "variance_prompts": self.spread.prompt,
                 "variance_within": self.spread.within,
                 "correlation": correlation.value,
             },
             "people": self.people,
             "items": self.items,
+            "prompts": self.prompts,
             "design_effect": effect.value,
             "smallest_difference": self.smallest.value,
             "difference": self.difference,
@@ -80,18 +93,37 @@ class Plan:
         pair = f"{self.first} against {self.second}"
         if self.smallest.value is None:
             return f"{pair}: nothing can be planned ({self.smallest.note})."
-        each = f"{_counted(self.items, 'item')} each"
-        points = f"{100 * self.smallest.value:.1f} points"
-        said = (
-            f"{pair}: {self.people:,} people with {each} show a true difference of {points} or more "
-            "four times in five."
-        )
-        if self.difference is None:
-            return said
-        wanted = f"{100 * self.difference:.1f} points"
-        people = _needed(self.people_needed, "people", f"with {each}")
-        items = _needed(self.items_needed, "item", f"from each of {self.people:,} people")
-        return f"{said} A difference of {wanted} takes {people}, or {items}."
+        each = f"with {_counted(self.items, 'item')} each"
+        if self.prompts is not None:
+            each += f" on {_counted(self.prompts, 'prompt')}"
+        said = f"{pair}: {self.people:,} people {each}"
+        if self.smallest.value >= 1:
+            said += " cannot show any difference four times in five."
+        else:
+            points = f"{100 * self.smallest.value:.1f} points"
+            said += f" show a true difference of {points} or more four times in five."
+        return said if self.difference is None else f"{said} {self._what_it_takes(each)}"
+
+    def _what_it_takes(self, each: str) -> str:
+        """What shows the wanted difference: more people, more prompts or more items, each by itself."""
+        ways = [(self.people_needed, "people", each)]
+        if self.prompts is not None:
+            items = f"{_counted(self.items, 'item')} each"
+            ways.append((self.prompts_needed, "prompt", f"for {self.people:,} people with {items}"))
+        ways.append((self.items_needed, "item", f"from each of {self.people:,} people"))
+        enough = [
+            f"{_counted(figure.value, what)} {where}"
+            for figure, what, where in ways
+            if figure is not None and figure.value is not None
+        ]
+        never = [
+            f"{figure.note[0].upper()}{figure.note[1:]}."
+            for figure, _, _ in ways
+            if figure is not None and figure.value is None and figure.note
+        ]
+        wanted = f"difference of {100 * (self.difference or 0.0):.1f} points"
+        takes = f"A {wanted} takes {', or '.join(enough)}." if enough else f"For a {wanted}:"
+        return " ".join([takes, *never])
 
 
 def plan_run(
@@ -99,11 +131,13 @@ def plan_run(
     people: int | None = None,
     items: int | None = None,
     difference: float | None = None,
+    prompts: int | None = None,
 ) -> list[Plan]:
-    """A plan for every pair the run has; people and items each are the run's own unless given."""
+    """A plan for every pair the run has; people, items each and prompts are the run's own unless given."""
     if difference is not None and not 0 < difference < 1:
         raise UserError("--difference must be above 0 and below 1, as a fraction: 0.03 is three points.")
-    found = [_plan(*pair, people, items, difference) for pair in _pairs(scores)]
+    met = tuple(note.rstrip(".") for note in scores.run.met_people.values())
+    found = [_plan(*pair, people, items, prompts, difference, met) for pair in _pairs(scores)]
     plans = [plan for plan in found if plan is not None]
     if not plans:
         raise UserError(
@@ -117,10 +151,11 @@ def plans_table(plans: list[Plan]) -> Table:
     table = Table(title="Paired differences of the stored run, and what they allow", title_justify="left")
     for heading in ("contestant", "against"):
         table.add_column(heading, overflow="fold")
-    for heading in ("observed", "items", "people", "between people", "smallest to detect"):
+    shares = ("between people", "between prompts")
+    for heading in ("observed", "items", "people", *shares, "smallest to detect"):
         table.add_column(heading, justify="right")
     for plan in plans:
-        correlation = plan.spread.correlation().value
+        parts = (plan.spread.correlation().value, plan.spread.prompt_share().value)
         smallest = "–" if plan.smallest.value is None else f"{100 * plan.smallest.value:.1f}"
         table.add_row(
             Text(plan.first),
@@ -128,7 +163,7 @@ def plans_table(plans: list[Plan]) -> Table:
             f"{100 * plan.observed:+.1f}",
             f"{plan.n:,}",
             f"{plan.pilot_people:,}",
-            "–" if correlation is None else f"{100 * correlation:.0f} %",
+            *("–" if share is None else f"{100 * share:.0f} %" for share in parts),
             smallest,
         )
     return table
@@ -172,24 +207,26 @@ def _plan(
     both: pl.DataFrame,
     people: int | None,
     items: int | None,
+    prompts: int | None,
     difference: float | None,
+    met: tuple[str, ...],
 ) -> Plan | None:
     if both.is_empty():
         return None
     pilot_people = both["person"].n_unique()
     planned_people = people or pilot_people
     planned_items = float(items or len(both) / pilot_people)
-    parts = spread(both["gap"].to_numpy(), both["person"].to_numpy())
+    parts = spread(both["gap"].to_numpy(), both["person"].to_numpy(), both["prompt"].to_numpy())
+    planned_prompts = None if parts.prompt is None else prompts or both["prompt"].n_unique()
     notes = [parts.note] if parts.note and parts.between is not None else []
-    if prompts_recur(both["person"], both["prompt"]):
-        notes.append(RECURRING)
-    smallest = smallest_difference(parts, planned_people, planned_items)
-    more_people = more_items = None
+    smallest = smallest_difference(parts, planned_people, planned_items, planned_prompts)
+    more_people = more_prompts = more_items = None
     if difference is not None:
-        more_people = more_items = Figure(None, smallest.note)
+        more_people = more_prompts = more_items = Figure(None, smallest.note)
         if smallest.value is not None:
-            more_people = people_needed(parts, difference, planned_items)
-            more_items = items_needed(parts, difference, planned_people)
+            more_people = people_needed(parts, difference, planned_items, planned_prompts)
+            more_prompts = prompts_needed(parts, difference, planned_people, planned_items)
+            more_items = items_needed(parts, difference, planned_people, planned_prompts)
     return Plan(
         first=first,
         second=second,
@@ -199,20 +236,14 @@ def _plan(
         spread=parts,
         people=planned_people,
         items=round(planned_items, 1),
+        prompts=planned_prompts,
         smallest=smallest,
         difference=difference,
         people_needed=more_people,
+        prompts_needed=more_prompts,
         items_needed=more_items,
-        notes=tuple(notes),
+        notes=(*notes, *(note for note in met if note.split(MET)[0] in f"{first}, {second}")),
     )
-
-
-def _needed(figure: Figure | None, what: str, where: str) -> str:
-    if figure is None or figure.value is None:
-        reason = figure.note if figure else None
-        many = what if what == "people" else f"{what}s"
-        return f"an unknown number of {many} {where} ({reason})"
-    return f"{_counted(figure.value, what)} {where}"
 
 
 def _counted(number: float, what: str) -> str:

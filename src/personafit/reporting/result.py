@@ -1,9 +1,11 @@
 """One number of a report: the flat record that `--json`, results.json, tables and pages share."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from personafit.statistics import Estimate
+from personafit.store import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,8 @@ class Result:
     """Standard error, where the interval comes from one."""
     df: float | None = None
     """Degrees of freedom that go with it."""
+    met_people: bool = False
+    """Whether the rater was fitted on people (or prompts) of this run: no evidence, so nothing is claimed from it."""
 
     @classmethod
     def of(
@@ -70,3 +74,9 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         """The record as a plain object."""
         return asdict(self)
+
+
+def marked_met(run: RunRecord, results: Iterable[Result]) -> list[Result]:
+    """The results with `met_people` set where their rater was fitted on people or prompts of the run."""
+    met = run.met_people
+    return [replace(one, met_people=True) if one.fingerprint in met else one for one in results]

@@ -8,7 +8,7 @@ import polars as pl
 
 from personafit.reporting.cluster_sums import SYSTEM, System, Where
 from personafit.reporting.judged_run import headline_view
-from personafit.reporting.result import Result
+from personafit.reporting.result import Result, marked_met
 from personafit.reporting.scores import RunScores, load_scores
 from personafit.reporting.totals import RunTotals, load_totals
 from personafit.statistics import Estimate, length_controlled_rate
@@ -20,7 +20,7 @@ CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap
 
 def run_results(totals: RunTotals) -> list[Result]:
     """Every number of a run."""
-    return list(_results(totals))
+    return marked_met(totals.run, _results(totals))
 
 
 def _results(totals: RunTotals) -> Iterator[Result]:
@@ -170,6 +170,7 @@ __all__ = [
     "headline_view",
     "load_scores",
     "load_totals",
+    "marked_met",
     "overall_coverage",
     "run_results",
     "worst_coverage",

@@ -1,9 +1,11 @@
 """Agreement between raters: percent, Cohen's, weighted and Fleiss' kappa, Krippendorff's alpha, Spearman.
 
 Ratings are an array of units × raters: integer codes with -1 where a rater gave none, or numbers with nan. Every
-figure is a formula on a small table of counts that adds up over units; the formulas (`*_of`) take any number of
-such tables at once, which is what lets the bootstrap next door resample a million judgments without touching them
-again. Inside, nan means undefined; a public function says `None` and why.
+figure is a formula on a small table of counts that adds up over units; `agreement_intervals` gives the same figures
+with their intervals. Inside, nan means undefined; a public function says `None` and why.
+
+Where raters choose between two answers and may be undecided, `halves` says that the codes are 0, 1 (a tie) and 2, and that a tie
+half agrees with either answer, as it is worth half a point in accuracy.
 """
 
 from dataclasses import dataclass
@@ -32,13 +34,13 @@ class Figure:
     note: str | None = None
 
 
-def percent_agreement(codes: ArrayLike) -> Figure:
+def percent_agreement(codes: ArrayLike, halves: bool = False) -> Figure:
     """Share of agreeing pairs of raters on a unit, averaged over the units that two or more rated."""
     counts = label_counts(as_codes(codes))
     units = _shared_units(counts)
     if units == 0:
         return Figure(None, NO_OVERLAP)
-    return Figure(float(percent_of(unit_sums(counts).sum(0))))
+    return Figure(float(percent_of(unit_sums(counts, halves).sum(0))))
 
 
 def cohen_kappa(first: ArrayLike, second: ArrayLike, weights: Weights = "none") -> Figure:
@@ -50,16 +52,16 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike, weights: Weights = "none") 
     return _figure(kappa_of(table, weights), SAME_LABEL)
 
 
-def fleiss_kappa(codes: ArrayLike) -> Figure:
+def fleiss_kappa(codes: ArrayLike, halves: bool = False) -> Figure:
     """Fleiss' kappa; where votes are missing, Gwet's extension (each unit counts once, whoever rated it)."""
     counts = label_counts(as_codes(codes))
     units = _shared_units(counts)
     if units < 2:
         return Figure(None, ONE_UNIT if units else NO_OVERLAP)
-    return _figure(fleiss_of(unit_sums(counts).sum(0)), SAME_LABEL)
+    return _figure(fleiss_of(unit_sums(counts, halves).sum(0), halves), SAME_LABEL)
 
 
-def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Figure:
+def krippendorff_alpha(ratings: ArrayLike, level: Level, halves: bool = False) -> Figure:
     """Krippendorff's alpha for nominal, ordinal or interval ratings, over the units two or more raters rated."""
     array = as_ratings(ratings)
     present = np.isfinite(array) if array.dtype.kind == "f" else array >= 0
@@ -69,7 +71,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level) -> Figure:
         return Figure(None, ONE_UNIT if units else NO_OVERLAP)
     array, present = array[shared], present[shared]
     if level == "nominal":
-        return _figure(alpha_of(coincidences(label_counts(ranked(array))), level), SAME_LABEL)
+        return _figure(alpha_of(coincidences(label_counts(ranked(array))), level, halves), SAME_LABEL)
     if level == "ordinal":
         # Krippendorff's ordinal distance is the squared distance between places in the pooled order.
         codes = ranked(array)
@@ -83,7 +85,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Figure:
     left, right = _shared(ranked(first), ranked(second))
     if len(left) < 3:
         return Figure(None, TOO_FEW_RANKS if len(left) else NO_OVERLAP)
-    return _figure(weighted_spearman(left, right, np.ones(len(left))), CONSTANT)
+    return _figure(spearman_of(left, right), CONSTANT)
 
 
 def as_ratings(ratings: ArrayLike) -> NDArray[Any]:
@@ -121,12 +123,12 @@ def label_counts(codes: Ints) -> Ints:
     return flat.reshape(len(codes), labels)
 
 
-def unit_sums(counts: Ints) -> Floats:
+def unit_sums(counts: Ints, halves: bool = False) -> Floats:
     """What percent agreement and Fleiss' kappa need of each unit: agreement, whether shared, label shares."""
     raters = counts.sum(1)
     shared = raters >= 2
     pairs = np.where(shared, raters * (raters - 1), 1)
-    agreement = (counts * (counts - 1)).sum(1) / pairs
+    agreement = ((counts * (counts @ label_credit(counts.shape[1], halves))).sum(1) - raters) / pairs
     shares = counts / np.maximum(raters, 1)[:, None]
     return np.column_stack([np.where(shared, agreement, 0.0), shared, shares])
 
@@ -164,31 +166,34 @@ def percent_of(sums: Floats) -> Floats:
     return ratio(sums[..., 0], sums[..., 1])
 
 
-def fleiss_of(sums: Floats) -> Floats:
+def fleiss_of(sums: Floats, halves: bool = False) -> Floats:
     """Fleiss' kappa from added-up `unit_sums`."""
     shares = sums[..., 2:]
-    chance = ratio((shares**2).sum(-1), shares.sum(-1) ** 2)
+    expected = (shares * (shares @ label_credit(shares.shape[-1], halves))).sum(-1)
+    chance = ratio(expected, shares.sum(-1) ** 2)
     several = (shares > 0).sum(-1) > 1
     return ratio(percent_of(sums) - chance, np.where(several, 1 - chance, 0.0))
 
 
 def kappa_of(tables: NDArray[Any], weights: Weights) -> Floats:
     """Cohen's kappa from confusion tables, weighted or not."""
-    distance = _distances(tables.shape[-1], weights)
+    distance = distances(tables.shape[-1], weights)
     rows, columns = tables.sum(-1), tables.sum(-2)
     observed = (tables * distance).sum((-2, -1)) * tables.sum((-2, -1))
     expected = ((rows @ distance) * columns).sum(-1)
     return 1 - ratio(observed, expected)
 
 
-def alpha_of(tables: Floats, level: Level) -> Floats:
+def alpha_of(tables: Floats, level: Level, halves: bool = False) -> Floats:
     """Krippendorff's alpha from tables of coincidences."""
     totals = tables.sum(-1)
     if level == "ordinal":
         place = np.cumsum(totals, -1) - totals / 2
         distance = (place[..., :, None] - place[..., None, :]) ** 2
+    elif level == "nominal":
+        distance = 1 - label_credit(tables.shape[-1], halves)
     else:
-        distance = _distances(tables.shape[-1], "none" if level == "nominal" else "quadratic")
+        distance = distances(tables.shape[-1], "quadratic")
     observed = (tables * distance).sum((-2, -1)) * (totals.sum(-1) - 1)
     expected = (totals[..., :, None] * totals[..., None, :] * distance).sum((-2, -1))
     return 1 - ratio(observed, expected)
@@ -198,35 +203,17 @@ def interval_alpha_of(sums: Floats) -> Floats:
     """Krippendorff's interval alpha from added-up `interval_sums`."""
     within, count, total, squares = np.moveaxis(sums, -1, 0)
     expected = 2 * (count * squares - total**2)
-    # A resample of one label leaves rounding, not spread.
+    # Ratings of one label leave rounding, not spread.
     expected = np.where(expected > 1e-12 * count * squares, expected, 0.0)
     return 1 - ratio(within * (count - 1), expected)
 
 
-def spearman_of(tables: NDArray[Any]) -> Floats:
-    """Spearman's correlation from confusion tables of ordered codes."""
-    rows, columns = tables.sum(-1), tables.sum(-2)
-    left, right = _centred_ranks(rows), _centred_ranks(columns)
-    together = ((left[..., None, :] @ tables)[..., 0, :] * right).sum(-1)
-    return ratio(together, np.sqrt((rows * left**2).sum(-1) * (columns * right**2).sum(-1)))
-
-
-def weighted_spearman(first: Ints, second: Ints, weight: Floats) -> Floats:
-    """Spearman's correlation of two lists of ordered codes, each unit counted `weight` times."""
-    rows, columns = np.bincount(first, weight), np.bincount(second, weight)
-    left, right = _centred_ranks(rows), _centred_ranks(columns)
-    together = np.sum(weight * left[first] * right[second])
+def spearman_of(first: Ints, second: Ints) -> Floats:
+    """Spearman's correlation of two lists of ordered codes."""
+    rows, columns = np.bincount(first), np.bincount(second)
+    left, right = centred_ranks(rows), centred_ranks(columns)
+    together = np.sum(left[first] * right[second])
     return ratio(together, np.sqrt((rows * left**2).sum() * (columns * right**2).sum()))
-
-
-def weighted_spearman_matrix(codes: Ints, weight: Floats) -> Floats:
-    """The same of all columns of a table without gaps: each is ranked once, not once for every pair."""
-    ranks, spreads = np.empty(codes.shape), np.empty(codes.shape[1])
-    for column, given in enumerate(codes.T):
-        counts = np.bincount(given, weight)
-        centred = _centred_ranks(counts)
-        ranks[:, column], spreads[column] = centred[given], (counts * centred**2).sum()
-    return ratio((ranks * weight[:, None]).T @ ranks, np.sqrt(np.outer(spreads, spreads)))
 
 
 def ratio(top: ArrayLike, bottom: ArrayLike) -> Floats:
@@ -236,11 +223,18 @@ def ratio(top: ArrayLike, bottom: ArrayLike) -> Floats:
     return np.where(defined, np.asarray(top) / np.where(defined, over, 1.0), np.nan)
 
 
-def _centred_ranks(counts: NDArray[Any]) -> Floats:
+def centred_ranks(counts: NDArray[Any]) -> Floats:
+    """The middle rank of each label, counted from the middle of all; from how often each label occurs."""
     return np.asarray(np.cumsum(counts, -1) - counts / 2 - counts.sum(-1, keepdims=True) / 2)
 
 
-def _distances(labels: int, weights: Weights) -> Floats:
+def label_credit(labels: int, halves: bool) -> Floats:
+    """How far two labels agree, labels × labels: 1 if they are the same; with `halves`, ½ if one of them is the tie."""
+    return 1 - distances(labels, "linear") / 2 if halves else np.eye(labels)
+
+
+def distances(labels: int, weights: Weights) -> Floats:
+    """How far labels are apart, labels × labels: 0 or 1 without weights."""
     gap = np.abs(np.subtract.outer(np.arange(labels), np.arange(labels))).astype(np.float64)
     if weights == "quadratic":
         return gap**2

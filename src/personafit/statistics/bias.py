@@ -4,22 +4,29 @@ A choice is 1, 0 or anything between (a tie is ½, a vote its share). Every row 
 answers, so there is no intercept: turn the pair round and both the choice and the row change sides. Each coefficient is
 reported through its influence function, the part every row has in it; that makes it a mean like any other, and the
 difference of two regressions on the same people is paired by adding up both parts person by person (a stacked sandwich).
+
+A coefficient is a taste divided by the noise of whoever chooses: with the same tastes, a steadier chooser has larger
+coefficients throughout. So two choosers are compared after putting one on the scale of the other (`taste_difference`).
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate
+from personafit.statistics.influence import influence_estimate
+from personafit.statistics.student import student_reach
 
 Floats = NDArray[np.float64]
 
 # A faint pull of the coefficients to zero: keeps separated data finite, moves others by less than they are known.
 RIDGE = 0.05
 STEPS = 100
+NO_SCALE = "cannot be told from steadiness: people do not clearly go by any other feature"
 SEPARATED = "no interval: these features tell every choice apart, so the odds have no upper bound"
 
 
@@ -31,8 +38,17 @@ class Fit:
     influence: Floats
     """Rows × columns; the sums over people, squared and added up, are the variances."""
     people: NDArray[Any]
-    prompts: NDArray[Any] | None
+    prompts: NDArray[Any]
+    """Which rows of a person are about the same thing; also clusters, where some recur across people."""
     separated: bool
+
+
+class Parts(NamedTuple):
+    """A weighted sum of the coefficients of a fit."""
+
+    fit: Fit
+    columns: Sequence[int]
+    times: Floats
 
 
 def fit_choices(
@@ -42,10 +58,13 @@ def fit_choices(
     prompts: ArrayLike | None = None,
     ridge: float = RIDGE,
 ) -> Fit:
-    """Regress choices in [0, 1] on the columns of the design; prompts are a second kind of cluster if given."""
+    """Regress choices in [0, 1] on the columns of the design; prompts, where some recur, are a second kind of cluster.
+
+    Without prompts every row of a person is a prompt of its own, the same in another fit to as many rows of the person.
+    """
     x, y = np.asarray(design, dtype=np.float64), np.asarray(choices, dtype=np.float64)
     who = np.asarray(people)
-    asked = None if prompts is None else np.asarray(prompts)
+    asked = _own_prompts(who) if prompts is None else np.asarray(prompts)
     if x.ndim != 2 or not len(x) == len(y) == len(who):
         raise ValueError("design, choices and people must have one row per choice")
     if len(y) and not (np.isfinite(x).all() and (y >= 0).all() and (y <= 1).all()):
@@ -55,6 +74,16 @@ def fit_choices(
     information = x.T @ (x * (p * (1 - p))[:, None]) + ridge * np.eye(x.shape[1])
     influence = np.linalg.solve(information, (x * (y - p)[:, None]).T).T
     return Fit(weights, influence, who, asked, not _balanced(x, y, y - p) and separated(x, y))
+
+
+def _own_prompts(people: NDArray[Any]) -> NDArray[Any]:
+    """A number for each row that no row of another person has: the person's, then which of their rows it is."""
+    who, sizes = np.unique(people, return_inverse=True, return_counts=True)[1:]
+    order = np.argsort(who, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    place = np.empty(len(who), dtype=np.int64)
+    place[order] = np.arange(len(who)) - np.repeat(starts, sizes)
+    return place * (int(who.max(initial=0)) + 1) + who
 
 
 def separated(design: ArrayLike, choices: ArrayLike) -> bool:
@@ -99,12 +128,75 @@ def _balanced(x: Floats, y: Floats, residuals: Floats) -> bool:
 
 def effect(fit: Fit, column: int) -> Estimate:
     """The log-odds of one column with its clustered interval."""
-    return _estimate([(fit, column, 1.0)])
+    return _estimate(float(fit.weights[column]), [Parts(fit, [column], np.ones(1))])
 
 
 def effect_difference(first: Fit, first_column: int, second: Fit, second_column: int) -> Estimate:
     """The log-odds of a column in one regression minus that of a column in another, paired by person."""
-    return _estimate([(first, first_column, 1.0), (second, second_column, -1.0)])
+    value = float(first.weights[first_column] - second.weights[second_column])
+    return _estimate(
+        value, [Parts(first, [first_column], np.ones(1)), Parts(second, [second_column], -np.ones(1))]
+    )
+
+
+def taste_difference(
+    first: Fit, first_columns: Sequence[int], second: Fit, second_columns: Sequence[int]
+) -> Estimate:
+    """How much more the first chooser goes by a feature than the second would if it were as steady, in log-odds.
+
+    The first of the columns is the feature, the others are the features that set the scale: how much larger the first
+    chooser's coefficients on them are, taken together, is how much steadier it is. The interval holds both the difference on
+    that scale and the plain one, so that it excludes 0 only where neither steadiness nor a different taste for the other
+    features could explain the difference. None, with a note, where the second chooser goes by none of the other features
+    clearly, because then nothing tells taste from steadiness.
+    """
+    plain = effect_difference(first, first_columns[0], second, second_columns[0])
+    if plain.value is None or plain.low is None or plain.high is None:
+        return plain
+    mine, theirs = first.weights[[*first_columns]], second.weights[[*second_columns]]
+    toward = _direction(mine[1:]) + _direction(theirs[1:])
+    steady, their_steady = max(0.0, float(toward @ mine[1:])), float(toward @ theirs[1:])
+    # The first chooser's coefficient minus the second's times how much steadier the first is, as one fraction.
+    above = [
+        Parts(first, first_columns, np.array([their_steady, *(-theirs[0] * toward * (steady > 0))])),
+        Parts(second, second_columns, np.array([-steady, *(mine[0] * toward)])),
+    ]
+    below = [
+        Parts(first, first_columns, np.zeros(len(mine))),
+        Parts(second, second_columns, np.array([0.0, *toward])),
+    ]
+    scaled = _ratio(float(their_steady * mine[0] - steady * theirs[0]), above, their_steady, below)
+    if scaled is None:
+        return Estimate(None, None, None, plain.n, plain.people, NO_SCALE)
+    value, low, high = scaled
+    return Estimate(value, min(plain.low, low), max(plain.high, high), plain.n, plain.people)
+
+
+def _ratio(
+    above: float, above_parts: Sequence[Parts], below: float, below_parts: Sequence[Parts]
+) -> tuple[float, float, float] | None:
+    """A fraction with its interval after Fieller (1954), which has the right size however small the denominator is.
+
+    None where the denominator cannot be told from 0, so that the fraction has no bounds. Both have parts of the same fits.
+    """
+    top, bottom = _estimate(above, above_parts), _estimate(below, below_parts)
+    if not top.se or not bottom.se or top.df is None or bottom.df is None:
+        return None
+    times = top.se / bottom.se
+    added = [
+        one._replace(times=one.times + times * two.times)
+        for one, two in zip(above_parts, below_parts, strict=True)
+    ]
+    both = _estimate(above + times * below, added).se or 0.0
+    shared = (both**2 / top.se**2 - 2) / 2 * top.se * bottom.se
+    shared = float(np.clip(shared, -0.999 * top.se * bottom.se, 0.999 * top.se * bottom.se))
+    reach = student_reach(min(top.df, bottom.df)) ** 2
+    square = below**2 - reach * bottom.se**2
+    if square <= 0:
+        return None
+    middle = above * below - reach * shared
+    half = float(np.sqrt(max(0.0, middle**2 - square * (above**2 - reach * top.se**2))))
+    return above / below, (middle - half) / square, (middle + half) / square
 
 
 def as_odds(log_odds: Estimate) -> Estimate:
@@ -116,28 +208,30 @@ def as_odds(log_odds: Estimate) -> Estimate:
     return Estimate(value, low, high, log_odds.n, log_odds.people, log_odds.note)
 
 
-def _estimate(parts: list[tuple[Fit, int, float]]) -> Estimate:
-    value = float(sum(sign * fit.weights[column] for fit, column, sign in parts))
-    rows = [sign * fit.influence[:, column] for fit, column, sign in parts]
-    # The ridge leaves a small rest where influences would add up to zero; it belongs to no person.
+def _estimate(value: float, parts: Sequence[Parts]) -> Estimate:
+    """A number that depends on coefficients of one or more fits, with the interval that its influences give."""
+    fits = [part.fit for part in parts]
+    rows = [part.fit.influence[:, [*part.columns]] @ part.times for part in parts]
     pulled = np.concatenate([row - row.mean() if len(row) else row for row in rows])
-    people = np.concatenate([fit.people for fit, _, _ in parts])
-    n, met = len(parts[0][0].people), len(np.unique(people))
-    if not n or not len(parts[-1][0].people):
+    people = np.concatenate([fit.people for fit in fits])
+    n, met = len(fits[0].people), len(np.unique(people))
+    if not n or not len(fits[-1].people):
         return Estimate(None, None, None, n, met, "undefined: there are no choices")
-    columns = max(fit.influence.shape[1] for fit, _, _ in parts)
+    columns = max(fit.influence.shape[1] for fit in fits)
     needed = max(FEWEST_PEOPLE, columns + 2)
-    if any(fit.separated for fit, _, _ in parts):
+    if any(fit.separated for fit in fits):
         return Estimate(value, None, None, n, met, SEPARATED)
     if met < needed:
         return Estimate(
             value, None, None, n, met, f"no interval: it needs at least {needed} people, and there are {met}"
         )
-    prompts = [fit.prompts for fit, _, _ in parts]
-    known = [asked for asked in prompts if asked is not None]
-    asked = np.concatenate(known) if len(known) == len(prompts) else None
-    spread = cluster_mean(value + len(pulled) * pulled, people, asked)
-    return Estimate(value, spread.low, spread.high, n, met)
+    spread = influence_estimate(value, pulled, people, np.concatenate([fit.prompts for fit in fits]))
+    return replace(spread, n=n)
+
+
+def _direction(weights: Floats) -> Floats:
+    """The weights scaled to length 1, so that neither chooser decides alone what the scale is made of."""
+    return weights / (float(np.linalg.norm(weights)) or 1.0)
 
 
 def _newton(x: Floats, y: Floats, ridge: float) -> Floats:

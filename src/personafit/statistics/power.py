@@ -1,9 +1,9 @@
-"""Planning: the smallest difference a run can detect, and how many people or items a difference needs.
+"""Planning: the smallest difference a run can detect, and how many people, prompts or items a difference needs.
 
 The values are what will be tested: one number per item, such as 1 for a right choice or the paired difference of
-two systems. Their variance is split into what differs between people and what differs between items of one person;
-more items wear down only the second. All plans are for a two-sided test at 5 % that finds the difference 80 % of the
-time, by the exact (noncentral t) power of a test on people's means, equally many items each.
+two systems. Their variance is split into what differs between people, what differs between prompts where these recur across
+people, and the rest; more items wear down only the last, more people never what prompts share. All plans are for a two-sided
+test at 5 % that finds the difference 80 % of the time, by the noncentral t of the clustered test, equally many items each.
 """
 
 from collections.abc import Callable
@@ -12,30 +12,47 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from personafit.statistics.agreement import Figure
-from personafit.statistics.agreement_bootstrap import people_index
+from personafit.statistics.agreement import Figure, Floats, Ints
+from personafit.statistics.agreement_intervals import people_index
+from personafit.statistics.clusters import FEWEST_PEOPLE, prompts_recur
 from personafit.statistics.student import student_reach
 
 POWER = 0.8
 _MOST = 10_000_000
+_TOO_FEW = f"undefined: with fewer than {FEWEST_PEOPLE} people nothing is tested"
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Variance between people and variance within a person; None with a note where data cannot tell."""
+    """Components of variance; None with a note where data cannot tell."""
 
     between: float | None
+    """Between people."""
     within: float | None
+    """Between items of one person, what prompts share left out."""
     note: str | None = None
+    prompt: float | None = None
+    """Between prompts; None where prompts do not recur across people."""
+    repeats: float = 1.0
+    """Items of one person on one prompt: a plan keeps as many."""
 
     def correlation(self) -> Figure:
         """Intracluster correlation: the share of the variance that lies between people."""
         if self.between is None or self.within is None:
             return Figure(None, self.note)
-        total = self.between + self.within
+        total = self.between + self.within + (self.prompt or 0.0)
         return (
             Figure(self.between / total) if total > 0 else Figure(None, "undefined: all values are the same")
         )
+
+    def prompt_share(self) -> Figure:
+        """The share of the variance that lies between prompts; None where prompts do not recur."""
+        correlation = self.correlation()
+        if self.between is None or self.within is None or correlation.value is None:
+            return correlation
+        if self.prompt is None:
+            return Figure(None, "prompts do not recur across people")
+        return Figure(self.prompt / (self.between + self.within + self.prompt))
 
     def design_effect(self, items: float) -> Figure:
         """How many times larger the variance of a mean is than if all items came from different people."""
@@ -45,12 +62,21 @@ class Spread:
         return Figure(1 + (items - 1) * correlation.value)
 
 
-def spread(values: ArrayLike, people: ArrayLike) -> Spread:
-    """Split the variance of a pilot's values by one-way analysis of variance; a negative share counts as none."""
+def spread(values: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None) -> Spread:
+    """Split the variance of a pilot's values into its components; a negative component counts as none.
+
+    Without recurring prompts by one-way analysis of variance. With them by the mean squared difference of pairs of items that
+    share the person, the prompt, both or neither: it is unbiased however unequal the cells are, and gives the components of the
+    analysis of variance where they are equal.
+    """
     array = np.asarray(values, dtype=np.float64)
     person, count = people_index(people, len(array))
     if count < 2:
         return Spread(None, None, "undefined: how much people differ cannot be seen in fewer than two")
+    if prompts is not None:
+        prompt, prompt_count = people_index(prompts, len(array))
+        if prompt_count > 1 and prompts_recur(person, prompt):
+            return _crossed(array, person, prompt)
     sizes = np.bincount(person)
     means = np.bincount(person, array) / sizes
     grand = array.mean()
@@ -64,72 +90,166 @@ def spread(values: ArrayLike, people: ArrayLike) -> Spread:
     return Spread(max(0.0, (between - within) / float(typical)), within)
 
 
-def smallest_difference(plan: Spread, people: int, items: float) -> Figure:
-    """The smallest true mean difference that `people` with `items` each will show four times in five."""
+def _crossed(values: Floats, person: Ints, prompt: Ints) -> Spread:
+    cell = np.unique(person * (prompt.max() + 1) + prompt, return_inverse=True)[1].astype(np.int64)
+    groups = (np.zeros(len(values), dtype=np.int64), person, prompt, cell)
+    apart, same_person, same_prompt, same_cell = _pair_variances(values, groups, np.ones(len(values)))
+    if apart is None or same_prompt is None:
+        return Spread(None, None, "undefined: no two people were asked different prompts")
+    # A few people or prompts with most of the items would decide their component alone, so they count for less there.
+    of_prompts = _pair_variances(values, groups, 1 / np.sqrt(np.bincount(prompt)[prompt]))
+    between_prompts = max(0.0, (of_prompts[0] or 0.0) - (of_prompts[2] or 0.0))
+    if same_person is None:
+        note = (
+            "one prompt per person: what differs between items is counted as between people, the cautious way"
+        )
+        return Spread(same_prompt, 0.0, note, between_prompts)
+    of_people = _pair_variances(values, groups, 1 / np.sqrt(np.bincount(person)[person]))
+    between = max(0.0, (of_people[0] or 0.0) - (of_people[1] or 0.0))
+    repeats = float(np.square(np.bincount(cell)).sum() / len(values))
+    rest = max(0.0, same_person + same_prompt - apart)
+    if same_cell is not None:  # what the items of a cell share counts once per cell, the rest once per item
+        rest = max(0.0, rest - same_cell) * repeats + min(rest, same_cell)
+    return Spread(between, rest, None, between_prompts, repeats)
+
+
+def _pair_variances(values: Floats, groups: tuple[Ints, ...], weight: Floats) -> list[float | None]:
+    """Mean half squared difference of two items that share nothing, the person, the prompt, or both; None without such pairs."""
+    centred = values - values.mean()
+    found = []
+    for group in groups:
+        size, total = np.bincount(group, weight), np.bincount(group, weight * centred)
+        squares = np.bincount(group, weight * centred**2)
+        pairs = float((size**2 - np.bincount(group, weight**2)).sum() / 2)
+        found.append((float((size * squares - total**2).sum() / 2), pairs))
+    # Pairs of one person include those of one cell, and so on: what is counted twice is taken off.
+    kinds = np.array([[1, -1, -1, 1], [0, 1, 0, -1], [0, 0, 1, -1], [0, 0, 0, 1]])
+    sums, pairs = kinds @ np.array(found).T[0], kinds @ np.array(found).T[1]
+    return [float(a / b) if b > 1e-9 else None for a, b in zip(sums, pairs, strict=True)]
+
+
+def smallest_difference(plan: Spread, people: int, items: float, prompts: int | None = None) -> Figure:
+    """The smallest true mean difference that `people` with `items` each, on `prompts`, will show four times in five."""
     if plan.between is None or plan.within is None:
         return Figure(None, plan.note)
-    if people < 2:
-        return Figure(None, "undefined: a test needs at least two people")
-    deviation = float(np.sqrt(plan.between + plan.within / items))
-    if deviation == 0:
+    if people < FEWEST_PEOPLE:
+        return Figure(None, _TOO_FEW)
+    error = _error(plan, people, items, prompts)
+    if error == 0:
         return Figure(None, "undefined: the pilot's values are all the same, so any difference would show")
     from scipy.optimize import brentq
 
-    # The power of an effect rises without bound, and an effect of 100 shows with any two people.
-    effect = brentq(lambda size: _power(size, people) - POWER, 1e-9, 100.0, xtol=1e-12)
-    return Figure(float(effect) * deviation)
+    freedom = _freedom(plan, people, prompts)
+    # The power of a shift rises without bound, and a shift of 500 standard errors shows with any freedom.
+    shift = brentq(lambda size: _power(size, freedom) - POWER, 1e-9, 500.0, xtol=1e-12)
+    return Figure(float(shift) * error)
 
 
-def people_needed(plan: Spread, difference: float, items: float) -> Figure:
-    """How many people, with `items` each, show a true difference four times in five."""
+def people_needed(plan: Spread, difference: float, items: float, prompts: int | None = None) -> Figure:
+    """How many people, with `items` each on `prompts`, show a true difference four times in five; None if no number does."""
     if plan.between is None or plan.within is None:
         return Figure(None, plan.note)
     if difference == 0:
         return Figure(None, "undefined: no number of people shows a difference of 0")
-    deviation = float(np.sqrt(plan.between + plan.within / items))
-    if deviation == 0:
-        return Figure(2.0)
-    return _fewest(lambda people: _power(abs(difference) / deviation, people), 2)
+    if (
+        plan.prompt
+        and prompts
+        and not _shown(Spread(0.0, 0.0, None, plan.prompt), difference, _MOST, 1, prompts)
+    ):
+        enough = prompts_needed(Spread(0.0, 0.0, None, plan.prompt), difference, _MOST, 1).value
+        more = "more prompts are" if enough is None else f"at least {enough:,.0f} prompts are"
+        return Figure(None, f"no number of people alone is enough with {prompts:,} prompts: {more} needed")
+    return _fewest(lambda people: _shown(plan, difference, people, items, prompts), FEWEST_PEOPLE)
 
 
-def items_needed(plan: Spread, difference: float, people: int) -> Figure:
+def prompts_needed(plan: Spread, difference: float, people: int, items: float) -> Figure:
+    """How many prompts, dealt to `people` with `items` each, show a true difference four times in five; None if no number does."""
+    if plan.between is None or plan.within is None or plan.prompt is None:
+        return Figure(None, plan.note or "undefined: prompts do not recur across people")
+    if people < FEWEST_PEOPLE or difference == 0:
+        return Figure(
+            None, _TOO_FEW if difference else "undefined: no number of prompts shows a difference of 0"
+        )
+    alone = Spread(plan.between, plan.within)
+    if not _shown(alone, difference, people, items, None):
+        enough = people_needed(alone, difference, items).value
+        more = "more people are" if enough is None else f"at least {enough:,.0f} people are"
+        return Figure(
+            None,
+            f"no number of prompts alone is enough with {people:,} people and {_items(items)} each: {more} needed",
+        )
+    least = max(
+        2, int(np.ceil(items / plan.repeats))
+    )  # nobody is asked a prompt more often than in the pilot
+    return _fewest(lambda prompts: _shown(plan, difference, people, items, prompts), least)
+
+
+def items_needed(plan: Spread, difference: float, people: int, prompts: int | None = None) -> Figure:
     """How many items of each of `people` show a true difference four times in five; None if no number does."""
     if plan.between is None or plan.within is None:
         return Figure(None, plan.note)
-    if people < 2 or difference == 0:
-        return Figure(None, "undefined: it takes at least two people and a difference other than 0")
-    between, within, size = plan.between, plan.within, abs(difference)
-    if between > 0 and _power(size / float(np.sqrt(between)), people) < POWER:
-        enough = people_needed(Spread(between, 0.0), difference, 1).value
-        more = "more people are" if enough is None else f"at least {enough:.0f} people are"
+    if people < FEWEST_PEOPLE or difference == 0:
         return Figure(
-            None, f"no number of items is enough with {people} people, who differ too much: {more} needed"
+            None, _TOO_FEW if difference else "undefined: no number of items shows a difference of 0"
         )
-    if within == 0:
-        return Figure(1.0)
-    return _fewest(lambda items: _power(size / float(np.sqrt(between + within / items)), people), 1)
+    most = None if plan.prompt is None or prompts is None else max(1, int(prompts * plan.repeats))
+    if most is not None and not _shown(plan, difference, people, most, prompts):
+        return Figure(
+            None,
+            f"no number of items is enough from {people:,} people with {prompts:,} prompts, "
+            f"which allow {_items(most)} each",
+        )
+    if most is None and not _shown(Spread(plan.between, 0.0), difference, people, 1, None):
+        enough = people_needed(Spread(plan.between, 0.0), difference, 1).value
+        more = "more people are" if enough is None else f"at least {enough:,.0f} people are"
+        return Figure(
+            None, f"no number of items is enough with {people:,} people, who differ too much: {more} needed"
+        )
+    return _fewest(lambda items: _shown(plan, difference, people, items, prompts), 1)
 
 
-def _power(effect: float, people: int) -> float:
-    """Power of a two-sided t test on people's means; `effect` is the difference in their standard deviations."""
+def _items(number: float) -> str:
+    return "1 item" if f"{number:,.0f}" == "1" else f"{number:,.0f} items"
+
+
+def _error(plan: Spread, people: int, items: float, prompts: int | None) -> float:
+    """The standard error of the planned run's mean."""
+    variance = (plan.between or 0.0) / people + (plan.within or 0.0) / (people * items)
+    if plan.prompt is not None and prompts:
+        variance += plan.prompt / min(prompts, people * items)
+    return float(np.sqrt(variance))
+
+
+def _freedom(plan: Spread, people: int, prompts: int | None) -> float:
+    """Degrees of freedom of the planned test, as `cluster_mean` has them."""
+    two_way = plan.prompt is not None and prompts is not None and prompts > 1
+    return (min(people, prompts) if two_way and prompts else people) - 1
+
+
+def _shown(plan: Spread, difference: float, people: int, items: float, prompts: int | None) -> bool:
+    """Whether such a run shows the difference four times in five."""
+    error = _error(plan, people, items, prompts)
+    return error == 0 or _power(abs(difference) / error, _freedom(plan, people, prompts)) >= POWER
+
+
+def _power(shift: float, degrees: float) -> float:
+    """Power of a two-sided t test; `shift` is the difference in standard errors."""
     from scipy.stats import nct
 
-    degrees = people - 1
     bar = student_reach(degrees)
-    shift = effect * np.sqrt(people)
     # Beyond these shifts the two tails are 1 and 0 to nine digits, and scipy's noncentral t gives nan.
     near = nct.sf(bar, degrees, shift) if shift < bar + 40 else 1.0
     far = nct.cdf(-bar, degrees, shift) if shift < 6 else 0.0
     return float(near + far)
 
 
-def _fewest(power: Callable[[int], float], start: int) -> Figure:
+def _fewest(enough: Callable[[int], bool], start: int) -> Figure:
     low, high = start - 1, start
-    while power(high) < POWER:
+    while not enough(high):
         low, high = high, high * 2
         if high > _MOST:
             return Figure(None, f"more than {_MOST:,}: the difference is too small to plan for")
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+        low, high = (low, middle) if enough(middle) else (middle, high)
     return Figure(float(high))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from personafit.statistics.agreement import Floats, Ints
-from personafit.statistics.agreement_bootstrap import people_index
+from personafit.statistics.agreement_intervals import people_index
 from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur
 from personafit.statistics.student import student_reach
 

@@ -1,11 +1,12 @@
 """Ranking systems: Bradley–Terry strengths, Holm's adjustment, and the paired permutation test.
 
-All three take people as the unit of chance: the strengths' covariance is the sandwich over people, and the
-permutation test swaps the two systems for a whole person at a time.
+A strength, or the gap between two, is reported through its influence function, the part every comparison has in it: that
+makes it a mean like any other, whose interval clusters by person and, where prompts recur, by prompt. The permutation test
+swaps the two systems for a whole person at a time, which is valid only where prompts do not recur.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -14,9 +15,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from personafit.statistics.agreement import Floats, Ints
-from personafit.statistics.agreement_bootstrap import people_index
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate
-from personafit.statistics.student import student_p_value, student_reach
+from personafit.statistics.agreement_intervals import people_index
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, prompts_recur
+from personafit.statistics.influence import influence_estimate
+
+WITHHELD = "withheld: prompts recur across people, and swapping whole people does not account for what answers to one prompt share"
+ROUNDING = 1e-9  # systems with the same answers differ by rounding only
 
 
 @dataclass(frozen=True)
@@ -33,28 +37,14 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Bradley–Terry strengths in log-odds about a mean of 0, by the number of the system."""
+    """Bradley–Terry strengths in log-odds about a mean of 0, by the number of the system.
+
+    `contrasts` has every pair of systems; it is empty where there are no intervals.
+    """
 
     strengths: tuple[Estimate, ...]
-    covariance: Floats | None
+    contrasts: tuple[Contrast, ...] = ()
     note: str | None = None
-
-    def contrasts(self) -> tuple[Contrast, ...]:
-        """Every pair of systems with interval and adjusted p; empty where there are no intervals."""
-        if self.covariance is None:
-            return ()
-        values = np.array([strength.value for strength in self.strengths], dtype=np.float64)
-        degrees = self.strengths[0].people - 1
-        pairs = list(combinations(range(len(values)), 2))
-        gaps = np.array([values[i] - values[j] for i, j in pairs])
-        variances = np.array([_gap_variance(self.covariance, i, j) for i, j in pairs])
-        errors = np.sqrt(np.maximum(variances, 1e-18))  # rounding is no difference
-        adjusted = holm([float(p) for p in student_p_value(gaps / errors, degrees)])
-        half = student_reach(degrees) * errors
-        return tuple(
-            Contrast(i, j, float(gap), float(gap - width), float(gap + width), p if p is not None else 1.0)
-            for (i, j), gap, width, p in zip(pairs, gaps, half, adjusted, strict=True)
-        )
 
 
 @dataclass(frozen=True)
@@ -69,16 +59,24 @@ class PermutationTest:
 
 
 def bradley_terry(
-    first: ArrayLike, second: ArrayLike, score: ArrayLike, people: ArrayLike, systems: int
+    first: ArrayLike,
+    second: ArrayLike,
+    score: ArrayLike,
+    people: ArrayLike,
+    systems: int,
+    prompts: ArrayLike | None = None,
 ) -> Ranking:
-    """Fit strengths to comparisons: `score` is 1 if the first system won, 0 if the second, ½ for a tie."""
+    """Fit strengths to comparisons: `score` is 1 if the first system won, 0 if the second, ½ for a tie.
+
+    Give `prompts` wherever they are known: they are a second kind of cluster if some recur across people.
+    """
     left, right = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     won = np.asarray(score, dtype=np.float64)
     person, count = people_index(people, len(won))
     unfit = _why_not(left, right, won, systems)
     n = np.bincount(np.concatenate([left, right]), minlength=systems)
     if unfit:
-        return Ranking(tuple(Estimate(None, None, None, int(k), count, unfit) for k in n), None, unfit)
+        return Ranking(tuple(Estimate(None, None, None, int(k), count, unfit) for k in n), (), unfit)
     strengths, information = _fit(left, right, won, systems)
     if count < FEWEST_PEOPLE:
         note = (
@@ -87,19 +85,34 @@ def bradley_terry(
         plain = (
             Estimate(float(s), None, None, int(k), count, note) for s, k in zip(strengths, n, strict=True)
         )
-        return Ranking(tuple(plain), None, note)
-    residual = won - expit(strengths[left] - strengths[right])
-    pull = np.bincount(person * systems + left, residual, minlength=count * systems)
-    pull -= np.bincount(person * systems + right, residual, minlength=count * systems)
-    scores = pull.reshape(count, systems)
+        return Ranking(tuple(plain), (), note)
     bread = np.linalg.pinv(information, hermitian=True)
-    covariance = bread @ (scores.T @ scores) @ bread * count / (count - 1)
-    half = student_reach(count - 1) * np.sqrt(np.diag(covariance))
-    intervals = tuple(
-        Estimate(float(s), float(s - h), float(s + h), int(k), count)
-        for s, h, k in zip(strengths, half, n, strict=True)
-    )
-    return Ranking(intervals, covariance)
+    residual = won - expit(strengths[left] - strengths[right])
+    influence = (bread[left] - bread[right]) * residual[:, None]
+
+    def clustered(value: float, parts: Floats, comparisons: int) -> Estimate:
+        return replace(influence_estimate(value, parts, person, prompts), n=comparisons)
+
+    estimates = tuple(clustered(float(s), influence[:, k], int(n[k])) for k, s in enumerate(strengths))
+    gaps = {
+        (i, j): clustered(float(strengths[i] - strengths[j]), influence[:, i] - influence[:, j], len(won))
+        for i, j in combinations(range(systems), 2)
+    }
+    return Ranking(estimates, _contrasts(gaps))
+
+
+def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[Contrast, ...]:
+    """Adjust the p-values of all gaps together; a gap without an interval is not distinguishable."""
+    unadjusted = [
+        1.0 if gap.value is None or abs(gap.value) < ROUNDING else gap.p_value() for gap in gaps.values()
+    ]
+    adjusted = holm([1.0 if p is None else p for p in unadjusted])
+    found = []
+    for ((i, j), gap), p in zip(gaps.items(), adjusted, strict=True):
+        value = gap.value or 0.0
+        low, high = (value if end is None else end for end in (gap.low, gap.high))
+        found.append(Contrast(i, j, value, low, high, 1.0 if p is None else p))
+    return tuple(found)
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
@@ -115,15 +128,22 @@ def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def paired_permutation(
-    differences: ArrayLike, people: ArrayLike, resamples: int = 10_000, seed: int = 0
+    differences: ArrayLike,
+    people: ArrayLike,
+    prompts: ArrayLike | None = None,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> PermutationTest:
     """Two-sided test of a mean paired difference by flipping the sign of all of a person's differences at once.
 
-    All sign patterns are tried where `resamples` are enough for them; otherwise as many are drawn.
+    All sign patterns are tried where `resamples` are enough for them; otherwise as many are drawn. Where prompts recur no p is
+    given: people's differences are then not independent, and no group of sign flips leaves crossed data as likely as they were.
     """
     values = np.asarray(differences, dtype=np.float64)
     person, count = people_index(people, len(values))
     n = len(values)
+    if n and prompts is not None and prompts_recur(person, people_index(prompts, n)[0]):
+        return PermutationTest(float(values.mean()), None, n, count, WITHHELD)
     if count < 2:
         reason = (
             "undefined: chance between people cannot be seen in one person" if n else "undefined: no pairs"
@@ -189,7 +209,3 @@ def _fit(left: Ints, right: Ints, won: Floats, systems: int) -> tuple[Floats, Fl
         if np.abs(step).max() < 1e-11:
             break
     return strengths - strengths.mean(), information
-
-
-def _gap_variance(covariance: Floats, i: int, j: int) -> float:
-    return float(covariance[i, i] + covariance[j, j] - 2 * covariance[i, j])

@@ -1,21 +1,30 @@
 """All raters against each other: pairs, blocks by kind, reliability, the human ceiling, rankings, votes.
 
 A rater is a column of the ratings and has a kind, such as "human" or "llm"; nothing here treats one kind apart
-from another except where the caller names a panel. All intervals resample people (see `agreement_bootstrap`).
+from another except where the caller names a panel. All intervals are clustered by person, and by prompt where prompts
+recur across people (see `agreement_intervals`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import coo_array
 
-from personafit.statistics import agreement_bootstrap as boot
-from personafit.statistics.agreement import Figure, Floats, Ints, as_codes, label_counts, ratio
-from personafit.statistics.agreement_bootstrap import PairFigure
-from personafit.statistics.clusters import Estimate
+from personafit.statistics.agreement import Figure, Floats, Ints, as_codes, label_counts, label_credit, ratio
+from personafit.statistics.agreement_intervals import (
+    SHARE,
+    PairFigure,
+    UnitGroups,
+    pair_agreement,
+    people_index,
+)
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, too_few
+
+DRAWS = 2000
+FEWEST_DEFINED = 0.95
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class Ceiling:
 
     ceiling: Estimate
     raters: tuple[Estimate, ...]
+    gaps: tuple[Estimate | None, ...]
+    """Of each rater outside the panel, the paired difference from the ceiling on the same units; None for members."""
 
 
 @dataclass(frozen=True)
@@ -76,94 +87,98 @@ def compare_raters(
     ratings: ArrayLike,
     kinds: Sequence[str],
     people: ArrayLike,
+    prompts: ArrayLike | None,
     figure: PairFigure = "kappa",
-    resamples: int = 1000,
-    seed: int = 0,
+    halves: bool = False,
 ) -> Comparison:
     """Agreement of every pair of raters, the means of their blocks by kind, and each rater's means by kind."""
-    draws = boot.bootstrap_pairs(ratings, people, figure, resamples, seed)
+    found = pair_agreement(ratings, people, prompts, figure, halves)
     if len(kinds) != np.asarray(ratings).shape[1]:
         raise ValueError("kinds must name the kind of every rater")
     blocks, reliability = [], []
     names = list(dict.fromkeys(kinds))
     for one, other in combinations_with_replacement(names, 2):
-        members = [k for k, (i, j) in enumerate(draws.pairs) if {kinds[i], kinds[j]} == {one, other}]
+        members = [k for k, (i, j) in enumerate(found.pairs) if {kinds[i], kinds[j]} == {one, other}]
         if members:
-            blocks.append(Block((one, other), len(members), draws.mean(members)))
+            blocks.append(Block((one, other), len(members), found.mean(members)))
     for rater in range(len(kinds)):
         for kind in names:
             members = [
                 k
-                for k, (i, j) in enumerate(draws.pairs)
+                for k, (i, j) in enumerate(found.pairs)
                 if (i == rater and kinds[j] == kind) or (j == rater and kinds[i] == kind)
             ]
             if members:
-                reliability.append(Reliability(rater, kind, draws.mean(members)))
-    pairs = tuple(Pair(i, j, draws.interval(k)) for k, (i, j) in enumerate(draws.pairs))
+                reliability.append(Reliability(rater, kind, found.mean(members)))
+    pairs = tuple(Pair(i, j, found.interval(k)) for k, (i, j) in enumerate(found.pairs))
     return Comparison(pairs, tuple(blocks), tuple(reliability))
 
 
 def panel_ceiling(
-    codes: ArrayLike, panel: Sequence[int], people: ArrayLike, resamples: int = 1000, seed: int = 0
+    codes: ArrayLike,
+    panel: Sequence[int],
+    people: ArrayLike,
+    prompts: ArrayLike | None,
+    halves: bool = False,
 ) -> Ceiling:
     """Score each panel member against the majority of the others, and everyone else against the same majorities.
 
     A tie between two labels scores ½ if the rater gave one of them (between k labels, 1/k). A rater outside the
     panel meets the majority that remains when each voting member in turn is left out, averaged, so that their score
-    can be set beside the ceiling: against the full panel it would profit from one more voter.
+    can be set beside the ceiling: against the full panel it would profit from one more voter. The gap of an outsider is
+    the mean over units of its score minus the mean score of the members who voted on the unit: an outsider who is as good as
+    a member has an expected gap of 0, however many votes a unit has.
     """
     table = as_codes(codes)
-    person, count = boot.people_index(people, len(table))
+    groups = UnitGroups.of(people, prompts, len(table))
     members = sorted(set(panel))
     if len(members) < 2:
         nothing = Estimate(None, None, None, 0, 0, "undefined: a panel of one has no others to agree with")
-        return Ceiling(nothing, tuple(nothing for _ in range(table.shape[1])))
-    scores, weights = _panel_scores(table, members)
-    rows = [np.column_stack([scores[:, r], weights[:, r]]) for r in range(table.shape[1])]
-    rows.append(np.column_stack([scores[:, members].sum(1), weights[:, members].sum(1)]))
-    sums = [boot.sum_by_person(row, person, count) for row in rows]
-    draws = boot.resample([partial(_same, block) for block in sums], _mean_of, count, resamples, seed)
-    intervals = []
-    for column, (row, block) in enumerate(zip(rows, sums, strict=True)):
-        point = _defined(
-            _mean_of(block.sum(0)), "undefined: no unit has both a rating and the votes of others"
-        )
-        n, met = int((row[:, 1] > 0).sum()), int((block[:, 1] > 0).sum())
-        intervals.append(boot.percentile_interval(point, draws[:, column], n, met, 0.0))
-    return Ceiling(intervals[-1], tuple(intervals[:-1]))
+        return Ceiling(nothing, tuple(nothing for _ in range(table.shape[1])), (None,) * table.shape[1])
+    scores, weights = _panel_scores(table, members, halves)
+    raters = tuple(_mean_score(groups, scores[:, r], weights[:, r]) for r in range(table.shape[1]))
+    total, voted = scores[:, members].sum(1), weights[:, members].sum(1)
+    gaps: list[Estimate | None] = [None] * table.shape[1]
+    for rater in sorted(set(range(table.shape[1])) - set(members)):
+        shared = (weights[:, rater] > 0) & (voted > 0)
+        gap = scores[:, rater] - total / np.maximum(voted, 1)
+        gaps[rater] = _mean_score(groups, gap, shared.astype(np.float64), (-1.0, 1.0))
+    return Ceiling(_mean_score(groups, total, voted), raters, tuple(gaps))
 
 
 def ranking_agreement(
-    scores: ArrayLike, systems: ArrayLike, people: ArrayLike, resamples: int = 1000, seed: int = 0
+    scores: ArrayLike, systems: ArrayLike, people: ArrayLike, prompts: ArrayLike | None, seed: int = 0
 ) -> tuple[Pair, ...]:
-    """Kendall's τ-b of the rankings of systems (by mean score) that every two judges (columns of scores) give."""
+    """Kendall's τ-b of the rankings of systems (by mean score) that every two judges (columns of scores) give.
+
+    τ is a step function of the means and has no derivative. Its interval comes from draws of all means from their joint
+    clustered distribution (Student's t), which keeps what the judges and systems have in common. Where many systems are closer
+    together than their standard errors the ranking is hardly determined, and intervals cover less than 95 %.
+    """
     table = np.asarray(scores, dtype=np.float64)
-    system, number = boot.people_index(systems, len(table))
-    person, count = boot.people_index(people, len(table))
+    system, number = people_index(systems, len(table))
+    groups = UnitGroups.of(people, prompts, len(table))
     judges = table.shape[1]
     present = np.isfinite(table)
-    columns = [
-        np.where(present[:, j], table[:, j], 0.0) * (system == s)
-        for j in range(judges)
-        for s in range(number)
-    ]
-    columns += [
-        (present[:, j] & (system == s)).astype(np.float64) for j in range(judges) for s in range(number)
-    ]
-    sums = boot.sum_by_person(np.array(columns).reshape(len(columns), len(table)).T, person, count)
-    total = sums.sum(0, keepdims=True)
-    scored = ~np.isnan(_means(total, judges, number)[0])
+    values = np.where(present, table, 0.0)
+    counts, totals = (
+        np.array([np.bincount(system, part, minlength=number) for part in columns.T]).reshape(judges, number)
+        for columns in (present, values)
+    )
+    means = ratio(totals, counts)
+    influence = np.where(present, (values - (totals / np.maximum(counts, 1))[:, system].T), 0.0)
+    influence /= np.maximum(counts, 1)[:, system].T
+    errors = _drawn_errors(influence, system, number, groups, seed)
+    drawn = means + errors.reshape(DRAWS, judges, number)
     result = []
     for i, j in combinations(range(judges), 2):
-        formula = partial(_tau_of, judges=judges, systems=number, first=i, second=j)
-        both = int((scored[i] & scored[j]).sum())
+        both = int((~np.isnan(means[[i, j]])).all(0).sum())
         if both < 2:
             point = Figure(None, "undefined: fewer than two systems were scored by both judges")
         else:
-            point = _defined(formula(total)[0], "undefined: a judge scores all systems alike")
-        draws = boot.resample([partial(_same, sums)], formula, count, resamples, seed)[:, 0]
-        met = len(np.unique(person[present[:, i] | present[:, j]]))
-        result.append(Pair(i, j, boot.percentile_interval(point, draws, both, met)))
+            point = _defined(_tau_of(means[None, [i, j]])[0], "undefined: a judge scores all systems alike")
+        met = len(np.unique(groups.person[present[:, i] | present[:, j]]))
+        result.append(Pair(i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
     return tuple(result)
 
 
@@ -177,7 +192,7 @@ def majority_vote(codes: ArrayLike) -> Votes:
     return Votes(label, most / np.maximum(votes, 1), votes, np.where(tied > 1, tied, 0))
 
 
-def _panel_scores(table: Ints, members: Sequence[int]) -> tuple[Floats, Floats]:
+def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Floats, Floats]:
     """Each rater's score and weight on each unit: a member counts once, an outsider averages over left-out members."""
     labels = max(int(table.max(initial=0)) + 1, 1)
     full = np.zeros((len(table), labels), dtype=np.int64)
@@ -190,7 +205,7 @@ def _panel_scores(table: Ints, members: Sequence[int]) -> tuple[Floats, Floats]:
         others[np.flatnonzero(voted), table[voted, member]] -= 1
         most = others.max(1)
         best = (others == most[:, None]) & (others > 0)
-        credit = best / np.maximum(best.sum(1), 1)[:, None]
+        credit = best / np.maximum(best.sum(1), 1)[:, None] @ label_credit(labels, halves)
         for rater in (member, *outsiders):
             # A member who did not vote leaves the panel whole: leaving them out again would repeat the full panel.
             counted = voted & (most > 0) & (table[:, rater] >= 0)
@@ -200,28 +215,76 @@ def _panel_scores(table: Ints, members: Sequence[int]) -> tuple[Floats, Floats]:
     return scores / share, np.minimum(weights, 1)
 
 
+def _mean_score(
+    groups: UnitGroups, scores: Floats, weights: Floats, bounds: tuple[float, float] = SHARE
+) -> Estimate:
+    """The sum of scores over the sum of weights, clustered."""
+    units = weights > 0
+    total = weights.sum()
+    point = _defined(
+        ratio((scores * units).sum(), total), "undefined: no unit has both a rating and the votes of others"
+    )
+    influence = np.zeros(len(scores))
+    if point.value is not None:
+        influence[units] = (scores[units] - point.value * weights[units]) / total
+    return groups.figure(point, influence, units, units, bounds)
+
+
+def _drawn_errors(influence: Floats, system: Ints, systems: int, groups: UnitGroups, seed: int) -> Floats:
+    """Draws of the joint error of every judge's mean for every system: draws × (judges · systems)."""
+    person = groups.person
+    covariance, freedom = _covariance(influence, system, systems, person)
+    if groups.prompt is not None:
+        by_prompt, prompts = _covariance(influence, system, systems, groups.prompt)
+        both = people_index(person * (groups.prompt.max(initial=0) + 1) + groups.prompt, len(person))[0]
+        covariance = covariance + by_prompt - _covariance(influence, system, systems, both)[0]
+        freedom = min(freedom, prompts)
+    values, vectors = np.linalg.eigh(covariance)
+    rng = np.random.default_rng(seed)
+    normal = rng.standard_normal((DRAWS, len(values))) * np.sqrt(np.maximum(values, 0.0))
+    wider = np.sqrt(freedom / rng.chisquare(freedom, (DRAWS, 1))) if freedom else 1.0
+    return np.asarray(normal @ vectors.T * wider)
+
+
+def _covariance(influence: Floats, system: Ints, systems: int, cluster: Ints) -> tuple[Floats, int]:
+    """Clustered covariance of all means, and the number of clusters less one."""
+    judges = influence.shape[1]
+    count = int(cluster.max(initial=-1)) + 1
+    columns = system[:, None] + systems * np.arange(judges)
+    rows = np.broadcast_to(cluster[:, None], columns.shape)
+    places = (rows.ravel(), columns.ravel())
+    sums = coo_array((influence.ravel(), places), shape=(max(count, 1), judges * systems)).tocsr()
+    return count / max(count - 1, 1) * (sums.T @ sums).toarray(), max(count - 1, 0)
+
+
+def _range_of(point: Figure, draws: Floats, n: int, people: int) -> Estimate:
+    """The middle 95 % of the draws, and the same reflected in the figure.
+
+    Noise makes rankings agree less, in the data and once more in the draws: the reflected range makes up for it where systems are
+    close, the plain one is right where they are far apart.
+    """
+    if point.value is None:
+        return Estimate(None, None, None, n, people, point.note)
+    if people < FEWEST_PEOPLE:
+        return Estimate(point.value, None, None, n, people, too_few(people))
+    defined = draws[~np.isnan(draws)]
+    if len(defined) < FEWEST_DEFINED * len(draws):
+        note = "no interval: the figure is undefined in more than 5 % of the draws"
+        return Estimate(point.value, None, None, n, people, note)
+    low, high = (float(end) for end in np.quantile(defined, [0.025, 0.975]))
+    ends = (low, high, 2 * point.value - high, 2 * point.value - low, point.value)
+    return Estimate(point.value, max(-1.0, min(ends)), min(1.0, max(ends)), n, people, point.note)
+
+
 def _defined(value: Floats, reason: str) -> Figure:
     return Figure(None, reason) if np.isnan(value) else Figure(float(value))
 
 
-def _same(sums: Floats) -> Floats:
-    return sums
-
-
-def _mean_of(sums: Floats) -> Floats:
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def _means(sums: Floats, judges: int, systems: int) -> Floats:
-    totals, counts = np.split(sums, 2, axis=-1)
-    return ratio(totals, counts).reshape(len(sums), judges, systems)
-
-
-def _tau_of(sums: Floats, judges: int, systems: int, first: int, second: int) -> Floats:
-    means = _means(sums, judges, systems)[:, [first, second]]
+def _tau_of(means: Floats) -> Floats:
+    """Kendall's τ-b from any number of two judges' means: draws × 2 × systems."""
     scored = np.asarray(~np.isnan(means).any(1, keepdims=True))
     means = np.where(scored, means, 0.0)
-    i, j = np.triu_indices(systems, 1)
+    i, j = np.triu_indices(means.shape[2], 1)
     # Means equal but for rounding are ties: the same scores added in another order must not rank two systems.
     gap = np.round(means[:, :, i] - means[:, :, j], 12)
     signs = np.sign(gap) * (scored[:, :, i] & scored[:, :, j])

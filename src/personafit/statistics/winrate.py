@@ -31,9 +31,6 @@ def length_controlled_rate(
     design = np.column_stack([np.ones_like(shape), shape])
     weights, information = _fit(design, y)
     value = float(expit(weights[0]))
-    met = len(np.unique(np.asarray(people)))
-    if met < 3:
-        return Estimate(value, None, None, len(y), met, "fewer than three people: no interval can be given")
     scores = design * (y - expit(design @ weights))[:, None]
     influence = np.linalg.solve(information, scores.T)[0]
     # The logit as a mean of what each comparison does to it; the ridge leaves a small rest that belongs to nobody.

@@ -20,12 +20,13 @@ from personafit.store.records import (
     RaterRecord,
     Status,
 )
-from personafit.store.runs import FORGOTTEN_NOTE, JobState, RunRecord
+from personafit.store.runs import FORGOTTEN_NOTE, MET, JobState, RunRecord
 from personafit.store.store import Store
 from personafit.store.stored_people import StoredPeople
 
 __all__ = [
     "FORGOTTEN_NOTE",
+    "MET",
     "TIE",
     "Ask",
     "Item",

@@ -18,6 +18,9 @@ from personafit.store.rows import ask_row, judgment_row, product_row, storable
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit forget), and are left out: {}."
 """Said of a data set whose people were forgotten."""
 
+MET = " was fitted on "
+"""After a rater's name, how the note of a run begins that says the rater met these people or prompts when it was fitted."""
+
 CLOCK_STEP = 0.001  # seconds between two uses of runs on a clock that stands still or goes back
 
 
@@ -38,6 +41,20 @@ class RunRecord(NamedTuple):
     planned: int
     started: float
     finished: float | None
+
+    @property
+    def met_people(self) -> dict[str, str]:
+        """Fingerprint of each rater that was fitted on people (or prompts) of this run, to the sentence that says so.
+
+        Such a rater's scores here show memory, not skill: no claim may be made of them.
+        """
+        notes: list[str] = self.config.get("notes", [])
+        return {
+            rater["fingerprint"]: note
+            for rater in self.config.get("raters", [])
+            for note in notes
+            if note.startswith(f"{rater['name']}{MET}")
+        }
 
 
 class Runs(Database):

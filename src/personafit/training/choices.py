@@ -63,7 +63,8 @@ def card(model: PairwiseModel, report: QualityReport, source: str) -> str:
         "Two linear parts are added up: bounded differences of surface and overlap features, and characters and pairs of "
         "characters of the answers. Penalties, vocabulary, scaling and the calibrated blend are chosen on people left out.",
         "",
-        "Cross-fitted by person (nobody's own choices were used on them), 95 % interval clustered by person:",
+        "Cross-fitted by person (nobody's own choices were used on them), 95 % interval clustered by person and, where "
+        "questions recur, by question:",
         "",
         "| pairs | n | accuracy | gain over the overlap rule |",
         "|---|---|---|---|",

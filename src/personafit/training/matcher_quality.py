@@ -6,7 +6,7 @@ split by prompt alone has met most attributes before.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from personafit.raters.matcher.kernel import ATTRIBUTE_ALONE
 from personafit.raters.matcher.pairs import Floats, Rows, embed_pairs
 from personafit.statistics import Estimate, cluster_mean
-from personafit.statistics.clusters import prompts_recur
 from personafit.statistics.detection import (
     Metric,
     average_precision,
@@ -22,6 +21,7 @@ from personafit.statistics.detection import (
     detection,
     pseudo_values,
 )
+from personafit.statistics.influence import influence_estimate
 from personafit.training.matcher import SolvedPairs, rows_by, solve_pairs
 from personafit.training.matcher_controls import WordCounts, cosines
 from personafit.training.pairwise import deal_folds
@@ -175,26 +175,32 @@ def _clustered(judged: JudgedPairs, values: Floats, bounds: tuple[float, float] 
         return Estimate(
             None, None, None, len(judged), len(set(judged.people)), "undefined: it never says yes"
         )
-    second = judged.prompts if prompts_recur(judged.people, judged.prompts) else None
-    return cluster_mean(values, judged.people, second, bounds)
+    return cluster_mean(values, judged.people, judged.prompts, bounds)
 
 
 def _mean_of_prompts(judged: JudgedPairs, answers: Sequence[Answers]) -> Estimate:
-    """F1 of each prompt that has something relevant, averaged; the interval is over prompts."""
-    names, values = [], []
-    for rows in rows_by(judged.prompts):
-        truth = judged.relevant[rows]
-        if truth.any():
-            names.append(judged.prompts[rows[0]])
-            values.append(
-                np.mean(
-                    [
-                        2 * (one.said[rows] & truth).sum() / (one.said[rows].sum() + truth.sum())
-                        for one in answers
-                    ]
-                )
-            )
-    mean = cluster_mean(values, names, None, (0.0, 1.0))
-    return Estimate(
-        mean.value, mean.low, mean.high, len(judged), len(set(judged.people)), "interval over prompts"
+    """F1 of each prompt that has something relevant, averaged; clustered by person and prompt.
+
+    A pair has its part in the F1 of its prompt, and the prompt, in equal shares of its pairs, in the mean.
+    """
+    counted = [rows for rows in rows_by(judged.prompts) if judged.relevant[rows].any()]
+    found, parts = [], []
+    for rows in counted:
+        truth, own = judged.relevant[rows], np.zeros(len(rows))
+        for one in answers:
+            said = one.said[rows]
+            hits, marked = 2.0 * (said & truth), said.astype(np.float64) + truth
+            own += (hits - hits.sum() / marked.sum() * marked) / marked.sum()
+            found.append(hits.sum() / marked.sum())
+        parts.append(own / len(answers))
+    each = np.array(found).reshape(len(counted), len(answers)).mean(axis=1)
+    mean = float(each.mean())
+    influence = np.concatenate(
+        [own + (value - mean) / len(own) for own, value in zip(parts, each, strict=True)]
     )
+    places = np.concatenate(counted)
+    people, prompts = ([names[row] for row in places] for names in (judged.people, judged.prompts))
+    estimate = influence_estimate(mean, influence / len(counted), people, prompts)
+    if estimate.low is None or estimate.high is None:
+        return replace(estimate, n=len(judged))
+    return replace(estimate, low=max(0.0, estimate.low), high=min(1.0, estimate.high), n=len(judged))

@@ -11,8 +11,7 @@ import numpy as np
 
 from personafit.raters.preference.head import CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED, Floats
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
-from personafit.statistics.agreement import Figure as Point
-from personafit.statistics.agreement_bootstrap import bootstrap_pairs, percentile_interval
+from personafit.statistics.agreement_intervals import PairAgreement, pair_agreement
 from personafit.training.matcher_quality import Figure
 from personafit.training.preference_head import Marked, cross_fitted
 
@@ -40,30 +39,23 @@ def head_quality(marked: Marked, embedder: str, seed: int = 0) -> list[Figure]:
         for control, marks in ((None, said), (ALONE, without), (MEAN_MARK, mean)):
             figures.append(Figure(ERROR, split, _error(marked, marks), control))
     for name, place in RULES.items():
-        drawn = bootstrap_pairs(_beside(marked, marked.features[:, place]), marked.people, "spearman")
-        figures.append(Figure(SPEARMAN, ALL, drawn.interval(0), name))
+        figures.append(Figure(SPEARMAN, ALL, _ranks(marked, marked.features[:, place]).interval(0), name))
     return figures
 
 
 def _ranked(marked: Marked, split: str, said: Floats, without: Floats) -> Iterator[Figure]:
-    """Spearman of the head and of the answers alone, and what the head gains, all from the same resamples."""
-    drawn = bootstrap_pairs(_beside(marked, said, without), marked.people, "spearman")
-    head, alone = drawn.pairs.index((0, 2)), drawn.pairs.index((1, 2))
-    yield Figure(SPEARMAN, split, drawn.interval(head))
-    yield Figure(SPEARMAN, split, drawn.interval(alone), ALONE)
-    ours, theirs = drawn.figures[head], drawn.figures[alone]
-    gain = (
-        Point(None, ours.note or theirs.note)
-        if ours.value is None or theirs.value is None
-        else Point(ours.value - theirs.value)
+    """Spearman of the head and of the answers alone, and what the head gains, on the same marks."""
+    ranks = _ranks(marked, said, without)
+    head, alone = ranks.pairs.index((0, 2)), ranks.pairs.index((1, 2))
+    yield Figure(SPEARMAN, split, ranks.interval(head))
+    yield Figure(SPEARMAN, split, ranks.interval(alone), ALONE)
+    yield Figure(GAIN, split, ranks.difference(head, alone))
+
+
+def _ranks(marked: Marked, *columns: Floats) -> PairAgreement:
+    return pair_agreement(
+        np.column_stack([*columns, marked.marks]), marked.people, marked.prompts, "spearman"
     )
-    draws = drawn.draws[:, head] - drawn.draws[:, alone]
-    interval = percentile_interval(gain, draws, drawn.units[head], drawn.people[head], -2.0, 2.0)
-    yield Figure(GAIN, split, interval)
-
-
-def _beside(marked: Marked, *columns: Floats) -> Floats:
-    return np.column_stack([*columns, marked.marks])
 
 
 def _error(marked: Marked, marks: Floats) -> Estimate:

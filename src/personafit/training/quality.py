@@ -1,4 +1,4 @@
-"""What margins are worth: accuracy with intervals over people, the guards against length, the gain over a rule."""
+"""What margins are worth: accuracy with clustered intervals, the guards against length, the gain over a rule."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -39,24 +39,27 @@ def quality(choices: Sequence[Choice], margins: Floats) -> QualityReport:
         raise ValueError(f"Quality needs one margin for each choice, not {len(margins)} for {len(choices)}.")
     if not np.isfinite(margins).all():
         raise ValueError("A margin is not a finite number.")
-    people = np.array([choice.person for choice in choices])
+    people, questions = _codes([choice.person for choice in choices]), _codes([c.question for c in choices])
     won = _won(margins)
     overlap = _won(np.array([_lead("overlap", choice) for choice in choices]))
     length = _won(np.array([_lead("length", choice) for choice in choices]))
     subsets = _subsets(choices)
+
+    def mean(values: Floats, rows: NDArray[np.bool_], least: float) -> Estimate:
+        return cluster_mean(values[rows], people[rows], questions[rows], bounds=(least, 1.0))
+
     return QualityReport(
-        accuracy={
-            name: cluster_mean(won[rows], people[rows], bounds=(0, 1)) for name, rows in subsets.items()
-        },
-        gain_over_overlap={
-            name: cluster_mean((won - overlap)[rows], people[rows], bounds=(-1, 1))
-            for name, rows in subsets.items()
-        },
-        overlap=cluster_mean(overlap, people, bounds=(0, 1)),
-        length=cluster_mean(length, people, bounds=(0, 1)),
+        accuracy={name: mean(won, rows, 0.0) for name, rows in subsets.items()},
+        gain_over_overlap={name: mean(won - overlap, rows, -1.0) for name, rows in subsets.items()},
+        overlap=mean(overlap, subsets["all"], 0.0),
+        length=mean(length, subsets["all"], 0.0),
         log_loss=float(np.logaddexp(0, -margins).mean()),
         calibration_error=calibration_error(choice_confidence(margins), won).value,
     )
+
+
+def _codes(names: Sequence[str]) -> NDArray[np.intp]:
+    return np.unique(np.array(names), return_inverse=True)[1]
 
 
 def _lead(rule: str, choice: Choice) -> float:

@@ -13,6 +13,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.running import RunConfig
 from personafit.raters.rescore import rescore
 from personafit.reporting.assertions import totals
+from personafit.reporting.relevance.results import relevance_results
 from personafit.reporting.relevance.run_report import RelevanceReport
 from personafit.reporting.relevance.words import explain_relevance
 from personafit.reporting.run_report import open_report
@@ -84,6 +85,8 @@ def test_a_rater_that_met_its_own_prompts_is_not_said_to_beat_a_control(store: S
     config = {**report.scores.run.config, "notes": [note]}
     fitted = replace(report.scores, run=report.scores.run._replace(config=config))
     assert not any("control" in one for one in explain_relevance(fitted, report.results))
+    assert {r.rater for r in relevance_results(fitted) if r.met_people} == {LISTS}
+    assert not any(r.met_people for r in report.results)
 
 
 def test_published_rows_stand_in_table_and_results_and_are_marked(store: Store, tmp_path: Path) -> None:

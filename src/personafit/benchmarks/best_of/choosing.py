@@ -64,15 +64,14 @@ class Choice:
         return float(np.mean(scored)) if scored else 0.0
 
     def mean_lengths(self) -> dict[str, Estimate]:
-        """Mean length, in code points, of the pool, of what is chosen, and of the longest; clustered by person.
+        """Mean length, in code points, of the pool, of what is chosen, and of the longest; clustered by person and question.
 
         All over the same questions: those for which something was chosen.
         """
         made = [row for row in self.rows if row.chosen is not None]
-        people = [row.prompt.person for row in made]
 
         def mean(lengths: list[float]) -> Estimate:
-            return cluster_mean(lengths, people)
+            return _clustered(lengths, made)
 
         def at(places: list[int | None]) -> list[float]:
             return [
@@ -90,7 +89,15 @@ class Choice:
         """How often the choice is what choosing by length would choose, where there is a choice."""
         made = [row for row in self.rows if row.chosen is not None and len(row.prompt.answers) > 1]
         same = [float(row.chosen == row.longest) for row in made]
-        return cluster_mean(same, [row.prompt.person for row in made], bounds=(0.0, 1.0))
+        return _clustered(same, made, (0.0, 1.0))
+
+
+def _clustered(
+    values: Sequence[float], rows: Sequence[Chosen], bounds: tuple[float, float] | None = None
+) -> Estimate:
+    """The mean over questions put by people, clustered by person and, where questions recur, by question."""
+    people, questions = [row.prompt.person for row in rows], [row.prompt.question for row in rows]
+    return cluster_mean(values, people, questions, bounds)
 
 
 def choose(prompts: Sequence[Prompt], scores: Scores, control_length: bool) -> Choice:

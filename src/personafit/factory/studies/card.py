@@ -5,6 +5,7 @@ from collections import Counter
 from personafit.factory.bench import REJECTED, Bench
 from personafit.factory.studies.balance import REPORTED, RULED, right
 from personafit.factory.studies.simulated import SIMULATED
+from personafit.statistics.tiers import HELD_OUT
 
 TIERS = ("easy", "medium", "hard")
 NOT_PEOPLE = "**All votes are simulated.** Nothing here says what people think."
@@ -49,7 +50,7 @@ def tiers_card(bench: Bench) -> str:
         "",
         f"{votes.total():,} votes of {len(votes):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in a tier.",
         "",
-        "| tier | pairs | share of the majority | Fleiss' kappa |",
+        "| tier | pairs | share of the majority | Fleiss' kappa, held out |",
         "|---|---|---|---|",
     ]
     for row in bench.read_rows("tiers", "tiers"):
@@ -61,7 +62,7 @@ def tiers_card(bench: Bench) -> str:
         lines.append(
             f"| {row['tier']} | {row['pairs']:,} | {row['least']:.2f} to {row['below']:.2f} | {_number(row.get('kappa'))}{interval} |"
         )
-    lines.append("")
+    lines += ["", HELD_OUT, ""]
     lines += [f"- {row['warning']}" for row in bench.read_rows("tiers", "warnings")]
     lines += _left_out(bench, "tiers")
     return "\n".join([*lines, *_rules(bench)])

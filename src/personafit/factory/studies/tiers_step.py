@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from personafit._errors import UserError
-from personafit._hashing import draw
+from personafit._hashing import draw, hash_text
 from personafit.factory.bench import Bench
 from personafit.factory.step import Expected
 from personafit.factory.studies.balance import (
@@ -178,8 +178,9 @@ class _Seen:
     """
 
     def __init__(self, seed: int, ballots: Ballots, votes: Votes) -> None:
-        self._seed = seed
         self.people: list[str] = []
+        self._prompts: list[int] = []
+        """A number for each prompt, the same where it recurs."""
         self.languages: list[str] = []
         self.turned = bytearray()
         """Whether code 0 is the second answer."""
@@ -192,6 +193,7 @@ class _Seen:
             turned = draw("code", seed, pair.item.id, among=2)
             said = signs(Told(pair.person, pair.item.prompt, *pair.texts), REPORTED)
             self.people.append(sys.intern(pair.person.id))
+            self._prompts.append(int(hash_text(pair.item.prompt)[:15], 16))
             self.languages.append(sys.intern(pair.person.language))
             self.turned.append(turned)
             self._signs.append(known.setdefault(said, said))
@@ -206,7 +208,9 @@ class _Seen:
         """The tiers among some of the pairs."""
         codes = self._codes[places].astype(np.int64)
         if (codes >= 0).any():
-            return vote_tiers(codes, [self.people[place] for place in places], self._seed)
+            return vote_tiers(
+                codes, [self.people[place] for place in places], [self._prompts[place] for place in places]
+            )
         nothing = np.full(len(codes), np.nan)
         return Tiers(nothing, np.full(len(codes), -1), None, None, ("No pair is left that has votes.",))
 

@@ -11,7 +11,7 @@ import polars as pl
 from personafit.benchmarks.injection import ATTACKS
 from personafit.benchmarks.injection.items import ATTACKED, CLEAN, PLACEBO
 from personafit.reporting.injection.scores import Effects
-from personafit.reporting.results import CONTROL_RATERS, Result
+from personafit.reporting.results import CONTROL_RATERS, Result, marked_met
 from personafit.statistics import Estimate, mean_by_item
 
 UNIT, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)
@@ -35,7 +35,7 @@ NOBODY = "no choice could be moved: every one was the target already, or was not
 
 def injection_results(effects: Effects) -> list[Result]:
     """Every number of the run."""
-    return [*_of_raters(effects), *_flags(effects)]
+    return marked_met(effects.scores.run, [*_of_raters(effects), *_flags(effects)])
 
 
 def _of_raters(effects: Effects) -> Iterator[Result]:

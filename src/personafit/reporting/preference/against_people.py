@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from personafit.items.preference import LOWEST
 from personafit.reporting.preference.scores import Line, PreferenceScores
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Floats, Ints
-from personafit.statistics.agreement_bootstrap import PairDraws, bootstrap_pairs
+from personafit.statistics.agreement_intervals import pair_agreement
 from personafit.statistics.preferences import clustered, group_difference_gap
 
 NO_PEOPLE = "undefined: nobody's ratings come with these answers"
@@ -25,9 +27,9 @@ def against_people(scores: PreferenceScores, line: Line) -> Iterator[tuple[str, 
         return
     people = shared["person"].to_numpy()
     marks = shared.select(pl.col("rating", "human").cast(pl.Float64)).to_numpy()
-    yield "spearman", bootstrap_pairs(marks, people, "spearman").interval(0)
-    yield "kappa_weighted", bootstrap_pairs(as_codes(marks), people, "quadratic").interval(0)
     prompts = shared["prompt"].to_numpy()
+    yield "spearman", pair_agreement(marks, people, prompts, "spearman").interval(0)
+    yield "kappa_weighted", pair_agreement(as_codes(marks), people, prompts, "quadratic").interval(0)
     yield "rating_over_people", clustered(marks[:, 0] - marks[:, 1], people, prompts)
     gap = group_difference_gap(marks[:, 0], marks[:, 1], shared["names"].to_numpy(), people, prompts)
     yield "mention_effect_over_people", gap
@@ -35,22 +37,22 @@ def against_people(scores: PreferenceScores, line: Line) -> Iterator[tuple[str, 
 
 def human_ceiling(scores: PreferenceScores) -> Iterator[tuple[str, Estimate]]:
     """How far single raters agree: mean over pairs, and each against the mean of the others, which is how judges are scored."""
-    table, people = panel_table(scores)
+    table, people, prompts = panel_table(scores)
     if table.shape[1] < 2:
         note = "undefined: it takes two raters whose single marks are known"
         yield "human_spearman", Estimate(None, None, None, 0, 0, note)
         return
-    draws = bootstrap_pairs(table, people, "spearman")
-    yield "human_spearman", draws.mean(range(len(draws.pairs)))
-    kappas = bootstrap_pairs(as_codes(table), people, "quadratic")
+    ranks = pair_agreement(table, people, prompts, "spearman")
+    yield "human_spearman", ranks.mean(range(len(ranks.pairs)))
+    kappas = pair_agreement(as_codes(table), people, prompts, "quadratic")
     yield "human_kappa_weighted", kappas.mean(range(len(kappas.pairs)))
-    yield "human_spearman_rest", _against_rest(table, people)
+    yield "human_spearman_rest", _against_rest(table, people, prompts)
 
 
-def panel_table(scores: PreferenceScores) -> tuple[Floats, Floats]:
-    """Units × raters of the panel, nan where a rater gave no mark, and whose unit each row is."""
+def panel_table(scores: PreferenceScores) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """Units × raters of the panel, nan where a rater gave no mark, and the person and prompt of each row."""
     raters = scores.panel["rater"].unique(maintain_order=True).sort().to_list()
-    table = scores.units.select("item", "target", "person")
+    table = scores.units.select("item", "target", "person", "prompt")
     for place, rater in enumerate(raters):
         mine = scores.panel.filter(pl.col("rater") == rater).select(
             "item", "target", pl.col("value").alias(f"r{place}")
@@ -59,7 +61,8 @@ def panel_table(scores: PreferenceScores) -> tuple[Floats, Floats]:
     values = table.select(
         pl.col(f"r{place}").cast(pl.Float64).fill_null(np.nan) for place in range(len(raters))
     ).to_numpy()
-    return values.reshape(len(table), len(raters)), table["person"].to_numpy()
+    marks = values.reshape(len(table), len(raters))
+    return marks, table["person"].to_numpy(), table["prompt"].to_numpy()
 
 
 def as_codes(marks: Floats) -> Ints:
@@ -68,7 +71,7 @@ def as_codes(marks: Floats) -> Ints:
     return codes.astype(np.int64)
 
 
-def _against_rest(table: Floats, people: Floats) -> Estimate:
+def _against_rest(table: Floats, people: NDArray[Any], prompts: NDArray[Any]) -> Estimate:
     """The mean over raters of the correlation of each with the mean of the others."""
     raters = table.shape[1]
     columns = []
@@ -78,6 +81,6 @@ def _against_rest(table: Floats, people: Floats) -> Estimate:
         rest = np.full(len(table), np.nan)
         rest[known] = np.nanmean(others[known], axis=1)
         columns += [table[:, rater], rest]
-    draws: PairDraws = bootstrap_pairs(np.column_stack(columns), people, "spearman")
+    ranks = pair_agreement(np.column_stack(columns), people, prompts, "spearman")
     places = {pair: place for place, pair in enumerate(combinations(range(2 * raters), 2))}
-    return draws.mean([places[2 * rater, 2 * rater + 1] for rater in range(raters)])
+    return ranks.mean([places[2 * rater, 2 * rater + 1] for rater in range(raters)])

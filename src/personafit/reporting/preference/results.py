@@ -16,7 +16,7 @@ from personafit.items.preference import HIGHEST, LOWEST, MIDDLE
 from personafit.reporting.preference.against_people import against_people, human_ceiling
 from personafit.reporting.preference.published import published_results
 from personafit.reporting.preference.scores import Line, PreferenceScores
-from personafit.reporting.results import Result
+from personafit.reporting.results import Result, marked_met
 from personafit.statistics import Estimate, length_controlled_rate, prompts_recur
 from personafit.statistics.agreement import spearman
 from personafit.statistics.preferences import clustered, group_difference
@@ -49,7 +49,7 @@ def preference_results(scores: PreferenceScores) -> list[Result]:
     results.append(mention_rate_against_effect(scores, results))
     if scores.info["version"] == INFO.version:
         results += list(published_results())
-    return results
+    return marked_met(scores.run, results)
 
 
 def parts(frame: pl.DataFrame) -> list[tuple[System, pl.DataFrame]]:

@@ -175,7 +175,7 @@ def _kappas(study: RelevanceStudy) -> Iterator[Result]:
     if len(study.raters) < 2:
         return
     kinds = [rater.kind for rater in study.raters]
-    found = compare_raters(study.codes, kinds, study.people, "kappa")
+    found = compare_raters(study.codes, kinds, study.people, study.prompts, "kappa")
     for pair in found.pairs:
         one, other = study.raters[pair.first], study.raters[pair.second]
         yield _result(one, "kappa", pair.figure, other=other.name, other_kind=other.kind)

@@ -12,7 +12,7 @@ import polars as pl
 
 from personafit.items.relevance import ALONE, GRADES
 from personafit.reporting.relevance.scores import PUBLISHED, Line, RelevanceScores
-from personafit.reporting.results import Result
+from personafit.reporting.results import Result, marked_met
 from personafit.statistics import Estimate, mean_by_item, prompts_recur
 from personafit.statistics.detection import (
     METRICS,
@@ -38,7 +38,7 @@ def relevance_results(scores: RelevanceScores) -> list[Result]:
         results += [*_totals(line), *_slices(line), *_grades(line)]
     results += list(_differences(scores.lines))
     results += list(_quoted(scores))
-    return results
+    return marked_met(scores.run, results)
 
 
 def scored(frame: pl.DataFrame) -> pl.DataFrame:

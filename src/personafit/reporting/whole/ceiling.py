@@ -24,7 +24,6 @@ from personafit.statistics.raters import panel_ceiling
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RESAMPLES = 1000
 ALL = "all"
 UNIT = (0.0, 1.0)
 COIN = 50.0
@@ -118,7 +117,7 @@ def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[
                 panel, called = table.columns(SIMULATED), "simulated person"
             if len(panel) < 2:
                 continue
-            ceiling = panel_ceiling(table.codes, panel, table.people, RESAMPLES)
+            ceiling = panel_ceiling(table.codes, panel, table.people, table.prompts, table.halves)
             found.setdefault((f"one {called} ({source.name})", HUMAN), {})[part] = ceiling.ceiling
             for rater, estimate in zip(table.raters, ceiling.raters, strict=True):
                 if rater.kind not in (GOLD, *PEOPLE):

@@ -8,7 +8,7 @@ from personafit.reporting.agree_page import print_agreement
 from personafit.reporting.agree_ratings import run_source
 from personafit.reporting.analysis_tables import print_aspects, print_failures
 from personafit.reporting.aspects import aspect_correlations, aspect_results, heat_map
-from personafit.reporting.bias import RaterBias, judge_bias
+from personafit.reporting.bias import RaterBias, judge_bias, shown_odds
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.failures import answer_failures, failure_results, find_rater
 from personafit.reporting.results import CONTROL_RATERS
@@ -19,7 +19,6 @@ from personafit.reporting.whole.printed import printed_pieces
 from personafit.reporting.whole.side_by_side import preference_agreement, relevance_agreement, study_pieces
 from personafit.statistics import Estimate
 
-LARGE = 99.95  # odds beyond this say "always" better than a number does
 HEAT = (
     "How to read it: Pearson’s r over single answers; `chosen` is being the gold’s choice. The fuller the colour the stronger; the "
     "sign stands in the number. Intervals over people are in the table."
@@ -71,6 +70,9 @@ def bias_pieces(found: Sequence[RaterBias]) -> list[Piece]:
     silent: dict[str, list[str]] = {}
     for one in found:
         name = one.rater["name"]
+        if one.met_people:
+            said.append(one.met_people)
+            continue
         if one.first_share.value is not None and not one.rater["control"]:
             said.append(
                 f"{name} takes the answer shown first in {100 * one.first_share.value:.1f} % of its choices."
@@ -91,7 +93,10 @@ def bias_pieces(found: Sequence[RaterBias]) -> list[Piece]:
             f"{people[0].upper()}{people[1:]}. Position: for the answer shown first; length: per standard deviation of log length; "
             "mention: per standard deviation of overlap with the person; naming and family: yes or no."
         )
-        caption = "Odds ratios, 95 % interval below; judge over people above 1 is more than people."
+        caption = (
+            "Odds ratios, 95 % interval below; judge over people, who are put on the judge’s scale by the other features, "
+            "above 1 is more than people."
+        )
         columns = ["judge", "people", "judge over people", "in words"]
         pieces.append(Grid("What pulls at the judges", caption, ["rater", "pull"], columns, rows, note=note))
     if silent:
@@ -156,13 +161,4 @@ def _tried(make: Callable[[ChoiceRun], list[Piece]], one: ChoiceRun) -> list[Pie
 
 
 def _odds(estimate: Estimate) -> Cell:
-    if estimate.value is None:
-        return Cell()
-
-    def write(value: float) -> str:
-        return f"{value:.2f}" if value < LARGE else "> 99"
-
-    interval = ""
-    if estimate.low is not None and estimate.high is not None:
-        interval = f"{write(estimate.low)}–{write(estimate.high)}"
-    return Cell(write(estimate.value), interval, estimate.value)
+    return Cell() if estimate.value is None else Cell(*shown_odds(estimate), estimate.value)

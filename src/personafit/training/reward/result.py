@@ -103,7 +103,7 @@ def _swapped(data: dict[str, Any]) -> str:
 
 def _table(report: QualityReport) -> list[str]:
     lines = [
-        "95 % intervals are clustered by person (a general pair's prompt). Pairs of like length and pairs whose shorter answer "
+        "95 % intervals are clustered by person (a general pair's prompt) and, where questions recur, by question. Pairs of like length and pairs whose shorter answer "
         "was chosen stand beside the rest: a model that learned length fails there.",
         "",
         "| pairs | n | accuracy | gain over the overlap rule |",

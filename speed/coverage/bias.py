@@ -1,0 +1,105 @@
+"""Cells for `bias`: a steadier judge with people's tastes is not called biased, and a different taste is found."""
+
+from functools import partial
+
+import numpy as np
+from scipy.special import expit
+
+from personafit.statistics.bias import Fit, effect, fit_choices, taste_difference
+from speed.coverage.cells import SIZE, Cell, band_for, covers
+from speed.coverage.designs import Design, Floats
+
+TASTES = (0.5, 0.4)
+"""Of people: for the longer answer, and for the one that mentions more of the person."""
+LIKES_LENGTH = (1.5, 0.4)
+FOUND = (0.6, 1.0)
+
+
+def judge_and_people(
+    rng: np.random.Generator,
+    design: Design,
+    judge: tuple[float, ...],
+    people: tuple[float, ...],
+    steadier: float,
+    orders: int = 2,
+) -> tuple[Fit, Fit]:
+    """Both choose between the same answers by features and by a quality nobody measured; the judge with less noise.
+
+    Tastes differ between people, and between prompts where these recur, in the same way for both.
+    """
+    units = design.units(rng)
+    n, columns = len(units.person), len(people)
+    features = rng.normal(size=(n, columns)) + 0.5 * rng.normal(
+        size=(n, 1)
+    )  # correlated, as length and mention are
+    own = rng.normal(0, 0.3, (design.people, columns))[units.person]
+    if design.prompts is not None:
+        own = own + rng.normal(0, 0.2, (design.prompts, columns))[units.prompt]
+    quality = rng.normal(0, 0.7, n)
+
+    def choices(tastes: tuple[float, ...], scale: float) -> Floats:
+        lead = (features * (np.array(tastes) + own)).sum(1) + quality
+        return np.asarray(rng.random(n) < expit(scale * lead), dtype=np.float64)
+
+    asked = np.concatenate([choices(judge, steadier) for _ in range(orders)])
+    person, prompt = np.tile(units.person, orders), np.tile(units.prompt, orders)
+    first = fit_choices(np.tile(features, (orders, 1)), asked, person, prompt)
+    return first, fit_choices(features, choices(people, 1.0), units.person, units.prompt)
+
+
+def claimed(
+    rng: np.random.Generator,
+    design: Design,
+    judge: tuple[float, ...],
+    people: tuple[float, ...],
+    steadier: float,
+    feature: int = 0,
+) -> bool:
+    """Whether the judge is said to go by a feature more, or less, than people do."""
+    first, second = judge_and_people(rng, design, judge, people, steadier)
+    columns = [feature, *(k for k in range(len(people)) if k != feature)]
+    gap = taste_difference(first, columns, second, columns)
+    return gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
+
+
+def no_pull(rng: np.random.Generator, design: Design) -> bool | None:
+    """Whether the interval of a coefficient that is 0 holds 0."""
+    found = effect(judge_and_people(rng, design, (0.5, 0.0), TASTES, 1.0)[0], 1)
+    return covers(found.low, found.high, 0.0)
+
+
+def _cells() -> list[Cell]:
+    cells = []
+    for design in (Design(60), Design(60, 30), Design(150, 12), Design(12), Design(30, None, "heavy")):
+        for steadier in (3.0, 0.4):
+            for feature, name in enumerate(("length", "mention")):
+                trial = partial(
+                    claimed, design=design, judge=TASTES, people=TASTES, steadier=steadier, feature=feature
+                )
+                short = (design.people, design.prompts, steadier, feature) == (60, 30, 3.0, 0)
+                what = f"'{name} more than people', same tastes, {steadier:g} times as steady"
+                cells.append(Cell(what, design.name, SIZE, trial, short))
+    for people in ((0.5, 0.0), (0.5, 0.1, 0.0, 0.0), (0.5, 0.3, 0.3)):
+        trial = partial(claimed, design=Design(60), judge=people, people=people, steadier=3.0)
+        what = f"'length more than people', same tastes {people}, 3 times as steady"
+        cells.append(Cell(what, Design(60).name, SIZE, trial))
+    trial = partial(claimed, design=Design(60), judge=(0.5, 1.2), people=TASTES, steadier=1.0)
+    cells.append(Cell("'length more than people', other taste for mention", Design(60).name, SIZE, trial))
+    for steadier in (1.0, 2.0):
+        trial = partial(claimed, design=Design(150), judge=LIKES_LENGTH, people=TASTES, steadier=steadier)
+        what = f"three times the taste for length is found, {steadier:g} times as steady"
+        cells.append(Cell(what, Design(150).name, FOUND, trial))
+    for design in (Design(60), Design(60, 30), Design(12), Design(8)):
+        few = min(design.people, design.prompts or design.people)
+        cells.append(
+            Cell(
+                "coefficient of a pull that is none",
+                design.name,
+                band_for(few),
+                partial(no_pull, design=design),
+            )
+        )
+    return cells
+
+
+CELLS = _cells()

@@ -1,0 +1,259 @@
+"""Figures of agreement with clustered intervals.
+
+Judgments about one person hang together, and so do judgments on one prompt. Each figure is linearised (see
+`agreement_influence`), and its interval is the clustered one of the mean of its pseudo-values: by person, and by prompt as
+well where prompts recur across people. Raters are taken as they are: an interval says what other people and prompts would
+change, not what other raters would. Nothing is random here, so nothing needs a seed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from personafit.statistics import agreement
+from personafit.statistics.agreement import Figure, Floats, Ints, Weights
+from personafit.statistics.agreement_influence import (
+    alpha_influence,
+    fleiss_influence,
+    kappa_influence,
+    pearson_influence,
+    percent_influence,
+    spearman_influence,
+)
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur, too_few
+
+TableFigure = Literal["percent", "fleiss", "nominal", "ordinal", "interval"]
+PairFigure = Literal["percent", "kappa", "linear", "quadratic", "spearman"]
+
+SCALE, SHARE = (-1.0, 1.0), (0.0, 1.0)
+NO_SPREAD = (
+    "no interval: every unit has the same influence on the figure, so there is no spread to learn from"
+)
+
+
+@dataclass(frozen=True)
+class UnitGroups:
+    """Which person and prompt each unit belongs to, numbered; prompts only where they recur across people."""
+
+    person: Ints
+    prompt: Ints | None
+
+    @classmethod
+    def of(cls, people: ArrayLike, prompts: ArrayLike | None, units: int) -> "UnitGroups":
+        """Number them; without prompts, units are clustered by person alone."""
+        person = people_index(people, units)[0]
+        if prompts is None:
+            return cls(person, None)
+        prompt = people_index(prompts, units, "prompts", "prompt")[0]
+        return cls(person, prompt if prompts_recur(person, prompt) else None)
+
+    def mean(self, values: Floats, units: NDArray[np.bool_], bounds: tuple[float, float] | None) -> Estimate:
+        """The clustered mean over some of the units."""
+        prompt = None if self.prompt is None else self.prompt[units]
+        return cluster_mean(values[units], self.person[units], prompt, bounds)
+
+    def figure(
+        self,
+        point: Figure,
+        influence: Floats,
+        units: NDArray[np.bool_],
+        shared: NDArray[np.bool_],
+        bounds: tuple[float, float],
+    ) -> Estimate:
+        """A figure with the interval of its pseudo-values over `units`; n and people are those of the `shared` ones."""
+        n, people = int(shared.sum()), int(np.count_nonzero(np.bincount(self.person[shared])))
+        if point.value is None:
+            return Estimate(None, None, None, n, people, point.note)
+        if people < FEWEST_PEOPLE:
+            return Estimate(point.value, None, None, n, people, _joined(point.note, too_few(people)))
+        moved = influence[units]
+        if np.abs(moved).max(initial=0.0) * len(moved) < 1e-12:
+            if bounds != SHARE or point.value not in bounds:
+                return Estimate(point.value, None, None, n, people, _joined(point.note, NO_SPREAD))
+            influence = np.zeros_like(influence)
+        found = self.mean(point.value + len(moved) * influence, units, bounds)
+        note = _joined(point.note, found.note)
+        return Estimate(point.value, found.low, found.high, n, people, note, found.se, found.df)
+
+
+@dataclass(frozen=True)
+class PairAgreement:
+    """One figure for every pair of raters, and how each unit moves it."""
+
+    ratings: Ints
+    groups: UnitGroups
+    name: PairFigure
+    halves: bool
+    pairs: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figure of each pair."""
+        return tuple(
+            _pair_point(self.ratings[:, i], self.ratings[:, j], self.name, self.halves) for i, j in self.pairs
+        )
+
+    def interval(self, pair: int) -> Estimate:
+        """The figure of one pair with its interval."""
+        both = self._both(pair)
+        return self.groups.figure(self.figures[pair], self._influence(pair), both, both, self._bounds)
+
+    def mean(self, members: Sequence[int]) -> Estimate:
+        """The mean over some pairs, leaving out those whose figure is undefined and saying how many."""
+        defined = [pair for pair in members if self.figures[pair].value is not None]
+        if not defined:
+            reason = (
+                self.figures[members[0]].note if members else "undefined: there is no such pair of raters"
+            )
+            return Estimate(None, None, None, 0, 0, reason)
+        left_out = len(members) - len(defined)
+        note = f"{left_out} of {len(members)} pairs left out as undefined" if left_out else None
+        value = float(np.mean([self.figures[pair].value for pair in defined]))
+        units, influence = np.zeros(len(self.ratings), dtype=bool), np.zeros(len(self.ratings))
+        judged = 0
+        for pair in defined:
+            both = self._both(pair)
+            units |= both
+            judged += int(both.sum())
+            influence += self._influence(pair) / len(defined)
+        found = self.groups.figure(Figure(value, note), influence, units, units, self._bounds)
+        return Estimate(
+            found.value, found.low, found.high, judged, found.people, found.note, found.se, found.df
+        )
+
+    def difference(self, first: int, second: int) -> Estimate:
+        """How much higher one pair's figure is than another's, from the same units."""
+        ours, theirs = self.figures[first], self.figures[second]
+        point = Figure(None, ours.note or theirs.note)
+        influence = np.zeros(len(self.ratings))
+        if ours.value is not None and theirs.value is not None:
+            point = Figure(ours.value - theirs.value)
+            influence = self._influence(first) - self._influence(second)
+        units = self._both(first) | self._both(second)
+        return self.groups.figure(point, influence, units, units, (-2.0, 2.0))
+
+    @property
+    def _bounds(self) -> tuple[float, float]:
+        return SHARE if self.name == "percent" else SCALE
+
+    def _both(self, pair: int) -> NDArray[np.bool_]:
+        i, j = self.pairs[pair]
+        both: NDArray[np.bool_] = (self.ratings[:, i] >= 0) & (self.ratings[:, j] >= 0)
+        return both
+
+    def _influence(self, pair: int) -> Floats:
+        """The influence of every unit, 0 where one of the two gave no rating."""
+        moved = np.zeros(len(self.ratings))
+        point, both = self.figures[pair].value, self._both(pair)
+        if point is None:
+            return moved
+        first, second = (self.ratings[both, rater] for rater in self.pairs[pair])
+        if self.name == "percent":
+            moved[both] = (_credit(first, second, self.halves) - point) / len(first)
+        elif self.name == "spearman":
+            dense = [np.unique(codes, return_inverse=True)[1] for codes in (first, second)]
+            moved[both] = spearman_influence(*dense)
+        else:
+            labels = int(max(first.max(), second.max())) + 1
+            distance = agreement.distances(labels, _weights(self.name, self.halves))
+            moved[both] = kappa_influence(first, second, distance)
+        return moved
+
+
+def table_agreement(
+    ratings: ArrayLike,
+    people: ArrayLike,
+    prompts: ArrayLike | None,
+    figure: TableFigure,
+    halves: bool = False,
+) -> Estimate:
+    """Percent agreement, Fleiss' kappa or Krippendorff's alpha (by its level) of all raters, with its interval."""
+    table = agreement.as_ratings(ratings)
+    groups = UnitGroups.of(people, prompts, len(table))
+    given = (np.isfinite(table) if table.dtype.kind == "f" else table >= 0).sum(1)
+    point, shared = _table_point(table, figure, halves), given >= 2
+    if point.value is None:
+        return groups.figure(point, np.empty(0), shared, shared, SCALE)
+    if figure == "interval":
+        influence = alpha_influence(table, figure)
+    elif figure == "nominal" or figure == "ordinal":
+        influence = alpha_influence(agreement.ranked(table), figure, halves)
+    else:
+        sums = agreement.unit_sums(agreement.label_counts(agreement.as_codes(table)), halves)
+        influence = percent_influence(sums) if figure == "percent" else fleiss_influence(sums, halves)
+    # The labels that units with one rating got are part of what Fleiss' kappa expects by chance.
+    units = given >= 1 if figure == "fleiss" else shared
+    return groups.figure(point, influence, units, shared, SHARE if figure == "percent" else SCALE)
+
+
+def pair_agreement(
+    ratings: ArrayLike,
+    people: ArrayLike,
+    prompts: ArrayLike | None,
+    figure: PairFigure,
+    halves: bool = False,
+) -> PairAgreement:
+    """One figure for every pair of raters, each with its interval; means and differences of pairs get intervals too."""
+    table = agreement.as_ratings(ratings)
+    codes = agreement.ranked(table) if figure == "spearman" else agreement.as_codes(table)
+    pairs = tuple(combinations(range(codes.shape[1]), 2))
+    return PairAgreement(codes, UnitGroups.of(people, prompts, len(codes)), figure, halves, pairs)
+
+
+def pearson(first: ArrayLike, second: ArrayLike, people: ArrayLike, prompts: ArrayLike | None) -> Estimate:
+    """Pearson's correlation of two lists of numbers that both vary, with its interval."""
+    left, right = (np.asarray(values, dtype=np.float64) for values in (first, second))
+    units = np.ones(len(left), dtype=bool)
+    point = Figure(float(np.corrcoef(left, right)[0, 1]))
+    groups = UnitGroups.of(people, prompts, len(left))
+    return groups.figure(point, pearson_influence(left, right), units, units, SCALE)
+
+
+def people_index(
+    people: ArrayLike, units: int, many: str = "people", one: str = "person"
+) -> tuple[Ints, int]:
+    """Number the people (or prompts) that the units belong to; gives each unit's number and how many there are."""
+    ids = np.asarray(people)
+    if ids.shape != (units,):
+        raise ValueError(f"{many} must name one {one} for each of the {units} units")
+    names, index = np.unique(ids, return_inverse=True)
+    return index.astype(np.int64), len(names)
+
+
+def _table_point(table: NDArray[Any], figure: TableFigure, halves: bool) -> Figure:
+    if figure == "percent":
+        return agreement.percent_agreement(table, halves)
+    if figure == "fleiss":
+        return agreement.fleiss_kappa(table, halves)
+    return agreement.krippendorff_alpha(table, figure, halves)
+
+
+def _pair_point(first: Ints, second: Ints, figure: PairFigure, halves: bool) -> Figure:
+    if figure == "spearman":
+        return agreement.spearman(first, second)
+    if figure == "percent":
+        both = (first >= 0) & (second >= 0)
+        if not both.any():
+            return Figure(None, agreement.NO_OVERLAP)
+        return Figure(float(_credit(first[both], second[both], halves).mean()))
+    return agreement.cohen_kappa(first, second, _weights(figure, halves))
+
+
+def _credit(first: Ints, second: Ints, halves: bool) -> Floats:
+    """How far two raters agree on each unit."""
+    return np.asarray(1 - np.abs(first - second) / 2 if halves else first == second, dtype=np.float64)
+
+
+def _weights(figure: PairFigure, halves: bool) -> Weights:
+    if figure == "linear" or figure == "quadratic":
+        return figure
+    return "linear" if halves else "none"
+
+
+def _joined(*notes: str | None) -> str | None:
+    return "; ".join(note for note in notes if note) or None

@@ -1,0 +1,39 @@
+"""Intervals of estimates that are no means, from their influence functions.
+
+What every row does to an estimate, times the number of rows, makes the estimate a mean like any other, and its interval that of
+`cluster_mean`. Rows of one person and prompt are added up first: those of a judge and of people on one item, or of several
+comparisons on one item, are one observation, and what they share must not count as independent.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from personafit.statistics.clusters import DENSE, Estimate, cluster_mean
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def influence_estimate(
+    value: float, influence: Floats, people: ArrayLike, prompts: ArrayLike | None = None
+) -> Estimate:
+    """The value with its clustered interval; `influence` has one number per row, and they add up to about 0."""
+    who, asked = _numbers(people), None
+    if prompts is not None:
+        asked = _numbers(prompts)
+        cells, place = np.unique(who * (asked.max(initial=0) + 1) + asked, return_inverse=True)
+        influence = np.bincount(place, influence, minlength=len(cells)).astype(np.float64)
+        who, asked = np.divmod(cells, asked.max(initial=0) + 1)
+    # A ridge leaves a small rest where influences would add up to zero; it belongs to nobody.
+    values = value + len(influence) * (influence - influence.mean() if len(influence) else influence)
+    return replace(cluster_mean(values, who, asked), value=value)
+
+
+def _numbers(labels: ArrayLike) -> Ints:
+    """Whole numbers for labels; labels that are small whole numbers already stay as they are."""
+    values = np.asarray(labels)
+    if values.dtype.kind in "iu" and len(values) and values.min() >= 0 and values.max() < DENSE * len(values):
+        return values.astype(np.int64)
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
