@@ -8,7 +8,7 @@ from functools import partial
 
 from speed.coverage.cells import Cell, Outcome, run_cell
 
-MODULES = ("means", "agreement", "ranking", "power", "bias", "winrate")
+MODULES = ("means", "agreement", "ranking", "power", "bias", "winrate", "correct", "claims")
 
 
 def all_cells() -> list[Cell]:

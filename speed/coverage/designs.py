@@ -24,7 +24,7 @@ class Units:
     def outcomes(self, rng: np.random.Generator, rate: float, spread: float) -> Floats:
         """Draw 0/1 outcomes whose expectation over people, prompts and units is `rate`."""
         probability = expit(intercept(rate, spread) + self.effect)
-        return (rng.random(len(self.effect)) < probability).astype(np.float64)
+        return np.where(rng.random(len(self.effect)) < probability, 1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Design:
     people: int
     prompts: int | None = None
     """Number of prompts shared by all people; None gives every unit a prompt of its own."""
-    items: Literal["5-30", "heavy", "crossed"] | int = "5-30"
-    """Units per person: 5 to 30, heavy-tailed (a few people have most), one per prompt, or a fixed number."""
+    items: Literal["5-30", "heavy", "pareto", "crossed"] | int = "5-30"
+    """Units per person: 5 to 30, heavy-tailed (lognormal, or Pareto), one per prompt, or a fixed number."""
     person_sd: float = 0.7
     prompt_sd: float = 0.5
 
@@ -43,7 +43,9 @@ class Design:
     def name(self) -> str:
         """The design in words, for the table."""
         prompts = "" if self.prompts is None else f" × {self.prompts} prompts"
-        return f"{self.people} people{prompts}, {self.items} items"
+        usual = (self.person_sd, self.prompt_sd) == (0.7, 0.5)
+        spread = "" if usual else f", SD {self.person_sd:g} and {self.prompt_sd:g}"
+        return f"{self.people} people{prompts}, {self.items} items{spread}"
 
     @property
     def spread(self) -> float:
@@ -72,7 +74,9 @@ class Design:
         if self.items == "crossed":
             return np.full(self.people, self.prompts or 1)
         if self.items == "heavy":
-            return np.clip(np.round(rng.lognormal(2.3, 1.1, self.people)), 1, 400).astype(np.int64)
+            return np.asarray(np.clip(np.round(rng.lognormal(2.3, 1.1, self.people)), 1, 400), dtype=np.int64)
+        if self.items == "pareto":
+            return np.asarray(np.minimum(2 + 5 * rng.pareto(1.7, self.people), 300), dtype=np.int64)
         return rng.integers(5, 31, self.people)
 
 

@@ -60,10 +60,11 @@ def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     answered = [s for s in log.samples if s.output.completion != "I cannot say."]
     assert theirs["coverage"] == pytest.approx(len(answered) / len(log.samples))
     assert ours["accuracy"]["coverage"] == pytest.approx(theirs["coverage"])
-    # personafit averages orders within an item first; on items answered in both orders the two means are one.
+    # personafit averages orders within an item first, and scores items that were answered in both.
     by_item: dict[str, list[float]] = {}
     for sample in answered:
         assert sample.scores is not None
         by_item.setdefault(str(sample.id).split("|")[0], []).append(sample.scores["fit"].as_float())
-    expected = sum(sum(scores) / len(scores) for scores in by_item.values()) / len(by_item)
+    both = [sum(scores) / 2 for scores in by_item.values() if len(scores) == 2]
+    expected = sum(both) / len(both)
     assert ours["accuracy"]["value"] == pytest.approx(expected)

@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.reporting.run_report import open_report
-from personafit.statistics.clusters import ALIKE
+from personafit.statistics.clusters import too_few
 from personafit.store import Store
 from tests.benchmarks import neighbours_world as world
 from tests.scripted import invoke, run
@@ -69,7 +69,7 @@ def test_a_run_is_measured_with_its_controls(tmp_path: Path, system: str) -> Non
         assert plain.control == control
     lift = found[system, view, "lift", None]
     assert lift.value == pytest.approx(5 / 7)
-    assert lift.note == f"of ROUGE-1, over none, the larger of the two controls; {ALIKE}"
+    assert lift.note == f"of ROUGE-1, over none, the larger of the two controls; {too_few(2)}"
     entry = found["their nearest earlier words", None, "rouge_1", None]
     assert entry.value == pytest.approx(4 / 7)
     assert entry.control == "copied entry"
@@ -110,7 +110,7 @@ def test_bars_junit_and_what_means_nothing(
     invoke(monkeypatch, tmp_path, *start, "--json", "--fail-under", "lift=0.9", "--junit", "j.xml", code=1)
     said = capsys.readouterr()
     assert json.loads(said.out)["benchmark"] == "lamp-writing"
-    assert "below 0.9" in said.err
+    assert "cannot be told to reach 0.9" in said.err
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     for option, name in (("--rater", "rule:length"), ("--view", "none"), ("--samples", "2")):

@@ -122,7 +122,7 @@ def test_contrasts_says_what_the_run_and_what_the_paper_says(
     monkeypatch: pytest.MonkeyPatch, world: Path
 ) -> None:
     printed = invoke(monkeypatch, world, "contrasts", "last")
-    assert "shown profile and shown none are not distinguishable" in " ".join(printed.split())
+    assert "shown profile and shown none differ by 0.0 points" in " ".join(printed.split())
     assert "published figures, no interval" in printed
     body = json.loads(invoke(monkeypatch, world, "contrasts", "last", "--json"))
     assert {row["takeaway"] for row in body["contrasts"]} == {"reasoning", "size", "reward", "memory"}

@@ -217,15 +217,38 @@ def test_bars_hold_for_the_raters_asked_for_and_not_for_controls(
     (world / f"{name}.py").write_text(
         "def short(person, question, answers):\n    return [-len(a) for a in answers]\n", encoding="utf-8"
     )
-    command = ("run", "mine", "--rater", f"python:{name}:short", "--json", "--fail-under")
+    rows = simple_pairs(8, 2)
+    for number, row in enumerate(rows):
+        row["question"] += str(number)
+    write_folder(world / "eight", ImportedPairs(write_pairs(world / "eight.csv", rows)))
+    command = ("run", "eight", "--rater", f"python:{name}:short", "--json", "--fail-under")
     invoke(monkeypatch, world, *command, "accuracy=0.5", code=1)
     printed = capsys.readouterr()
-    assert f"accuracy of python:{name}:short (profile) is 0.000, below 0.5" in printed.err
+    assert f"accuracy of python:{name}:short (profile) is 0.000 (0.000 to 0.369), below 0.5." in printed.err
     assert "rule:" not in printed.err.split("accuracy of")[1]
     assert json.loads(printed.out)["results"], "the numbers are printed all the same"
-    invoke(monkeypatch, world, *command, "accuracy=0", "--fail-under", "lift=0")
+    invoke(monkeypatch, world, *command, "accuracy=0")
+    assert "accuracy of" not in capsys.readouterr().err
     invoke(monkeypatch, world, *command, "restraint=0.1", code=1)
     assert "restraint" in capsys.readouterr().err
+
+
+def test_a_bar_that_cannot_be_told_to_be_reached_fails_unless_it_may_pass(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five people who are all right are too few to show anything."""
+    name = f"gate_{world.name}"
+    (world / f"{name}.py").write_text(
+        "def long(person, question, answers):\n    return [len(a) for a in answers]\n", encoding="utf-8"
+    )
+    command = ("run", "mine", "--rater", f"python:{name}:long", "--json", "--fail-under", "accuracy=0.5")
+    said = "cannot be told to reach 0.5: it is 1.000 over 5 people, and at least 6 are needed."
+    invoke(monkeypatch, world, *command, "--junit", "fail.xml", code=1)
+    assert said in capsys.readouterr().err
+    assert said in (world / "fail.xml").read_text(encoding="utf-8")
+    invoke(monkeypatch, world, *command, "--undecided", "pass", "--junit", "pass.xml")
+    assert said in capsys.readouterr().err, "it is let through, and said"
+    assert "<failure" not in (world / "pass.xml").read_text(encoding="utf-8")
 
 
 def test_samples_of_items_and_of_people(
@@ -274,7 +297,7 @@ def test_report_and_compare_and_rescore_of_stored_runs(
     assert (world / "elsewhere" / "report.html").stat().st_size > 10_000
     assert "rule:length" in capsys.readouterr().out
     invoke(monkeypatch, world, "compare", first, "last")
-    assert "points of accuracy" in capsys.readouterr().out
+    assert "5 people: too few people to claim anything (6 are needed)." in capsys.readouterr().out
     invoke(monkeypatch, world, "compare", first, "last", "--json")
     (comparison,) = json.loads(capsys.readouterr().out)["comparisons"]
     assert (comparison["first"], comparison["n"]) == ("rule:length (profile)", PEOPLE * QUESTIONS)

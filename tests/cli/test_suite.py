@@ -73,7 +73,7 @@ def test_one_command_gives_the_whole_picture(
 ) -> None:
     with StubEndpoint() as endpoint:
         (folder / "all.toml").write_text(SUITE.format(rater=endpoint.spec()), encoding="utf-8")
-        done = run_cli("run", "suites/all.toml", "--out", "out", cwd=tmp_path, code=0)
+        done = run_cli("run", "suites/all.toml", "--out", "out", "--undecided", "pass", cwd=tmp_path, code=0)
         asked = len(endpoint.requests)
         invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--json", "--fail-under", "lift=0.9", code=1)
         again = capsys.readouterr()
@@ -89,7 +89,7 @@ def test_one_command_gives_the_whole_picture(
     by = {run["benchmark"]: run["results"] for run in body["runs"]}
     assert {row["rater"] for row in by["rewardbench"]} == {"rule:length"}
     assert any(row["rater"] == endpoint.spec() for row in by["answers"])
-    assert "below" in again.err
+    assert "cannot be told to reach 0.9" in again.err
     assert json.loads((tmp_path / "out" / "results.json").read_text())["suite"] == "All round"
 
 
@@ -122,11 +122,15 @@ log = "nowhere.jsonl"
     assert [name.rpartition("-")[0] or name for name in suites] == ["prefeval", "lamp-writing", "answers"]
     prefeval, writing, answers = suites.values()
     failures = [case.get("message") for case in prefeval.iter("failure")]
+    few = "it is 0.250 over 5 people, and at least 6 are needed."
     assert failures == [
+        f"accuracy of rule:name (history) cannot be told to reach 0.2: {few}",
         "There is no win_rate in this run.",
-        "accuracy of rule:name (history) is 0.250, below 0.9.",
+        f"accuracy of rule:name (history) cannot be told to reach 0.9: {few}",
     ]
-    assert (writing.get("failures"), writing.get("errors")) == ("0", "0")
+    assert (writing.get("failures"), writing.get("errors")) == ("1", "0")
+    (failure,) = writing.iter("failure")
+    assert "over 2 people, and at least 6 are needed" in (failure.get("message") or "")
     (error,) = answers.iter("error")
     assert "nowhere.jsonl" in str(error.get("message"))
 

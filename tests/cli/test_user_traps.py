@@ -30,7 +30,9 @@ def test_free_controls_do_not_hide_a_judge_that_fails(personafit: Command, tmp_p
 
 def test_a_bar_may_be_set_for_a_rule_and_a_misspelt_one_is_found_at_once(personafit: Command) -> None:
     done = personafit("run", "starter", "--rater", "rule:length", "--fail-under", "accuracy=0.9", code=1)
-    assert re.search(r"accuracy of rule:length \(profile\) is 0\.\d{3}, below 0\.9\.", done.err)
+    assert re.search(
+        r"accuracy of rule:length \(profile\) is 0\.\d{3} \(0\.\d{3} to 0\.\d{3}\), below 0\.9\.", done.err
+    )
     done = personafit("run", "starter", "--rater", "rule:length", "--fail-under", "lft=0.1", code=2)
     assert "there is no metric 'lft'" in done.err
     assert "rule:length" not in done.err
@@ -87,7 +89,7 @@ def test_a_bar_may_be_set_where_only_controls_judge_relevance(personafit: Comman
     done = personafit(
         "run", "recentering", "--data", "starter", "--rater", "rule:overlap", "--fail-under", "f1=0.3", code=1,
     )  # fmt: skip
-    assert "f1 of rule:overlap (none) is 0.000, below 0.3." in done.err
+    assert "f1 of rule:overlap (none) is 0.000 (0.000 to 0.265), below 0.3." in done.err
     assert "of rule:always-yes" not in done.err, "it has more than that"
 
 

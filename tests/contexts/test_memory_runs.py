@@ -250,7 +250,9 @@ def test_a_run_makes_keeps_and_shows_what_is_told(
     sentences = [one["sentence"] for one in body["contrasts"] if not one["published"]]
     induced = "shown induced@python:own_model:chat and shown "
     for other in ("none", "memory:by=bm25", "wrong:induced@python:own_model:chat"):
-        assert any(f"{induced}{other} are not distinguishable" in one for one in sentences), (
+        said = [one for one in sentences if f"{induced}{other} " in one]
+        assert said, other
+        assert all("differ by" in one and "too few people to claim" in one for one in said), (
             "three people are few"
         )
     assert {one["view"] for one in body["settings"] if one["published"]} == {

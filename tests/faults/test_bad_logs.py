@@ -25,9 +25,9 @@ LOG_FAULTS: dict[str, tuple[bytes, str]] = {
         b'{"person": {"id": "x"}, "question": "q"}',
         "log.jsonl, line 2, field 'answer': field required.",
     ),
-    "empty answer": (
-        b'{"person": {"id": "x"}, "question": "q", "answer": " "}',
-        "log.jsonl, line 2, field 'answer' is empty.",
+    "empty question": (
+        b'{"person": {"id": "x"}, "question": " ", "answer": "a"}',
+        "log.jsonl, line 2, field 'question' is empty.",
     ),
     "wrong type": (
         b'{"person": {"id": "x"}, "question": "q", "answer": 7}',

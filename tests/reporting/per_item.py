@@ -1,7 +1,7 @@
 """The results of a run computed item by item from whole frames: the long way, which the sums must agree with."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -102,17 +102,14 @@ class _Group:
         if len(self.others) < 2:
             missing = [name for name in ("none", f"wrong:{self.view}") if name not in self.others]
             return Estimate(None, None, None, 0, 0, f"lift needs --view {' and --view '.join(missing)}")
-        parts = {
-            name: frame.filter(pl.col("item").is_in(part["item"].to_list()))
-            for name, frame in self.others.items()
-        }
-        means = {name: mean_by_item(frame, "accuracy").value for name, frame in parts.items()}
-        known = {name: mean for name, mean in means.items() if mean is not None}
+        if "expect" in part.columns:
+            part = part.filter(pl.col("expect").ne_missing("generic"))
+        over = {name: paired_difference(part, frame, "accuracy") for name, frame in self.others.items()}
+        known = {name: gap.value for name, gap in over.items() if gap.value is not None}
         if len(known) < 2:
             return Estimate(None, None, None, 0, 0, "lift needs answers under both control views")
-        larger = max(known, key=lambda name: known[name])
-        estimate = paired_difference(part, parts[larger], "accuracy")
-        return _with_note(estimate, f"over {larger}, the larger of the two controls")
+        larger = min(known, key=lambda name: known[name])
+        return _with_note(over[larger], f"over {larger}, the larger of the two controls")
 
     def _length_controlled(self, part: pl.DataFrame) -> Estimate:
         scored = part.filter(pl.col("accuracy").is_not_null())
@@ -131,8 +128,7 @@ class _Group:
         part = self.frame.filter(pl.col("expect") == "generic")
         if self.scores.info["metric"] == "win_rate":
             part = part.filter(pl.col("against") == "generic")
-            kept = part.with_columns((pl.col("debiased") >= 0.5).cast(pl.Float64).alias("kept"))
-            estimate = mean_by_item(kept, "kept")
+            estimate = mean_by_item(part, "kept")
             estimate = _with_note(estimate, "share of marked questions where knowing the person did no harm")
         else:
             estimate = mean_by_item(part, "accuracy")
@@ -167,4 +163,4 @@ class _Group:
 
 def _with_note(estimate: Estimate, note: str) -> Estimate:
     joined = "; ".join(filter(None, [estimate.note, note]))
-    return Estimate(estimate.value, estimate.low, estimate.high, estimate.n, estimate.people, joined)
+    return replace(estimate, note=joined)

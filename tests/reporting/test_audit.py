@@ -102,13 +102,43 @@ def test_rules_count_what_they_say(tmp_path: Path) -> None:
 
 def test_a_rule_that_is_always_wrong_in_one_tier_gives_the_answer_away(tmp_path: Path) -> None:
     short, long = "Yes.", "A much longer answer."
-    rows: list[Row] = [(f"p{n}", f"Q{n}?", short, long, "hard") for n in range(6)]
-    rows += [(f"p{n}", f"R{n}?", long, short, "easy") for n in range(6)]
-    rows[-1] = ("p5", "R5?", short, long, "easy")
+    rows: list[Row] = [(f"p{n}", f"Q{n}?", short, long, "hard") for n in range(20)]
+    rows += [(f"p{n}", f"R{n}?", long, short, "easy") for n in range(20)]
+    rows[-1] = ("p19", "R19?", short, long, "easy")
     audit = audit_of(tmp_path, *rows)
     assert audit.rule("length").by_part["hard"].value == 0.0
     (verdict,) = [one for one in audit.verdicts() if one.check == "length rule"]
-    assert (verdict.grade, verdict.finding) == ("fails", "0.0 % right by length alone (tier hard)")
+    assert (verdict.grade, verdict.finding) == ("fails", "0.0 % (0.0–16.8) right by length alone (tier hard)")
+
+
+def test_too_few_pairs_are_no_pass(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        (f"p{n}", f"Q{n}?", "A longer answer." if n % 2 else "Yes.", "Perhaps not.", None) for n in range(8)
+    ]
+    (verdict,) = [one for one in audit_of(tmp_path, *rows).verdicts() if one.check == "length rule"]
+    assert verdict.grade == "cannot tell"
+    assert "right by length alone; these data could have shown" in verdict.finding
+    (verdict,) = [one for one in audit_of(tmp_path, *rows[:4]).verdicts() if one.check == "length rule"]
+    assert (verdict.grade, verdict.finding) == (
+        "cannot tell",
+        "2 of 4, 4 people right by length alone; too few people to claim anything (6 are needed)",
+    )
+
+
+def test_a_shortcut_that_never_decides_passes(tmp_path: Path) -> None:
+    rows: list[Row] = [(f"p{n}", f"Q{n}?", "One way.", "Or none.", None) for n in range(8)]
+    (verdict,) = [one for one in audit_of(tmp_path, *rows).verdicts() if one.check == "markup rule"]
+    assert (verdict.grade, verdict.finding) == ("passes", "ties throughout: no pair is right by markup alone")
+
+
+def test_overlap_with_the_person_has_to_be_shown_to_beat_a_strangers(tmp_path: Path) -> None:
+    found = audit_benchmark(starter())
+    (verdict,) = [one for one in found.verdicts() if one.check == "overlap with the person"]
+    low = found.gain.low
+    assert low is not None
+    assert low < 0.05
+    assert verdict.grade == "cannot tell"
+    assert f"{100 * (found.gain.value or 0):+.1f} points" in verdict.finding
 
 
 def test_pairs_without_a_tier_are_in_none(tmp_path: Path) -> None:
@@ -117,11 +147,14 @@ def test_pairs_without_a_tier_are_in_none(tmp_path: Path) -> None:
     json.dumps(audit_object(audit), allow_nan=False)
 
 
-def test_the_starter_set_passes_its_own_audit(tmp_path: Path) -> None:
+def test_the_starter_set_does_not_fail_its_own_audit(tmp_path: Path) -> None:
+    """Its tiers are small: what its pairs cannot rule out is not called a pass."""
     found = audit_benchmark(starter())
     grades = {verdict.check: verdict.grade for verdict in found.verdicts()}
-    for check in ("length rule", "second-person rule", "markup rule", "name rule", "contradictory gold"):
+    for check in ("name rule", "answer counts", "contradictory gold"):
         assert grades[check] == "passes", check
+    for check in ("length rule", "second-person rule", "markup rule", "surface features, no person"):
+        assert grades[check] == "cannot tell", check
     assert 0.4 < (found.surface.blind.value or 0) < 0.6
     page = write_audit(found, tmp_path).read_text(encoding="utf-8")
     assert "What the labels of starter reward" in page

@@ -97,12 +97,12 @@ def test_noise_is_called_not_distinguishable(store: Store, folder: Path) -> None
     assert comparison.p_value == pytest.approx(1.0)
 
 
-def test_a_run_compared_with_itself_is_not_distinguishable_and_told_apart_by_run(
+def test_a_run_compared_with_itself_scores_the_same_and_is_told_apart_by_run(
     store: Store, folder: Path
 ) -> None:
     scores = judged(store, folder, "one", lambda item: item % 4 != 0)
     sentence = only(compare_runs(scores, scores)).sentence()
-    assert "not distinguishable" in sentence
+    assert "score the same on every item (36 shared items, 12 people)" in sentence
     assert f"in {scores.run.name}" in sentence
 
 
@@ -130,14 +130,47 @@ def test_nothing_in_common_cannot_be_compared(store: Store, folder: Path) -> Non
     one = judged(store, folder, "one", lambda item: True if item < 5 else None)
     two = judged(store, folder, "two", lambda item: True if 5 <= item < 10 else None)
     sentence = only(compare_runs(one, two)).sentence()
-    assert "cannot be compared: they share no item with an answer from both" in sentence
+    assert "cannot be compared: no item has an answer from both" in sentence
 
 
-def test_one_person_gives_no_verdict(store: Store, folder: Path) -> None:
-    one = judged(store, folder, "one", lambda item: True if item < 3 else None)
-    two = judged(store, folder, "two", lambda item: False if item < 3 else None)
-    sentence = only(compare_runs(one, two)).sentence()
-    assert "differ by 100.0 points, but one person only" in sentence
+@pytest.mark.parametrize(("items", "said"), [(3, "1 person"), (15, "5 people")])
+def test_fewer_than_six_people_give_counts_and_no_verdict(
+    store: Store, folder: Path, items: int, said: str
+) -> None:
+    """Five people who all gain as much are no certainty: the exact permutation p is 0.0625."""
+    one = judged(store, folder, "one", lambda item: True if item < items else None)
+    two = judged(store, folder, "two", lambda item: item % 3 == 0 if item < items else None)
+    comparison = only(compare_runs(one, two))
+    assert comparison.sentence().endswith(
+        f"{items // 3} of {items}, {said}: too few people to claim anything (6 are needed)."
+    )
+    assert f"one.jsonl (profile) {items} of {items}" in comparison.sentence()
+    assert comparison.distinguishable is None
+
+
+def test_a_null_result_says_what_the_runs_could_have_shown(store: Store, folder: Path) -> None:
+    one = judged(store, folder, "one", lambda item: item % 5 != 0)
+    two = judged(store, folder, "two", lambda item: item % 5 != 1)
+    comparison = only(compare_runs(one, two))
+    could = comparison.tested.detectable
+    assert could is not None
+    assert f"this run could have detected {100 * could:.1f} points or more" in comparison.sentence()
+    assert "not shown to be equivalent within ±5.0 points" in comparison.sentence()
+    wide = only(compare_runs(one, two, margin=0.9))
+    assert "not distinguishable and equivalent" in wide.sentence()
+    assert "equivalent within ±90.0 points, p" in wide.sentence()
+
+
+def test_nothing_is_claimed_of_a_rater_that_met_the_people(store: Store, folder: Path) -> None:
+    good = judged(store, folder, "good", lambda item: True)
+    poor = judged(store, folder, "poor", lambda item: item % 3 == 0)
+    name = good.raters[0]["name"]
+    notes = [f"{name} was fitted on 12 of the people here: its score on them is no evidence."]
+    met = replace(good, run=good.run._replace(config=good.run.config | {"notes": notes}))
+    comparison = only(compare_runs(met, poor))
+    assert comparison.distinguishable is None
+    assert f"no claim, as {name} (profile) was fitted on people of these runs" in comparison.sentence()
+    assert "better" not in comparison.sentence()
 
 
 def test_different_data_are_refused_unless_asked_for(store: Store, folder: Path, tmp_path: Path) -> None:
@@ -206,7 +239,7 @@ def test_logs_are_paired_by_person_and_question_whatever_line_they_stand_on(
     one = logged(store, tmp_path / "one.jsonl", rows)
     other = logged(store, tmp_path / "other.jsonl", list(reversed(rows)))
     found = only(compare_runs(one, other)).difference
-    assert (found.value, found.low, found.high, found.n) == (0.0, 0.0, 0.0, 6)
+    assert (found.value, found.low, found.high, found.n) == (0.0, None, None, 6)
 
 
 def test_a_question_answered_twice_is_one_comparison(store: Store, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from personafit.benchmarks.running import RunConfig
 from personafit.reporting import RunScores, load_scores
 from personafit.reporting.compare import compare_runs, compare_with_base, paired_items
 from personafit.reporting.compare_ranking import rank_runs
-from personafit.statistics.ranking import holm, paired_permutation
+from personafit.statistics.decisions import holm
+from personafit.statistics.ranking import paired_permutation
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 

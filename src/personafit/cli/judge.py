@@ -61,7 +61,8 @@ def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) 
 def correct(
     run: RunArgument,
     human: Annotated[
-        Path, typer.Option(help='JSONL of people\'s labels: {"item", "label"} or judgment records.')
+        Path,
+        typer.Option(help='JSONL of people\'s labels: {"item", "label"}, or the votes.jsonl of a study.'),
     ],
     store: StoreOption = None,
     json: JsonOption = False,
@@ -156,7 +157,8 @@ def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
     for row in found:
         name = f"{row.rater['name']} on {row.system} ({row.given})" if row.system else row.rater["name"]
         estimates = (row.found.corrected, row.found.human, row.found.machine)
-        worth = "–" if row.worth.value is None else f"{row.worth.value:.0f}"
+        most = "≤ " if row.worth.value is not None and row.worth.note else ""
+        worth = "–" if row.worth.value is None else f"{most}{row.worth.value:.0f}"
         table.add_row(
             Text(name),
             Text(" ".join(row.slice.values()) or "all"),
@@ -175,7 +177,8 @@ def _worth_in_words(row: Correction) -> str:
     if row.worth.value is None:
         return f"{name}: {100 * corrected.value:.1f} % after correction; {row.worth.note}."
     labels = row.found.human.n
-    said = f"{name}: {labels} human labels are worth {row.worth.value:.0f} with the machine's help"
+    most = "at most " if row.worth.note else ""
+    said = f"{name}: {labels} human labels are worth {most}{row.worth.value:.0f} with the machine's help"
     if row.worth.value <= labels:
         said = f"{name}: {labels} human labels gain nothing from the machine here"
     return f"{said}; {corrected.note}." if corrected.note else f"{said}."
@@ -186,6 +189,11 @@ def _say_left_out(path: Path, labels: HumanLabels) -> None:
         hint(f"{path}: lines left out because this run does not have their item: {labels.elsewhere}.")
     if labels.unanswered:
         hint(f"{path}: lines left out because they do not answer this run's question: {labels.unanswered}.")
+    if labels.numbered:
+        hint(
+            f"{path}: {labels.numbered} labels are numbers, which count an item's answers from 0 in the order the store keeps "
+            "(a data folder's own; hidden for answers): names (answer, generic, wrong, or a text's id) say which is meant."
+        )
 
 
 def _calibration_table(groups: Iterable[list[Result]]) -> Table:

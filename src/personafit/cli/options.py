@@ -27,3 +27,11 @@ OnOption = Annotated[
         help="Where models of this machine work: here, or in Ray workers.",
     ),
 ]
+MarginOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Differences smaller than this share of the scale count as none in equivalence tests; default 0.05, or 5 points.",
+    ),
+]

@@ -17,12 +17,14 @@ from personafit.cli.common import (
     print_object,
     store_url,
 )
-from personafit.cli.options import JsonOption, RunArgument, StoreOption
+from personafit.cli.options import JsonOption, MarginOption, RunArgument, StoreOption
 from personafit.cli.run_end import write_run
 from personafit.raters.rescore import rescore as read_again
+from personafit.reporting.claims import legend_for
 from personafit.reporting.compare import compare_with_base, fitted_notes
 from personafit.reporting.compare_ranking import HOW, rank_runs
 from personafit.reporting.run_report import open_report
+from personafit.statistics.decisions import MARGIN, Verdict
 from personafit.store import Store
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def report(
         int | None, typer.Option(min=1, help="Draw so many wrong choices into a coding study.")
     ] = None,
     tier: Annotated[str | None, typer.Option(help="With --errors: of this tier only.")] = None,
+    margin: MarginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Print a run's tables and write its report again, or draw its errors into a study for people to code.
@@ -70,7 +73,7 @@ def report(
             raise UserError(
                 "report --whole, --tables and --figures go together; --json, --errors and --out are for commands without them."
             )
-        _collect(runs, store_url(store), whole, tables, figures)
+        _collect(runs, store_url(store), whole, tables, figures, margin)
         return
     if json and len(runs) > 1:
         raise UserError("report --json takes one run: it prints one object.")
@@ -82,7 +85,7 @@ def report(
                 errors_study(opened, load_run(opened, name), errors, tier, out=out)
                 continue
             run = judged_run(opened, name)
-            read = open_report(opened, run)
+            read = open_report(opened, run, margin)
             if json:
                 print_json(read.benchmark, read.results)
                 continue
@@ -92,7 +95,12 @@ def report(
 
 
 def _collect(
-    names: list[str], url: str, whole: Path | None, tables: Path | None, figures: Path | None
+    names: list[str],
+    url: str,
+    whole: Path | None,
+    tables: Path | None,
+    figures: Path | None,
+    margin: float | None,
 ) -> None:
     """Find out what each name stands for, and write the page of them all, their tables and their figures."""
     from personafit.reporting.whole.export import write_figures, write_tables
@@ -100,6 +108,7 @@ def _collect(
 
     with Store(url) as opened:
         given = _collected(opened, names)
+        given.margin = MARGIN if margin is None else margin
         chapters = make_chapters(given)
     try:
         if whole is not None:
@@ -142,6 +151,7 @@ def compare(
     ],
     store: StoreOption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare even if the instruments differ.")] = False,
+    margin: MarginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say whether runs differ: paired by item, clustered by person, adjusted for how many are compared.
@@ -156,12 +166,14 @@ def compare(
         raise UserError("compare needs two runs; `personafit report last` shows one.")
     with Store(store_url(store)) as opened:
         loaded = [load_run(opened, name).by_item_only() for name in runs]
-    comparisons = compare_with_base(loaded, anyway)
+    comparisons = compare_with_base(loaded, anyway, MARGIN if margin is None else margin)
     rankings = rank_runs(loaded)
     notes = fitted_notes(loaded)
     if not json:
         for comparison in comparisons:
             print(comparison.sentence())
+        for legend in legend_for(comparison.tested for comparison in comparisons):
+            print(legend)
         for ranking in rankings:
             console().print(ranking.table())
             for sentence in ranking.sentences():
@@ -185,6 +197,10 @@ def compare(
             "p_permutation": c.permutation.p,
             "p_permutation_holm": c.p_permutation_holm,
             "distinguishable": c.distinguishable,
+            "equivalent": c.tested.verdict is Verdict.EQUIVALENT,
+            "p_equivalent": c.tested.p_equivalent,
+            "margin": c.tested.margin,
+            "detectable": c.tested.detectable,
             "n": c.difference.n,
             "people": c.difference.people,
             "note": c.difference.note,

@@ -17,6 +17,7 @@ from personafit.cli.options import BudgetOption, JsonOption, OnOption, RetryOpti
 from personafit.cli.run_end import METRICS, OTHER_METRICS, parse_bar, report_run, say_end_of, write_run
 from personafit.engine import Bars
 from personafit.models import MODELS, parse_spec
+from personafit.reporting.assertions import Undecided
 from personafit.reporting.run_report import open_report
 from personafit.store import Store
 
@@ -113,8 +114,15 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Folder for report.html and results.json.")] = None,
     retry: RetryOption = None,
     fail_under: Annotated[
-        list[str] | None, typer.Option(help="METRIC=X: exit 1 if a rater's total is below.")
+        list[str] | None,
+        typer.Option(
+            help="METRIC=X: fail (exit 1) unless the 95 % interval of METRIC lies above X for every rater; may be repeated."
+        ),
     ] = None,
+    undecided: Annotated[
+        Undecided,
+        typer.Option(help="With --fail-under: whether a number that cannot be told to reach its bar fails."),
+    ] = Undecided.FAIL,
     junit: Annotated[Path | None, typer.Option(help="Write a JUnit file for CI.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -128,11 +136,11 @@ def run(
         if any(own) or seed or samples != 1 or tasks != "all":
             raise UserError(
                 f"{benchmark} says itself what is run, by whom and on what; beside it only --limit, --budget, --retry, --fail-under, "
-                "--junit, --dry-run, --on, --store, --out and --json mean something."
+                "--undecided, --junit, --dry-run, --on, --store, --out and --json mean something."
             )
         from personafit.cli.run_suite import SuiteRunner, run_suite
 
-        runner = SuiteRunner(Path(benchmark), limit, budget, frozenset(retry or []))
+        runner = SuiteRunner(Path(benchmark), limit, budget, frozenset(retry or []), undecided)
         every = tuple(
             dict.fromkeys([*METRICS, *(name for names in OTHER_METRICS.values() for name in names)])
         )
@@ -176,7 +184,7 @@ def run(
         with working_on(on):
             with Bars() as progress:
                 finished = asyncio.run(execute(opened, config, progress))
-            code = report_run(opened, finished, out, json, bars, junit)
+            code = report_run(opened, finished, out, json, bars, junit, undecided)
             if benchmark == "starter" and system and not finished.summary.interrupted:
                 left = None if budget is None else max(0.0, budget - finished.summary.cost)
                 code = max(code, _talk(opened, replace(config, budget=left), out, json))

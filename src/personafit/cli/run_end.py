@@ -16,7 +16,7 @@ from personafit.cli.common import (
     write_results,
 )
 from personafit.reporting import Result
-from personafit.reporting.assertions import below, totals
+from personafit.reporting.assertions import Undecided, missed, totals
 from personafit.reporting.junit import write_junit
 from personafit.reporting.run_report import RunReport, open_report
 from personafit.store import Store
@@ -47,12 +47,13 @@ def report_run(
     json: bool,
     bars: list[tuple[str, float]],
     junit: Path | None = None,
+    undecided: Undecided = Undecided.FAIL,
 ) -> int:
     """Print what there is, write the files, and say how the run ended; returns the exit code."""
     if "raters" not in finished.run.config:  # stopped while the systems were still answering
         if json:
             print_json("answers", [])
-        return say_end_of(finished, None, bars)
+        return say_end_of(finished, None, bars, undecided)
     say_if_long(finished.run)
     report = open_report(store, finished.run)
     write_run(report, finished.run.name, out)
@@ -62,8 +63,8 @@ def report_run(
         report.print(console())
         print(f"Report: {out_folder(out, finished.run.name) / 'report.html'}")
     if junit is not None:
-        write_junit(junit, report.results, bars, missed_coverage(report))
-    return say_end_of(finished, report, bars)
+        write_junit(junit, report.results, bars, missed_coverage(report), undecided)
+    return say_end_of(finished, report, bars, undecided)
 
 
 def write_run(report: RunReport, name: str, out: Path | None) -> None:
@@ -79,16 +80,21 @@ def write_run(report: RunReport, name: str, out: Path | None) -> None:
         ) from error
 
 
-def say_end_of(finished: Finished, report: RunReport | None, bars: list[tuple[str, float]]) -> int:
+def say_end_of(
+    finished: Finished,
+    report: RunReport | None,
+    bars: list[tuple[str, float]],
+    undecided: Undecided = Undecided.FAIL,
+) -> int:
     """Say how a run ended and which bars it missed; returns the exit code."""
     code = say_end(finished.summary)
     if finished.summary.interrupted:
         return code
-    if report is not None and (missed := missed_coverage(report)):
-        hint(f"personafit: {missed}")
+    if report is not None and (too_little := missed_coverage(report)):
+        hint(f"personafit: {too_little}")
         code = max(code, 1)
     for metric, least in bars:
-        code = max(code, _check_bar(metric, least, report.results if report else []))
+        code = max(code, _check_bar(metric, least, report.results if report else [], undecided))
     return code
 
 
@@ -117,11 +123,13 @@ def parse_bar(text: str, metrics: tuple[str, ...]) -> tuple[str, float]:
     return metric, least
 
 
-def _check_bar(metric: str, least: float, results: list[Result]) -> int:
+def _check_bar(metric: str, least: float, results: list[Result], undecided: Undecided) -> int:
     found = totals(results, metric)
     if not found:
         raise UserError(f"--fail-under {metric}: there is no such metric in this run.")
-    missed = [sentence for result in found if (sentence := below(result, least))]
-    for sentence in missed:
-        hint(f"personafit: {sentence}")
-    return 1 if missed else 0
+    code = 0
+    for result in found:
+        if sentence := missed(result, least):
+            hint(f"personafit: {sentence}")
+        code = max(code, int(missed(result, least, undecided) is not None))
+    return code

@@ -21,6 +21,7 @@ from personafit.cli.run import SPECIAL, refuse_unused
 from personafit.cli.run_end import METRICS, OTHER_METRICS, missed_coverage, parse_bar, say_end_of, write_run
 from personafit.engine import Bars
 from personafit.reporting import Result
+from personafit.reporting.assertions import Undecided
 from personafit.reporting.junit import Checked, write_suites
 from personafit.reporting.run_names import NamedRun, apart
 from personafit.reporting.run_report import open_report
@@ -53,10 +54,18 @@ class Came:
 class SuiteRunner:
     """Runs a suite on a store; what the command line says of all runs is given here."""
 
-    def __init__(self, path: Path, limit: int | None, budget: float | None, retry: frozenset[Status]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        limit: int | None,
+        budget: float | None,
+        retry: frozenset[Status],
+        undecided: Undecided = Undecided.FAIL,
+    ) -> None:
         self.path = path
         self.suite: Suite = read_suite(path, SPECIAL["system"])
         self._budget = budget
+        self._undecided = undecided
         self.failed: list[tuple[str, str]] = []
         """Runs that could not be made, and why."""
         self._plans: list[tuple[RunConfig, list[Bar]]] = []
@@ -99,7 +108,7 @@ class SuiteRunner:
                 missed = missed_coverage(report)
                 came.append(Came(config, finished.run, version, report.results, wanted, missed))
             try:
-                ending = say_end_of(finished, report, wanted)
+                ending = say_end_of(finished, report, wanted, self._undecided)
             except UserError as error:  # a bar on a number that this run has not
                 hint(f"personafit: {config.benchmark}: {error}")
                 ending = error.code
@@ -110,7 +119,10 @@ class SuiteRunner:
 
     def write_junit(self, came: Sequence[Came], path: Path) -> None:
         """Write all runs as one file for CI."""
-        made = [Checked(one.run.name, one.results, one.bars, missed=one.missed) for one in came]
+        made = [
+            Checked(one.run.name, one.results, one.bars, missed=one.missed, undecided=self._undecided)
+            for one in came
+        ]
         write_suites(path, [*made, *(Checked(name, error=said) for name, said in self.failed)])
 
     def write(self, store: Store, came: Sequence[Came], out: Path | None) -> Path:

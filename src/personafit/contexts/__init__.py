@@ -5,11 +5,10 @@ from importlib.metadata import entry_points
 
 from personafit._errors import UserError
 from personafit.contexts.attributes import AttributesContext, attributes_context
-from personafit.contexts.context import Context, ContextBuilder, People
+from personafit.contexts.context import Context, ContextBuilder, People, Unmade
 from personafit.contexts.dis import dis_context, is_dis
 from personafit.contexts.making import (
     MADE,
-    Unmade,
     context_fingerprint,
     default_model,
     made_key,

@@ -10,8 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from personafit._errors import UserError
 from personafit.people import FacetValue, Person
+from personafit.people.script import main_script
 from personafit.store import Item, Product, Status, StoredPeople
+
+SEVERAL_SCRIPTS = frozenset({"und", "mul", "az", "kk", "ku", "mn", "pa", "sr", "tg", "uz"})
+"""Languages that do not settle the script."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,10 @@ class Context:
         return self.product.id
 
 
+class Unmade(UserError):
+    """A context that cannot be told here: a model should have made it and has not, or nobody can stand in for the person."""
+
+
 class People(Mapping[str, Person]):
     """The people of a data set by id, and by language in a fixed order."""
 
@@ -62,6 +71,7 @@ class People(Mapping[str, Person]):
         self._people = people
         known = people.languages if isinstance(people, StoredPeople) else None
         languages = known or {person: people[person].language for person in people}
+        self._mates: dict[str, list[str]] = {}
         self._by_language: dict[str, list[str]] = {}
         for person in sorted(languages):
             self._by_language.setdefault(languages[person], []).append(person)
@@ -83,6 +93,37 @@ class People(Mapping[str, Person]):
     def of_language(self, language: str) -> list[str]:
         """Ids of everyone who is written about in that language, sorted."""
         return self._by_language.get(language, [])
+
+    def mates(self, person: Person) -> list[str]:
+        """Ids of everyone written about in the person's language and script, the person included, sorted.
+
+        Most languages have one script; where the language is unknown or has several, what is told of people decides.
+        """
+        pool = self.of_language(person.language)
+        if person.language not in SEVERAL_SCRIPTS:
+            return pool
+        if person.id not in self._mates:
+            by_script: dict[str, list[str]] = {}
+            for id in pool:
+                by_script.setdefault(main_script(_written(self._people[id])), []).append(id)
+            self._mates |= {id: ids for ids in by_script.values() for id in ids}
+        return self._mates[person.id]
+
+    @cached_property
+    def alone(self) -> frozenset[str]:
+        """Ids of those whose language and script nobody shares, so that nobody can be mistaken for them."""
+        few = [
+            pool
+            for language, pool in self._by_language.items()
+            if language in SEVERAL_SCRIPTS or len(pool) < 2
+        ]
+        return frozenset(id for pool in few for id in pool if len(self.mates(self._people[id])) < 2)
+
+
+def _written(person: Person) -> str:
+    """What is written about a person, as far as it shows the script."""
+    texts = (str(value) for value in person.facets.values())
+    return " ".join((*texts, *(memory.text for memory in person.memories[:5])))
 
 
 class ContextBuilder(Protocol):

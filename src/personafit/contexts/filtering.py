@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from personafit._hashing import content_hash
-from personafit.contexts.context import Context, People
-from personafit.contexts.making import MadeAsk, Unmade, made_job
+from personafit.contexts.context import Context, People, Unmade
+from personafit.contexts.making import MadeAsk, made_job
 from personafit.contexts.memory import MemoryContext, Settings, told
 from personafit.engine import Job
 from personafit.models import Message, Model

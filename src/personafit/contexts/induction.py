@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
-from personafit.contexts.context import Context
-from personafit.contexts.making import MadeAsk, Unmade, made_job
+from personafit.contexts.context import Context, Unmade
+from personafit.contexts.making import MadeAsk, made_job
 from personafit.contexts.memories import HISTORY, has_memories, memories_of, oldest_first
 from personafit.contexts.persona import Persona
 from personafit.contexts.profiling import (

@@ -12,9 +12,8 @@ from typing import Protocol, runtime_checkable
 
 from sqlalchemy import func, select
 
-from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.contexts.context import ContextBuilder, People
+from personafit.contexts.context import ContextBuilder, People, Unmade
 from personafit.contexts.wrong import WrongContext
 from personafit.engine import Job, Lane, Runner, Summary
 from personafit.models import MODELS, ChatReply, ChatRequest, Message, Model, parse_spec
@@ -28,10 +27,6 @@ MADE = ("memory-filter", "induce")
 
 USUAL_TOKENS = (900, 200)  # in and out, for estimates
 RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model
-
-
-class Unmade(UserError):
-    """A context that a model should have made, and has not."""
 
 
 @runtime_checkable
@@ -275,8 +270,11 @@ def _jobs(
     for item in items():
         for view in views:
             person, builder = people[item.person], view
-            while isinstance(builder, WrongContext):
-                person, builder = builder.stand_in(person, item), builder.inner
+            try:
+                while isinstance(builder, WrongContext):
+                    person, builder = builder.stand_in(person, item), builder.inner
+            except Unmade:  # nobody can be mistaken for this person
+                continue
             job = builder.job(person, item) if isinstance(builder, ModelMade) else None
             if job is not None and job.key not in seen:
                 seen.add(job.key)

@@ -1,6 +1,7 @@
 """`wrong:CONTEXT`: the same kind of context about somebody else, the control that shows whether the person matters.
 
-The other person is drawn once per person, seeded, among those of the same language, and recorded with the context. Where a
+The other person is drawn once per person, seeded, among those of the same language and script, and recorded with the context.
+Somebody whose language nobody shares has no such context, which leaves their items without this control. Where a
 benchmark keeps altered copies of people, none of somebody's own copies stands in for them.
 """
 
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.contexts.context import Choosy, Context, ContextBuilder, People
+from personafit.contexts.context import Choosy, Context, ContextBuilder, People, Unmade
 from personafit.people import Person
 from personafit.store import Item
 from personafit.store.derived import COPY
@@ -36,7 +37,7 @@ class WrongContext:
     def _stand_in(self, person: Person, item: Item) -> str:
         """The other person, or the next one about whom there is as much to tell where the context depends on that."""
         other = self.other(person)
-        pool = self._people.of_language(person.language)
+        pool = self._people.mates(person)
         start, original = bisect_left(pool, other), item.slices.get(COPY)
         around = (pool[(start + step) % len(pool)] for step in range(len(pool)))
         others = (id for id in around if id != person.id and not _is_of(id, original))
@@ -46,9 +47,12 @@ class WrongContext:
 
     def other(self, person: Person) -> str:
         """Who is mistaken for this person."""
-        pool = self._people.of_language(person.language)
+        pool = self._people.mates(person)
         if len(pool) < 2:
-            raise UserError(
+            everyone = len(self._people.alone) == len(
+                self._people
+            )  # then it is the run that has no such control
+            raise (UserError if everyone else Unmade)(
                 f"{self.name}: there is nobody but {person.id} in language '{person.language}' to be "
                 "mistaken for; name the views you want without it, as in --view profile --view none."
             )

@@ -66,9 +66,10 @@ def make_study(
     drawn = sorted(pages, key=lambda page: hash_text("sample", str(config.seed), page.id))
     if stratify is not None:
         among = {item for page in pages for item in page.items}
-        wanted = stratified_sample(store, opened.run, stratify, count, config.seed, among)
-        chosen = [page for page in pages if not wanted.isdisjoint(page.items)]
-        rest = [page for page in drawn if wanted.isdisjoint(page.items)]
+        weights = stratified_sample(store, opened.run, stratify, count, config.seed, among)
+        chosen = [page for page in pages if any(item in weights for item in page.items)]
+        rest = [page for page in drawn if not any(item in weights for item in page.items)]
+        config = config.model_copy(update={"weights": weights})
     elif count is not None:
         chosen, rest = drawn[:count], drawn[count:]
     else:

@@ -70,6 +70,10 @@ class StudyConfig(Record):
         "", description="Where raters go with it; Prolific's address for who came from there, if empty."
     )
     model: str = Described("", description="Spec of the model participants talk with (chat form).")
+    weights: dict[str, float] = Described(
+        default_factory=dict,
+        description="Design weights of items drawn by --stratify: how many items of its stratum each stands for.",
+    )
     simulated: bool = Described(False, description="Raters are simulated, and everything made of it says so.")
     source: str = Described("", description="What --from named.")
     signed_ids: bool = Described(

@@ -17,8 +17,8 @@ STRATA = 5
 
 def stratified_sample(
     store: Store, run: RunRecord | None, metric: str, count: int | None, seed: int, among: Container[str]
-) -> frozenset[str]:
-    """Ids of so many items of a run, of those there are, evenly over a metric."""
+) -> dict[str, float]:
+    """Ids of so many items of a run, of those there are, evenly over a metric, each with its design weight."""
     if run is None:
         raise UserError("--stratify: metrics are a run's; name one with --from RUN.")
     if count is None:
@@ -67,10 +67,11 @@ def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
     return {item: fmean(values) for item, values in by_item.items()}
 
 
-def stratified(values: Mapping[str, float], count: int, seed: int) -> frozenset[str]:
-    """So many ids, evenly over the range of their values.
+def stratified(values: Mapping[str, float], count: int, seed: int) -> dict[str, float]:
+    """So many ids, evenly over the range of their values, each with its design weight.
 
-    Few distinct values are strata by themselves; many are cut at their quantiles. Within a stratum the draw is seeded.
+    Few distinct values are strata by themselves; many are cut at their quantiles. Within a stratum the draw is seeded. The weight is
+    the size of the stratum over how many were drawn from it: for so many items each of the drawn stands.
     """
     distinct = sorted(set(values.values()))
     ranked = sorted(values, key=lambda one: (values[one], hash_text("stratify", str(seed), one)))
@@ -80,9 +81,12 @@ def stratified(values: Mapping[str, float], count: int, seed: int) -> frozenset[
         groups.setdefault(stratum, []).append(one)
     for members in groups.values():
         members.sort(key=lambda one: hash_text("draw", str(seed), one))
-    chosen: list[str] = []
-    while len(chosen) < min(count, len(ranked)):
-        for members in groups.values():
-            if members and len(chosen) < count:
-                chosen.append(members.pop())
-    return frozenset(chosen)
+    sizes = {stratum: len(members) for stratum, members in groups.items()}
+    chosen: dict[int, list[str]] = {stratum: [] for stratum in groups}
+    drawn = 0
+    while drawn < min(count, len(ranked)):
+        for stratum, members in groups.items():
+            if members and drawn < count:
+                chosen[stratum].append(members.pop())
+                drawn += 1
+    return {one: sizes[stratum] / len(ids) for stratum, ids in chosen.items() for one in ids}

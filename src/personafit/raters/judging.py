@@ -18,8 +18,9 @@ from personafit.people import Person
 from personafit.raters.asking import Asked, rating_job
 from personafit.raters.lanes import rater_lane
 from personafit.raters.rater import Rater, Verdict
-from personafit.store import TIE, Item, Store
+from personafit.store import TIE, UNMADE, Item, Status, Store
 
+TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
 PAGE = 500  # items of one person worked on together at most
 
 
@@ -115,6 +116,21 @@ def _told(view: ContextBuilder, person: Person, page: list[Item]) -> Iterator[tu
             continue
 
 
+def _foregone(shown: Shown) -> Verdict | None:
+    """The verdict that needs no rater: an answer that was not made loses, and identical answers tie."""
+    unmade = shown.item.slices.get(UNMADE)
+    if unmade is not None and unmade != TESTED_ANSWER:
+        why = f"there is no {unmade} answer to compare with: nobody was asked"
+        return Verdict(status=Status.SKIPPED, detail=why, calls=0)
+    if unmade is not None:
+        made = next(place for place, text in enumerate(shown.texts) if text)
+        why = "the system made no answer, and loses to the one that was made: nobody was asked"
+        return Verdict(label=str(made), value=1.0 if made == 0 else -1.0, detail=why, calls=0)
+    if len(set(shown.texts)) == 1:
+        return Verdict(label=TIE, value=0.0, detail="the answers are identical: nobody was asked", calls=0)
+    return None
+
+
 def _jobs(judging: Judging, rater: Rater) -> Iterator[Job]:
     for shown in judging.shown(rater):
         yield _job(judging, rater, shown)
@@ -135,10 +151,6 @@ def _job(judging: Judging, rater: Rater, shown: Shown) -> Job:
     )
 
     async def rate() -> Verdict:
-        if len(set(shown.texts)) == 1:
-            return Verdict(
-                label=TIE, value=0.0, detail="the answers are identical: nobody was asked", calls=0
-            )
-        return await rater.rate(shown, judging.question)
+        return _foregone(shown) or await rater.rate(shown, judging.question)
 
     return rating_job(asked, rate)

@@ -9,12 +9,11 @@ from personafit.reporting.results import (
     run_results,
     worst_coverage,
 )
-from personafit.reporting.tables import explain, print_run
+from personafit.reporting.tables import print_run
 
 __all__ = [
     "Result",
     "RunScores",
-    "explain",
     "load_scores",
     "load_totals",
     "overall_coverage",

@@ -27,7 +27,7 @@ from personafit.statistics.alternative_annotator import (
     alternative_annotator,
 )
 from personafit.statistics.clusters import FEWEST_PEOPLE
-from personafit.statistics.ranking import holm
+from personafit.statistics.decisions import holm
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
 
 FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree

@@ -1,9 +1,12 @@
 """Bars that a run's numbers must reach: for `--fail-under`, for JUnit files and for a team's own tests.
 
-A bar holds for the totals of every rater asked for, never for controls; an undefined number does not reach it.
+A bar holds for the totals of every rater asked for, never for controls: each must pass. A number passes if the run shows
+it, that is if its whole 95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people,
+it cannot be told, which is no pass either.
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,18 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from personafit._errors import UserError
+from personafit.reporting.claims import gate, gate_sentence
 from personafit.reporting.results import Result
+from personafit.statistics.decisions import Outcome
 
 _RESULTS = TypeAdapter(list[Result])
+
+
+class Undecided(StrEnum):
+    """What a gate does with a number that cannot be told to reach its bar."""
+
+    FAIL = "fail"
+    PASS = "pass"  # nosec B105 # no password
 
 
 def totals(results: Iterable[Result], metric: str, rater: str | None = None) -> list[Result]:
@@ -37,17 +49,15 @@ def totals(results: Iterable[Result], metric: str, rater: str | None = None) -> 
     return shown if rater else [result for result in shown if result.control is None] or shown
 
 
-def below(result: Result, at_least: float) -> str | None:
-    """The sentence that says a number misses its bar, or None if it reaches it."""
-    if result.value is not None and result.value >= at_least:
+def missed(result: Result, at_least: float, undecided: Undecided = Undecided.FAIL) -> str | None:
+    """The sentence that says a number is not shown to reach its bar, or None if it passes.
+
+    With `Undecided.PASS` a number that cannot be told to reach the bar passes too.
+    """
+    outcome = gate(result, at_least).outcome
+    if outcome is Outcome.PASSES or (outcome is Outcome.CANNOT_TELL and undecided is Undecided.PASS):
         return None
-    shown = "undefined"
-    if result.value is not None:
-        # As many digits as it takes to show that it is below.
-        texts = (f"{result.value:.{digits}f}" for digits in (3, 6))
-        shown = next((text for text in texts if float(text) < at_least), repr(result.value))
-    why = f" ({result.note})" if result.value is None and result.note else ""
-    return f"{result.metric} of {described(result)} is {shown}{why}, below {at_least:g}."
+    return gate_sentence(result, at_least, described(result))
 
 
 def described(result: Result) -> str:
@@ -58,7 +68,7 @@ def described(result: Result) -> str:
 
 
 def assert_lift(run: str | Path, rater: str | None = None, at_least: float = 0.0) -> None:
-    """Fail a test unless knowing the person helps by at least so much.
+    """Fail a test unless the run shows that knowing the person helps by at least so much.
 
     `run` is a run's folder or its results.json; without `rater` the bar holds for everyone asked for in the run.
     """
@@ -66,7 +76,7 @@ def assert_lift(run: str | Path, rater: str | None = None, at_least: float = 0.0
 
 
 def assert_metric(run: str | Path, metric: str, rater: str | None = None, at_least: float = 0.0) -> None:
-    """Fail a test unless the run's totals of a metric are at least so much."""
+    """Fail a test unless the run shows that its totals of a metric are at least so much: the 95 % interval lies above it."""
     results = read_results(run)
     found = totals(results, metric, rater)
     if not found:
@@ -76,7 +86,7 @@ def assert_metric(run: str | Path, metric: str, rater: str | None = None, at_lea
         raise UserError(
             f"{run} has no {metric}{whose}; there are {', '.join(metrics)} of {', '.join(raters)}."
         )
-    failures = [sentence for result in found if (sentence := below(result, at_least))]
+    failures = [sentence for result in found if (sentence := missed(result, at_least))]
     if failures:
         raise AssertionError(" ".join(failures))
 

@@ -2,21 +2,43 @@
 
 Two scores are comparable when the instrument that made them is the same but for who is compared: same data, same
 question, same view. Anything else is refused unless asked for, and then only shared items count. Where several
-comparisons are made at once, a difference must stand after Holm's adjustment to be called one.
+comparisons are made at once, a difference must stand after Holm's adjustment to be called one; where none is found, the
+smallest one that would have been is named, and whether the two are shown to be equivalent.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import polars as pl
 
 from personafit._errors import UserError
+from personafit.reporting.claims import Pair, difference_claim, no_claim, shown_p
 from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
-from personafit.statistics import Estimate, clustered_p_value, paired_difference, prompts_recur
-from personafit.statistics.ranking import PermutationTest, holm, paired_permutation
+from personafit.statistics import Estimate, paired_difference
+from personafit.statistics.decisions import (
+    ALPHA,
+    MARGIN,
+    Effect,
+    Finding,
+    Verdict,
+    decide_together,
+    holm,
+)
+from personafit.statistics.ranking import PermutationTest, paired_permutation
+from personafit.store import MET
 
-ALPHA = 0.05
+__all__ = [
+    "ALPHA",
+    "Comparison",
+    "Contestant",
+    "compare_runs",
+    "compare_with_base",
+    "contestants",
+    "fitted_notes",
+    "paired_items",
+    "shown_p",
+]
 
 
 @dataclass(frozen=True)
@@ -29,6 +51,8 @@ class Contestant:
     given: str | None
     view: str
     scores: pl.DataFrame
+    met_people: bool = False
+    """Whether the rater was fitted on people of the run."""
 
     @property
     def name(self) -> str:
@@ -41,93 +65,111 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference between two contestants, first minus second."""
+    """The difference between two contestants, first minus second, tested beside the others of the command."""
 
     first: Contestant
     second: Contestant
     metric: str
     difference: Estimate
-    p_value: float | None
-    """By the same clustered variance as the interval."""
+    tested: Finding
     permutation: PermutationTest
     """The same question asked without any distribution, swapping the two for a whole person at a time."""
-    p_holm: float | None = None
-    """`p_value` adjusted for the number of comparisons made together."""
+    scores: tuple[float, float]
+    """What each scored on the shared items, added up."""
     p_permutation_holm: float | None = None
-    made_together: int = 1
+
+    @property
+    def p_value(self) -> float | None:
+        """By the same clustered variance as the interval."""
+        return self.tested.p
+
+    @property
+    def p_holm(self) -> float | None:
+        """`p_value` adjusted for the number of comparisons made together."""
+        return self.tested.p_adjusted
+
+    @property
+    def met_people(self) -> list[str]:
+        """Contestants that were fitted on people of their run: nothing is claimed of them."""
+        return [one.name for one in (self.first, self.second) if one.met_people]
 
     @property
     def distinguishable(self) -> bool | None:
         """Whether a difference can be claimed, after the adjustment; None where nothing can be said."""
-        gap = self.difference
-        if gap.low is None or gap.high is None:
+        if self.met_people or self.tested.verdict in (Verdict.UNDEFINED, Verdict.TOO_FEW):
             return None
-        apart = gap.low > 0 or gap.high < 0
-        return apart and (self.made_together == 1 or self.p_holm is None or self.p_holm <= ALPHA)
+        return self.tested.decided
 
     def sentence(self) -> str:
         """The outcome in words."""
-        gap = self.difference
         first, second = self.first.name, self.second.name
         if first == second:
             first, second = f"{first} in {self.first.run}", f"{second} in {self.second.run}"
-        if gap.value is None:
-            return f"{first} and {second} cannot be compared: they share no item with an answer from both."
-        shared = f"{gap.n:,} shared items, {gap.people} people"
-        points = f"{100 * abs(gap.value):.1f} points"
-        if gap.low is None or gap.high is None:
-            return f"{first} and {second} differ by {points}, but {gap.note} ({shared})."
-        said = f", p {shown_p(self.p_value)}; {shared}"
-        if self.made_together > 1:
-            tests = f"Holm p {shown_p(self.p_holm)} over {self.made_together} comparisons"
-            said += f"; {tests}, permutation p {shown_p(self.permutation.p)}"
-        if self.distinguishable:
-            turned = gap.high < 0
-            better, worse = (second, first) if turned else (first, second)
-            said = shown_interval(gap.low, gap.high, turned) + said
-            return f"{better} is better than {worse} by {points} of {self.metric} ({said})."
-        said = f"{shown_interval(gap.low, gap.high)}, first minus second{said}"
-        once = ""
-        if gap.low > 0 or gap.high < 0:
-            once = f" once all {self.made_together} comparisons are counted"
-        return (
-            f"{first} and {second} are not distinguishable{once}: "
-            f"they differ by {points} of {self.metric} ({said})."
-        )
+        tests = ""
+        if self.tested.tests > 1 and self.permutation.p is not None:
+            tests = f", permutation p {shown_p(self.permutation.p)}"
+        pair = Pair(first, second, self.metric, scores=self.scores, tests=tests)
+        if self.met_people:
+            return no_claim(pair, self.tested, self.met_people)
+        return difference_claim(pair, self.tested)
 
 
-def compare_runs(first: RunScores, second: RunScores, anyway: bool = False) -> list[Comparison]:
-    """Every comparison between the raters (or systems) asked for in one run and in the other."""
-    if not anyway:
-        _check_comparable(first, second)
-    metric = first.info["metric"]
-    comparisons = []
-    for one, two in _pairs(list(contestants(first)), list(contestants(second))):
-        both = paired_items(one, two)
-        p_value = None
-        if len(both):
-            recur = prompts_recur(both["person"], both["prompt"])
-            p_value = clustered_p_value(both["gap"], both["person"], both["prompt"] if recur else None)
-        gap = paired_difference(one.scores, two.scores, "accuracy")
-        permutation = paired_permutation(both["gap"].to_numpy(), both["person"].to_numpy())
-        comparisons.append(Comparison(one, two, metric, gap, p_value, permutation))
-    return comparisons
+def compare_runs(
+    first: RunScores, second: RunScores, anyway: bool = False, margin: float = MARGIN
+) -> list[Comparison]:
+    """Every comparison between the raters (or systems) asked for in one run and in the other, tested together."""
+    return _tested(_compared(first, second, anyway), margin)
 
 
 def fitted_notes(runs: Sequence[RunScores]) -> list[str]:
     """What the runs say of raters that met the people they were fitted on: such scores are no evidence."""
     notes = (note for scores in runs for note in scores.run.config.get("notes", []))
-    return list(dict.fromkeys(note for note in notes if "was fitted on" in note))
+    return list(dict.fromkeys(note for note in notes if MET in note))
 
 
-def compare_with_base(runs: Sequence[RunScores], anyway: bool = False) -> list[Comparison]:
+def compare_with_base(
+    runs: Sequence[RunScores], anyway: bool = False, margin: float = MARGIN
+) -> list[Comparison]:
     """Every other run against the first, with p-values adjusted for all comparisons together."""
-    made = [comparison for other in runs[1:] for comparison in compare_runs(runs[0], other, anyway)]
-    adjusted = holm([comparison.p_value for comparison in made])
-    permuted = holm([comparison.permutation.p for comparison in made])
+    made = [one for other in runs[1:] for one in _compared(runs[0], other, anyway)]
+    return _tested(made, margin)
+
+
+Compared = tuple[Contestant, Contestant, str, Estimate, pl.DataFrame]
+"""Two contestants, the metric, their difference, and the items both answered."""
+
+
+def _compared(first: RunScores, second: RunScores, anyway: bool) -> list[Compared]:
+    if not anyway:
+        _check_comparable(first, second)
+    metric = first.info["metric"]
     return [
-        replace(comparison, p_holm=p, p_permutation_holm=q, made_together=len(made))
-        for comparison, p, q in zip(made, adjusted, permuted, strict=True)
+        (one, two, metric, paired_difference(one.scores, two.scores, "accuracy"), paired_items(one, two))
+        for one, two in _pairs(list(contestants(first)), list(contestants(second)))
+    ]
+
+
+def _tested(made: Sequence[Compared], margin: float) -> list[Comparison]:
+    tested = decide_together([Effect(gap, margin=margin) for *_, gap, _ in made])
+    permuted = [
+        paired_permutation(*(both[name].to_numpy() for name in ("gap", "person", "prompt")))
+        for *_, both in made
+    ]
+    adjusted = holm([test.p for test in permuted])
+    return [
+        Comparison(
+            one,
+            two,
+            metric,
+            gap,
+            found,
+            permutation,
+            (float(both["accuracy"].sum()), float(both["other"].sum())),
+            q,
+        )
+        for (one, two, metric, gap, both), found, permutation, q in zip(
+            made, tested, permuted, adjusted, strict=True
+        )
     ]
 
 
@@ -175,7 +217,10 @@ def contestants(scores: RunScores) -> Iterator[Contestant]:
             part = frame.filter(pl.lit(True), *own)
             if scores.info["metric"] == "win_rate":
                 part = _by_question(part)
-            yield Contestant(scores.run.name, rater["name"], row.get("system"), row.get("given"), view, part)
+            met = rater["fingerprint"] in scores.run.met_people
+            yield Contestant(
+                scores.run.name, rater["name"], row.get("system"), row.get("given"), view, part, met
+            )
 
 
 def _by_question(answers: pl.DataFrame) -> pl.DataFrame:
@@ -191,17 +236,3 @@ def _pairs(first: list[Contestant], second: list[Contestant]) -> Iterator[tuple[
     for one, two in product(first, second):
         if (one.rater == two.rater) if shared else True:
             yield one, two
-
-
-def shown_interval(low: float, high: float, turned: bool = False) -> str:
-    """An interval in points as sentences say it; turned where the words go from the second to the first."""
-    if turned:
-        low, high = -high, -low
-    return f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}"
-
-
-def shown_p(value: float | None) -> str:
-    """A p-value as sentences say it."""
-    if value is None:
-        return "undefined"
-    return "< 0.001" if value < 0.001 else f"= {value:.3f}"

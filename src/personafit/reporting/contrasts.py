@@ -16,10 +16,11 @@ from personafit._hashing import content_hash
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.contexts import is_remembered
 from personafit.reporting.asked import stored_settings
-from personafit.reporting.compare import shown_interval
+from personafit.reporting.claims import Pair, difference_claim, no_claim
 from personafit.reporting.results import RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import Estimate, paired_difference
+from personafit.statistics.decisions import Effect, decide_together
 from personafit.store import Store
 
 NO_INTERVAL = "published figures, no interval"
@@ -59,15 +60,32 @@ def contrasts(store: Store, scores: RunScores) -> list[Contrast]:
     return [*reasoning_contrasts(store, scores), *memory_contrasts(scores), *published_contrasts()]
 
 
+@dataclass(frozen=True)
+class Planned:
+    """A difference within a run that is to be tested beside the others of its takeaway."""
+
+    subject: str
+    """The rater they are of."""
+    first: str
+    second: str
+    heading: tuple[str, dict[str, str]]
+    gap: Estimate
+    met_people: tuple[str, ...] = ()
+    """Raters fitted on people of the run, of whom nothing is claimed."""
+    also: str = ""
+    """What is said after the claim."""
+
+
 # -- on a run --------------------------------------------------------------------------------------------------------
 
 
-def reasoning_contrasts(store: Store, scores: RunScores) -> Iterator[Contrast]:
+def reasoning_contrasts(store: Store, scores: RunScores) -> list[Contrast]:
     """Raters that differ in nothing but their effort, paired by item: accuracy and thinking tokens, by slice.
 
     The base is whoever thought least, by tokens and not by name: a model without an effort set may well think.
     """
     view = scores.headline_view
+    planned = []
     for group in _same_but_effort(store, scores):
         effort = {rater["fingerprint"]: setting or "unset" for rater, setting in group}
         ranked = sorted(group, key=lambda pair: _thinking(scores, pair[0], view, None) or 0.0)
@@ -77,12 +95,22 @@ def reasoning_contrasts(store: Store, scores: RunScores) -> Iterator[Contrast]:
                 gap = _gap(scores, (more, view), (base, view), items)
                 tokens = [_thinking(scores, rater, view, items) for rater in (more, base)]
                 names = [f"effort {effort[rater['fingerprint']]}" for rater in (more, base)]
-                said = _compared(f"{more['name']}: {names[0]}", names[1], heading, gap)
                 thought = " against ".join("unknown" if n is None else f"{n:,.0f}" for n in tokens)
-                yield _of_run(scores, "reasoning", heading, gap, f"{said} Thinking tokens an ask: {thought}.")
+                planned.append(
+                    Planned(
+                        more["name"],
+                        names[0],
+                        names[1],
+                        heading,
+                        gap,
+                        _met(scores, more, base),
+                        f" Thinking tokens an ask: {thought}.",
+                    )
+                )
+    return _of_run(scores, "reasoning", planned)
 
 
-def memory_contrasts(scores: RunScores) -> Iterator[Contrast]:
+def memory_contrasts(scores: RunScores) -> list[Contrast]:
     """Views of one rater against each other, paired by item: memories against nothing, the profile against both.
 
     What a model made of the memories stands against the memories themselves too, and each against somebody else's.
@@ -94,14 +122,26 @@ def memory_contrasts(scores: RunScores) -> Iterator[Contrast]:
     pairs += [(memory, f"wrong:{memory}") for memory in memories]
     pairs += [("profile", other) for other in (*memories, "none")]
     asked = [rater for rater in scores.raters if not rater["control"]] or scores.raters
-    for rater in asked:
-        for first, second in pairs:
-            if first not in scores.views or second not in scores.views:
-                continue
-            for heading, items in _slices(scores):
-                gap = _gap(scores, (rater, first), (rater, second), items)
-                said = _compared(f"{rater['name']}: shown {first}", f"shown {second}", heading, gap)
-                yield _of_run(scores, "memory", heading, gap, said)
+    planned = [
+        Planned(
+            rater["name"],
+            f"shown {first}",
+            f"shown {second}",
+            heading,
+            _gap(scores, (rater, first), (rater, second), items),
+            _met(scores, rater),
+        )
+        for rater in asked
+        for first, second in pairs
+        if first in scores.views and second in scores.views
+        for heading, items in _slices(scores)
+    ]
+    return _of_run(scores, "memory", planned)
+
+
+def _met(scores: RunScores, *raters: dict[str, Any]) -> tuple[str, ...]:
+    met = scores.run.met_people
+    return tuple(dict.fromkeys(rater["name"] for rater in raters if rater["fingerprint"] in met))
 
 
 def _gap(
@@ -149,38 +189,31 @@ def _slices(scores: RunScores) -> Iterator[tuple[tuple[str, dict[str, str]], pl.
             yield (heading, where), items.select("item")
 
 
-def _compared(first: str, second: str, heading: tuple[str, dict[str, str]], gap: Estimate) -> str:
-    place = f" on {heading[0]}" if heading[1] else ""
-    if gap.value is None:
-        return f"{first} and {second} cannot be compared{place}: no item has an answer from both."
-    points = f"{100 * abs(gap.value):.1f} points"
-    shared = f"{gap.n:,} items, {gap.people} people"
-    if gap.low is None or gap.high is None:
-        return f"{first} and {second} differ by {points}{place}, but {gap.note} ({shared})."
-    if gap.low > 0 or gap.high < 0:
-        how = "worse" if gap.high < 0 else "better"
-        interval = shown_interval(gap.low, gap.high, turned=gap.high < 0)
-        return f"{first} is {how} than {second} by {points}{place} ({interval}; {shared})."
-    interval = f"{shown_interval(gap.low, gap.high)}, first minus second; {shared}"
-    return f"{first} and {second} are not distinguishable{place}: they differ by {points} ({interval})."
-
-
-def _of_run(
-    scores: RunScores, takeaway: str, heading: tuple[str, dict[str, str]], gap: Estimate, sentence: str
-) -> Contrast:
-    return Contrast(
-        takeaway,
-        "difference in accuracy",
-        heading[1],
-        gap.value,
-        gap.low,
-        gap.high,
-        gap.n,
-        gap.people,
-        f"run {scores.run.name}",
-        False,
-        sentence,
-    )
+def _of_run(scores: RunScores, takeaway: str, planned: Sequence[Planned]) -> list[Contrast]:
+    """The contrasts of one takeaway, over all raters and slices, tested together."""
+    found = []
+    for one, tested in zip(planned, decide_together([Effect(one.gap) for one in planned]), strict=True):
+        name, where = one.heading
+        place = f" on {name}" if where else ""
+        pair = Pair(one.first, one.second, place=place, subject=f"{one.subject}: ")
+        said = no_claim(pair, tested, one.met_people) if one.met_people else difference_claim(pair, tested)
+        gap = one.gap
+        found.append(
+            Contrast(
+                takeaway,
+                "difference in accuracy",
+                where,
+                gap.value,
+                gap.low,
+                gap.high,
+                gap.n,
+                gap.people,
+                f"run {scores.run.name}",
+                False,
+                said + one.also,
+            )
+        )
+    return found
 
 
 # -- on the published figures ----------------------------------------------------------------------------------------

@@ -3,10 +3,11 @@
 Human labels for a part of a run's items say how far the cheap score is off, and the rest is corrected by it. In a win rate the
 cheap score is the judge's and the human one is whom people preferred. In an accuracy the cheap score is the rater against the
 benchmark's gold, and the human one the rater against the people of the file. The interval is valid if the labelled part was
-drawn at random from the run's items, which is checked as far as it can be.
+drawn at random from the run's items, or if labels carry the weights they were drawn by (`label --stratify`). Whether it was drawn
+at random is tested over tier, slices, people and the machine's scores; labels of one tier only are not read as labels of all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,26 @@ from personafit.benchmarks.lines import read_lines, required_text, validated
 from personafit.reporting.graded import has_truth
 from personafit.reporting.results import CONTROL_RATERS, SYSTEM_COLUMNS, Result, RunScores
 from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics.balance import Imbalance, imbalances
 from personafit.statistics.ppi import Corrected, ppi_mean
-from personafit.statistics.preferences import clustered
 from personafit.store import TIE, Item, Judgment, Status, Store
+
+VOTE_ONLY = frozenset(
+    (
+        "study",
+        "kind",
+        "why",
+        "text",
+        "note",
+        "order",
+        "seconds",
+        "at",
+        "client_time",
+        "perspective",
+        "generation",
+    )
+) | {"page", "role", "person", "weight"}
+"""What a study's votes have beside a judgment."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +54,10 @@ class HumanLabels:
     """Lines without an answer."""
     options: dict[str, int] = field(default_factory=dict)
     """How many answers an item has, where they are not two."""
+    weights: dict[str, float] = field(default_factory=dict)
+    """Design weights of labelled items, where the file gives them: the inverse of the chance of being drawn."""
+    numbered: int = 0
+    """Lines that name an answer by its place in the stored order, and not by a name."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +74,25 @@ class Correction:
     worth: Estimate
     """How many human labels alone would give an interval as short."""
     coverage: float | None
+    met_people: bool = False
+    """Whether the rater was fitted on people of this run."""
 
 
 def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
-    """Labels of a JSONL file, `{"item", "label"}` or judgment records; several lines on one item are several voters.
+    """Labels of a JSONL file, `{"item", "label"}` or votes of a study; several lines on one item are several voters.
 
-    A line that names its rater replaces an earlier one of the same rater on the same item.
+    A label names an answer: `answer`, `generic` or `wrong` in a run of answers, the id of its text anywhere, or its place in the
+    order the store keeps. A line that names its rater replaces an earlier one of the same rater on the same item. A `weight` is the
+    inverse of the item's chance of being drawn.
     """
     if not path.is_file():
         raise UserError(f"{path} is not a file; --human takes a JSONL file of people's labels.")
     wanted = set(scores.items["item"])
     items = {item.id: item for item in store.items(scores.run.dataset) if item.id in wanted}
+    gold = {} if has_truth(scores) else dict(scores.items.select("item", "gold").iter_rows())
     votes: dict[str, dict[object, str]] = {}
-    lines = elsewhere = unanswered = 0
+    weights: dict[str, float] = {}
+    lines = elsewhere = unanswered = numbered = 0
     for number, row in read_lines(path):
         lines += 1
         item, label, voter = _vote(row, path, number, scores.run.config["question"])
@@ -73,8 +101,11 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
         elif label is None:
             unanswered += 1
         else:
-            _check_label(label, items[item], path, number)
-            votes.setdefault(item, {})[voter] = label
+            place = _place(label, items[item], gold.get(item), path, number)
+            numbered += "rater" not in row and label.isdecimal()
+            votes.setdefault(item, {})[voter] = place
+            if (weight := row.get("weight")) is not None:
+                weights[item] = _weight(weight, path, number)
     if not lines:
         raise UserError(f"{path} holds no labels; each line is an object with 'item' and 'label'.")
     if not votes:
@@ -84,7 +115,11 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
         )
     options = {item: len(items[item].products) for item in votes if len(items[item].products) != 2}
     said = {item: list(by_voter.values()) for item, by_voter in votes.items()}
-    return HumanLabels(said, elsewhere, unanswered, options)
+    if weights and (without := next((item for item in said if item not in weights), None)):
+        raise UserError(
+            f"{path}: some labels have a 'weight' and that of '{without}' has none; give all a weight or none."
+        )
+    return HumanLabels(said, elsewhere, unanswered, options, weights, numbered)
 
 
 def _vote(row: dict[str, Any], path: Path, number: int, question: str) -> tuple[str, str | None, object]:
@@ -92,19 +127,35 @@ def _vote(row: dict[str, Any], path: Path, number: int, question: str) -> tuple[
     item = required_text(row, "item", path, number)
     if "rater" not in row:
         return item, required_text(row, "label", path, number), number
-    judgment = validated(Judgment, row, path, number)
+    extra = VOTE_ONLY if "study" in row else {"weight"}
+    judgment = validated(Judgment, {k: v for k, v in row.items() if k not in extra}, path, number)
     answered = judgment.status == Status.OK and judgment.question == question
     if answered and judgment.label is None:
         raise UserError(f"{located(path, number, 'label')} is missing.")
     return item, judgment.label if answered else None, judgment.rater
 
 
-def _check_label(label: str, item: Item, path: Path, number: int) -> None:
-    known = [str(index) for index in range(len(item.products))]
-    if label not in (*known, TIE):
+def _place(label: str, item: Item, tested: str | None, path: Path, number: int) -> str:
+    """The place of the named answer in the stored order, or a tie."""
+    places = {str(place): str(place) for place in range(len(item.products))}
+    names = {product: str(place) for place, product in enumerate(item.products)}
+    against = item.slices.get("against")
+    if tested in places and against is not None and len(item.products) == 2:
+        names |= {"answer": str(tested), against: str(1 - int(str(tested)))}
+    known = {**names, **places, TIE: TIE}
+    if label not in known:
+        called = [name for name in ("answer", against) if name in names]
         raise UserError(
-            f"{located(path, number, 'label')}: '{label}' is no answer to '{item.id}'; use {', '.join(known)} or {TIE}."
+            f"{located(path, number, 'label')}: '{label}' is no answer to '{item.id}'; use "
+            f"{', '.join([*map(str, called), *places])} or {TIE}, or the id of a text."
         )
+    return known[label]
+
+
+def _weight(weight: object, path: Path, number: int) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
+        raise UserError(f"{located(path, number, 'weight')} must be a number above 0.")
+    return float(weight)
 
 
 def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
@@ -115,7 +166,8 @@ def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
         frame = scores.scores[rater["fingerprint"], view]
         human = _people_scores(scores, rater, view, labels)
         both = frame.with_columns(
-            pl.col("item").replace_strict(human, default=None, return_dtype=pl.Float64).alias("human_score")
+            pl.col("item").replace_strict(found, default=None, return_dtype=pl.Float64).alias(name)
+            for name, found in (("human_score", human), ("weight", labels.weights))
         )
         for row, where, part in _parts(scores, both):
             corrections.append(_correction(scores, rater, view, row, where, part))
@@ -138,11 +190,11 @@ def _people_scores(
         & (pl.col("status") == "ok")
         & pl.col("item").is_in(list(labels.votes))
     )
-    groups = said.group_by("item", maintain_order=True).agg("label")
-    return {
-        item: _agree(given, labels.votes[item], labels.options.get(item, 2))
-        for item, given in groups.iter_rows()
-    }
+    agreed: dict[str, list[float]] = {}
+    for item, _, given in said.group_by("item", "order", maintain_order=True).agg("label").iter_rows():
+        agreed.setdefault(item, []).append(_agree(given, labels.votes[item], labels.options.get(item, 2)))
+    # As in accuracy: samples are averaged within an order, and both orders are needed.
+    return {item: float(np.mean(orders)) for item, orders in agreed.items() if len(orders) >= rater["orders"]}
 
 
 def _agree(given: list[str], votes: list[str], options: int = 2) -> float:
@@ -178,7 +230,8 @@ def _correction(
     where: dict[str, str],
     part: pl.DataFrame,
 ) -> Correction:
-    found, worth = _combine(part)
+    factors = dict.fromkeys(["tier", *(name for names in scores.info["layout"] for name in names)])
+    found, worth = _combine(part, [name for name in factors if name in part.columns and name not in where])
     asked = int(part["asked"].sum())
     return Correction(
         rater,
@@ -190,10 +243,11 @@ def _correction(
         found,
         worth,
         int(part["answered"].sum()) / asked if asked else None,
+        rater["fingerprint"] in scores.run.met_people,
     )
 
 
-def _combine(part: pl.DataFrame) -> tuple[Corrected, Estimate]:
+def _combine(part: pl.DataFrame, factors: Sequence[str]) -> tuple[Corrected, Estimate]:
     """People's and the machine's scores of some items made one, and what people's are then worth."""
     judged = part.filter(pl.col("accuracy").is_not_null())
     labelled = judged.filter(pl.col("human_score").is_not_null())
@@ -203,7 +257,10 @@ def _combine(part: pl.DataFrame) -> tuple[Corrected, Estimate]:
         human = mean_by_item(part, "human_score")
         nothing = Estimate(None, None, None, 0, 0, "no item has both an answer and gold")
         found = Corrected(nothing if human.value is None else human, human, nothing, None)
-        return found, _worth(found)
+        return found, _worth(found, len(judged))
+    weights = None if labelled["weight"].null_count() else labelled["weight"].to_numpy()
+    if labelled.is_empty():
+        weights = None
     found = ppi_mean(
         labelled["human_score"].to_numpy(),
         labelled["accuracy"].to_numpy(),
@@ -212,11 +269,13 @@ def _combine(part: pl.DataFrame) -> tuple[Corrected, Estimate]:
         alone["person"].to_numpy(),
         labelled["prompt"].to_numpy(),
         alone["prompt"].to_numpy(),
+        weights,
     )
-    worth, human = _worth(found), mean_by_item(labelled, "human_score")
-    corrected = human if alone.is_empty() else _within(found.corrected)
-    if warning := _not_drawn(labelled, alone):
-        corrected = replace(corrected, note="; ".join(filter(None, [corrected.note, warning])))
+    worth = _worth(found, len(judged))
+    human = mean_by_item(labelled, "human_score") if weights is None else _within(found.human)
+    corrected = human if alone.is_empty() and weights is None else _within(found.corrected)
+    if weights is None:
+        corrected, worth = _checked(corrected, worth, judged, factors)
     return Corrected(corrected, human, mean_by_item(judged, "accuracy"), found.weight), worth
 
 
@@ -226,36 +285,69 @@ def _within(estimate: Estimate) -> Estimate:
         None if number is None else float(np.clip(number, 0.0, 1.0))
         for number in (estimate.value, estimate.low, estimate.high)
     )
-    return Estimate(value, low, high, estimate.n, estimate.people, estimate.note)
+    return replace(estimate, value=value, low=low, high=high)
 
 
-def _worth(found: Corrected) -> Estimate:
-    """Human labels times how much shorter, squared, the interval became: variances fall with the number of labels."""
+def _worth(found: Corrected, items: int) -> Estimate:
+    """Human labels times how much shorter, squared, the interval became: variances fall with the number of labels.
+
+    Labels on every item are the most there can be, so no more is said.
+    """
     ours, theirs = found.corrected, found.human
     n, people = theirs.n, theirs.people
     if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
         return Estimate(None, None, None, n, people, ours.note or theirs.note)
     if ours.high == ours.low or theirs.high == theirs.low:
         return Estimate(None, None, None, n, people, "undefined: the human scores do not vary")
-    return Estimate(n * ((theirs.high - theirs.low) / (ours.high - ours.low)) ** 2, None, None, n, people)
+    worth = n * ((theirs.high - theirs.low) / (ours.high - ours.low)) ** 2
+    if worth < items:
+        return Estimate(worth, None, None, n, people)
+    return Estimate(items, None, None, n, people, "at most: as many as labels on every item would be")
 
 
-def _not_drawn(labelled: pl.DataFrame, alone: pl.DataFrame) -> str | None:
-    """A warning where the judge scores the labelled part differently from the rest: it was not drawn at random."""
-    if len(labelled) < 2 or len(alone) < 2:
-        return None
-    one, two = labelled["accuracy"].to_numpy(), alone["accuracy"].to_numpy()
-    n, gap = len(one) + len(two), float(one.mean() - two.mean())
-    # Each item's part in the difference of the two means, times n: its mean is that difference.
-    parts = np.concatenate([(one - one.mean()) / len(one), -(two - two.mean()) / len(two)]) * n + gap
-    both = pl.concat([labelled.select("person", "prompt"), alone.select("person", "prompt")])
-    test = clustered(parts, both["person"].to_numpy(), both["prompt"].to_numpy())
-    if test.low is None or test.high is None or test.low <= 0 <= test.high:
-        return None
-    return (
-        f"the labelled part does not look drawn at random: it scores {one.mean():.1%} by machine and the rest {two.mean():.1%}, "
-        "so the correction may be off"
+def _checked(
+    corrected: Estimate, worth: Estimate, judged: pl.DataFrame, factors: Sequence[str]
+) -> tuple[Estimate, Estimate]:
+    """Both with a warning where the labelled part does not look drawn at random, and without a value where it leaves out a slice."""
+    drawn = judged["human_score"].is_not_null().to_numpy()
+    found = imbalances(
+        drawn,
+        {name: judged[name].fill_null("").to_numpy() for name in (*factors, "person")},
+        {"machine": judged["accuracy"].to_numpy()},
     )
+    if not found:
+        return corrected, worth
+    left_out = [one for one in found if one.absent and one.factor in factors]
+    sentences = [_only(one) for one in left_out]
+    sentences += [_uneven(one, judged) for one in found if one not in left_out]
+    note = "; ".join(filter(None, [corrected.note, *sentences]))
+    if left_out:
+        nothing = Estimate(None, None, None, corrected.n, corrected.people, note)
+        return nothing, replace(nothing, note=sentences[0])
+    return replace(corrected, note=note), worth
+
+
+def _only(one: Imbalance) -> str:
+    """The sentence on labels that leave out some slices altogether."""
+    there, without = " and ".join(one.present), " or ".join(one.absent)
+    return (
+        f"labels come only from {one.factor} {there}, none from {without}: they say nothing of all items; read the slices "
+        "they come from, or label a random part"
+    )
+
+
+def _uneven(one: Imbalance, judged: pl.DataFrame) -> str:
+    """The sentence on a labelled part that differs from a random one."""
+    if one.factor == "machine":
+        labelled = judged["human_score"].is_not_null().to_numpy()
+        machine = judged["accuracy"].to_numpy()
+        ours, rest = float(machine[labelled].mean()), float(machine[~labelled].mean())
+        why = f"it scores {ours:.1%} by machine and the rest {rest:.1%}"
+    elif one.factor == "person":
+        why = f"its items are not spread over people as a random part would be ({len(one.present):,} people)"
+    else:
+        why = f"it is not spread over {one.factor} as all items are"
+    return f"the labelled part does not look drawn at random: {why}, so the correction may be off"
 
 
 def correction_results(corrections: list[Correction]) -> Iterator[Result]:
@@ -270,7 +362,7 @@ def correction_results(corrections: list[Correction]) -> Iterator[Result]:
 
 
 def _result(row: Correction, metric: str, estimate: Estimate, remark: str | None) -> Result:
-    return Result.of(
+    result = Result.of(
         estimate,
         rater=row.rater["name"],
         system=row.system,
@@ -283,3 +375,4 @@ def _result(row: Correction, metric: str, estimate: Estimate, remark: str | None
         fingerprint=row.rater["fingerprint"],
         note="; ".join(filter(None, [estimate.note, remark])) or None,
     )
+    return replace(result, met_people=row.met_people)

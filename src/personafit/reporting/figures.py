@@ -53,7 +53,7 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
     if found := _by_slice(totals, results, view):
         caption = (
             f"How to read it: each dot is a rater's {metric} in % on that slice when shown “{view}”, the bar its 95 % "
-            "interval over people; hollow squares are controls that understand nothing, the dotted line is a guess."
+            "interval; hollow squares are controls that understand nothing, the dotted line is a guess."
         )
         drawn.append(("slices", f"{metric.capitalize()} by slice", caption, plots.panels_figure(*found)))
     if found_views := _by_view(totals, results, view):
@@ -65,14 +65,14 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
         caption = (
             f"How to read it: if the filled dot is not clearly to the right of {both}, the rater totals as "
             "well without the person or with somebody else’s profile, and its score is not personalization; bars are "
-            "95 % intervals over people, the dotted line is a guess."
+            "95 % intervals, the dotted line is a guess."
         )
         figure = plots.series_figure(*found_views, guessing(totals), f"{metric} in %, all items here")
         drawn.append(("views", "With the person, without, and with the wrong one", caption, figure))
     if rows := _by_position(totals, view):
         caption = (
             "How to read it: left, how often the answer shown first was chosen (what a guess would give is dotted); right, how "
-            "often both orders gave the same answer (100 % is best); bars are 95 % intervals over people."
+            "often both orders gave the same answer (100 % is best); bars are 95 % intervals."
         )
         panels = [
             Panel("the first shown is chosen, %", guessing(totals)),

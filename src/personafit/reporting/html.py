@@ -8,11 +8,13 @@ from markupsafe import Markup
 
 from personafit.reporting import sections
 from personafit.reporting.browse import browser_data
+from personafit.reporting.claims import lift_claims
+from personafit.reporting.definitions import DEFINITIONS, name
 from personafit.reporting.figures import figures
 from personafit.reporting.page import PACKAGE, asset, embed, fill_page, put_page
 from personafit.reporting.results import Result, answered, overall_coverage
-from personafit.reporting.tables import explain
 from personafit.reporting.totals import RunTotals
+from personafit.statistics.decisions import MARGIN
 from personafit.store import Status, Store
 
 ITEM_BROWSER = (
@@ -29,12 +31,14 @@ ITEM_BROWSER = (
 """The scripts of the item browser; its markup is `items.html.j2`."""
 
 
-def write_report(store: Store, totals: RunTotals, results: list[Result], path: Path) -> None:
+def write_report(
+    store: Store, totals: RunTotals, results: list[Result], path: Path, margin: float = MARGIN
+) -> None:
     """Write the report of a run; an old one is replaced only once the new one is complete."""
-    put_page(path, render_report(store, totals, results))
+    put_page(path, render_report(store, totals, results, margin))
 
 
-def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) -> str:
+def render_report(store: Store, totals: RunTotals, results: Sequence[Result], margin: float = MARGIN) -> str:
     """The whole page as text."""
     from personafit.reporting.whole.analyses import run_analyses  # which builds on this page's words
 
@@ -52,12 +56,14 @@ def render_report(store: Store, totals: RunTotals, results: Sequence[Result]) ->
         metric=totals.info["metric"].replace("_", " "),
         words=hit_words(totals.info),
         coverage=overall_coverage(totals),
-        asked=sum(totals.asked(rater) for rater in totals.raters) * len(totals.views),
+        asked=sum(totals.asked(rater, view) for rater in totals.raters for view in totals.views),
         answered=answered(totals),
         items=totals.items,
         people=totals.people,
         headline=sections.headline(totals, results),
-        sentences=explain(results),
+        sentences=lift_claims(results, margin),
+        clustering=sections.clustering(results),
+        definitions={name(metric): text for metric, text in DEFINITIONS.items()},
         best_control=sections.best_control(totals, results),
         table=sections.score_table(totals, results),
         figures=[f | {"svg": Markup(f["svg"])} for f in figures(totals, results, view)],

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from personafit.store import RunRecord
 
 
@@ -36,6 +38,16 @@ class JudgedRun(ABC):
     @abstractmethod
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """The values that occur together under these names, in the order of the source."""
+
+
+RESTRAINT = "generic"
+WON = ("accuracy", "debiased")
+"""Scores that count as wins where the metric is a win rate."""
+
+
+def is_restraint() -> pl.Expr:
+    """Whether an item's good answer is the less personal one: it counts in restraint, and not in win rate or lift."""
+    return pl.col("expect").eq_missing(pl.lit(RESTRAINT))
 
 
 def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:

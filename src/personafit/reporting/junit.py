@@ -1,6 +1,6 @@
 """Runs as a JUnit file, which every CI server can show: one test case per rater's total, one per bar and total.
 
-A total passes if it is defined; a bar passes if the total reaches it. Failures carry the sentence the terminal prints. A suite of runs
+A total passes if it is defined; a bar passes if the total's whole 95 % interval reaches it. Failures carry the sentence the terminal prints. A suite of runs
 is one file, each run a test suite of its own; one that could not be made is an error.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree  # nosec B405 # written, never read
 
 from personafit._errors import UserError
-from personafit.reporting.assertions import below, described, totals
+from personafit.reporting.assertions import Undecided, described, missed, totals
 from personafit.reporting.results import Result
 
 # What XML 1.0 cannot hold; names come from outside.
@@ -30,13 +30,19 @@ class Checked:
     """Why there are no results, where the run could not be made."""
     missed: str | None = None
     """The sentence that says too little was answered, where that is so."""
+    undecided: Undecided = Undecided.FAIL
+    """Whether a bar that cannot be told to be reached fails."""
 
 
 def write_junit(
-    path: Path, results: Sequence[Result], bars: Sequence[tuple[str, float]], missed: str | None = None
+    path: Path,
+    results: Sequence[Result],
+    bars: Sequence[tuple[str, float]],
+    missed: str | None = None,
+    undecided: Undecided = Undecided.FAIL,
 ) -> None:
     """Write the file of one run."""
-    write_suites(path, [Checked("personafit", results, bars, missed=missed)])
+    write_suites(path, [Checked("personafit", results, bars, missed=missed, undecided=undecided)])
 
 
 def write_suites(path: Path, runs: Sequence[Checked]) -> None:
@@ -71,7 +77,7 @@ def _suite(run: Checked) -> ElementTree.Element:
             _add_case(suite, metric, f"at least {least:g}", f"There is no {metric} in this run.", "")
         for result in found:
             name = f"{described(result)} at least {least:g}"
-            _add_case(suite, metric, name, below(result, least), _shown(result))
+            _add_case(suite, metric, name, missed(result, least, run.undecided), _shown(result))
     if run.missed is not None:
         _add_case(suite, "coverage", "enough was answered", run.missed, "")
     if run.error is not None:

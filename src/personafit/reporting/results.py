@@ -59,7 +59,9 @@ class _Group:
         return self.totals.of(self.rater["fingerprint"], view or self.view, metric, where, self.system)
 
     def _consistency(self, where: Where) -> Estimate:
-        scored = self._sums("accuracy", where).people
+        scored = self._sums(
+            "kept", where
+        ).people  # which every item has that was answered, restraint included
         if self.rater["orders"] == 1 and scored.count:
             note = "scores each answer by itself: order cannot matter"
             return Estimate(1.0, None, None, scored.count, scored.number, note)
@@ -69,12 +71,13 @@ class _Group:
         others = ("none", f"wrong:{self.view}")
         if missing := [name for name in others if name not in self.totals.views]:
             return Estimate(None, None, None, 0, 0, f"lift needs --view {' and --view '.join(missing)}")
-        means = {name: self._sums("accuracy", where, name).people for name in others}
-        if not all(mean.count for mean in means.values()):
+        over = dict(
+            zip(others, (self._sums(name, where) for name in ("over_none", "over_wrong")), strict=True)
+        )
+        if not all(sums.people.count for sums in over.values()):
             return Estimate(None, None, None, 0, 0, "lift needs answers under both control views")
-        larger = max(means, key=lambda name: means[name].mean)
-        over = "over_none" if larger == "none" else "over_wrong"
-        estimate = self._sums(over, where).estimate((-1.0, 1.0))
+        larger = min(over, key=lambda name: over[name].people.mean)  # less is left over the larger control
+        estimate = over[larger].estimate((-1.0, 1.0))
         return _with_note(estimate, f"over {larger}, the larger of the two controls")
 
     def _length_controlled(self, where: Where) -> Estimate:
@@ -140,7 +143,7 @@ def _with_note(estimate: Estimate, note: str) -> Estimate:
 
 def overall_coverage(totals: RunTotals) -> float | None:
     """The share of all planned asks of the run that brought an answer."""
-    asked = sum(totals.asked(rater) for rater in totals.raters) * len(totals.views)
+    asked = sum(totals.asked(rater, view) for rater in totals.raters for view in totals.views)
     return answered(totals) / asked if asked else None
 
 
@@ -155,7 +158,7 @@ def worst_coverage(totals: RunTotals) -> tuple[str, float] | None:
     found = []
     for rater in asked_for:
         for view in totals.views:
-            if planned := totals.asked(rater):
+            if planned := totals.asked(rater, view):
                 share = totals.answered(rater["fingerprint"], view) / planned
                 found.append((f"{rater['name']} ({view})", share))
     return min(found, key=lambda one: one[1], default=None)

@@ -10,9 +10,12 @@ from typing import Protocol
 
 from rich.console import Console
 
+from personafit._errors import UserError
+from personafit.reporting.claims import lift_claims
 from personafit.reporting.html import write_report
 from personafit.reporting.results import Result, load_totals, run_results, worst_coverage
-from personafit.reporting.tables import explain, print_run
+from personafit.reporting.tables import print_run
+from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store
 
 
@@ -39,8 +42,9 @@ class RunReport(Protocol):
 class ChoiceReport:
     """A run in which raters chose between answers."""
 
-    def __init__(self, store: Store, run: RunRecord) -> None:
+    def __init__(self, store: Store, run: RunRecord, margin: float = MARGIN) -> None:
         self._store = store
+        self._margin = margin
         self._totals = load_totals(store, run)
         self.benchmark: str = self._totals.info["name"]
         self.coverage_bar: float = self._totals.info["coverage_bar"]
@@ -49,12 +53,12 @@ class ChoiceReport:
     def print(self, console: Console) -> None:
         """Show the score table and what it means."""
         print_run(console, self._totals, self.results)
-        for sentence in explain(self.results):
+        for sentence in lift_claims(self.results, self._margin):
             print(sentence)
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""
-        write_report(self._store, self._totals, self.results, path)
+        write_report(self._store, self._totals, self.results, path, self._margin)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and view with the least coverage."""
@@ -70,11 +74,13 @@ REPORTS = {
 }
 
 
-def open_report(store: Store, run: RunRecord) -> RunReport:
-    """The report of a run, by the kind its record names."""
+def open_report(store: Store, run: RunRecord, margin: float | None = None) -> RunReport:
+    """The report of a run, by the kind its record names; a margin for equivalence can be set for runs of choices."""
     kind = run.config.get("kind", "choice")
     if kind == "choice":
-        return ChoiceReport(store, run)
+        return ChoiceReport(store, run, MARGIN if margin is None else margin)
+    if margin is not None:
+        raise UserError(f"--margin is for runs of choices, and {run.name} is a {kind} run: leave it out.")
     module, _, name = REPORTS[kind].partition(":")
     report: RunReport = getattr(import_module(module), name)(store, run)
     return report

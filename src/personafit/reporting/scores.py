@@ -7,10 +7,11 @@ from typing import Self
 import polars as pl
 from sqlalchemy import select
 
-from personafit.reporting.judged_run import JudgedRun
+from personafit.reporting.judged_run import WON, JudgedRun, is_restraint
 from personafit.reporting.totals import RunTotals
 from personafit.statistics import choice_scores
 from personafit.store import (
+    UNMADE,
     RunRecord,
     Store,
     gold_answers,
@@ -54,6 +55,8 @@ def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = Non
     if info["metric"] == "win_rate":
         tested_longer = pl.when(pl.col("gold") == "0").then(pl.col("longer")).otherwise(-pl.col("longer"))
         items = items.join(pair_lengths(store, run.dataset), on="item", how="left", maintain_order="left")
+        if UNMADE in items.columns:  # an answer that was not made does not lose by its length
+            tested_longer = pl.when(pl.col(UNMADE).is_null()).then(tested_longer).otherwise(0.0)
         items = items.with_columns(tested_longer.alias("length_difference")).drop("longer")
     if items["tier"].null_count() == len(items):
         items = items.drop("tier")
@@ -69,7 +72,10 @@ def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = Non
     scored = _scored(answers, items, option_counts(store, run.dataset), run.config["question"])
     scores = {
         (rater["fingerprint"], view): _per_item(
-            items, scored.get((rater["fingerprint"], view)), rater["orders"] * run.config["samples"]
+            items,
+            scored.get((rater["fingerprint"], view)),
+            rater["orders"] * run.config["samples"],
+            info["metric"] == "win_rate",
         )
         for rater in run.config["raters"]
         for view in run.config["views"]
@@ -114,10 +120,18 @@ def _scored(
     return {(str(rater), str(view)): part for (rater, view), part in parts.items()}
 
 
-def _per_item(items: pl.DataFrame, scored: pl.DataFrame | None, asks: int) -> pl.DataFrame:
+def _per_item(items: pl.DataFrame, scored: pl.DataFrame | None, asks: int, won: bool) -> pl.DataFrame:
+    """Every item with its scores; `kept` is restraint's, whose items have no other score where scores are wins."""
     if scored is None:
         empty = [pl.lit(None, pl.Float64).alias(name) for name in _SCORES[:3]]
         whole = items.with_columns(*empty, pl.lit(0).alias("answered"))
     else:
         whole = items.join(scored, on="item", how="left", maintain_order="left")
-    return whole.with_columns(pl.col("answered").fill_null(0), pl.lit(asks).alias("asked"))
+    whole = whole.with_columns(
+        pl.col("answered").fill_null(0),
+        pl.lit(asks).alias("asked"),
+        (pl.col("debiased") >= 0.5).cast(pl.Float64).alias("kept"),
+    )
+    if not won or "expect" not in whole.columns:
+        return whole
+    return whole.with_columns(pl.when(~is_restraint()).then(pl.col(WON)))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from personafit.reporting import tables
+from personafit.reporting import claims
 from personafit.reporting.asked import ERRORS_SHOWN, rater_facts
 from personafit.reporting.results import Result
 from personafit.reporting.tables import columns_of, missing_halves, published_rows
@@ -59,7 +59,7 @@ def line_of(result: Result) -> Line:
 
 def line_name(result: Result) -> str:
     """The rater, and whose answers it judged."""
-    return tables.line_name(result.rater, result.system, result.given)
+    return claims.line_name(result.rater, result.system, result.given)
 
 
 def headline(totals: RunTotals, results: Sequence[Result]) -> list[TableRow]:
@@ -95,7 +95,7 @@ def best_control(totals: RunTotals, results: Sequence[Result]) -> str | None:
     interval = f" ({best.cells[0].interval})" if best.cells[0].interval else ""
     return (
         f"The best control, “{best.control}” ({best.name}), is right on {best.cells[0].text} %{interval} of {where} "
-        "without understanding any of them: only what a rater scores beyond that is skill."
+        "without understanding any of them. A score says something about fitting the person only beside its lift."
     )
 
 
@@ -162,7 +162,7 @@ def failures(totals: RunTotals) -> list[dict[str, Any]]:
             {
                 "name": rater["name"],
                 "counts": counts,
-                "missing": totals.asked(rater) * len(totals.views) - sum(counts),
+                "missing": sum(totals.asked(rater, view) for view in totals.views) - sum(counts),
                 "errors": sorted(errors, key=lambda error: -error[2])[:ERRORS_SHOWN],
             }
         )
@@ -198,6 +198,12 @@ def instrument(store: Store, totals: RunTotals) -> dict[str, Any]:
     }
 
 
+def clustering(results: Sequence[Result]) -> str:
+    """What the intervals of a run are clustered by, as its notes say it."""
+    both = any("clustered by person and prompt" in (result.note or "") for result in results)
+    return "person and prompt" if both else "person"
+
+
 def notes(totals: RunTotals) -> list[str]:
     """What was found odd in the data, each remark once and none that the headline has said already."""
     said = {"", totals.info["description"].strip()}
@@ -212,8 +218,10 @@ def when(seconds: float) -> str:
 def _cell(result: Result | None, difference: bool = False, notes: Sequence[int] = ()) -> Cell:
     if result is None or result.value is None:
         return Cell(notes=notes)
+    if few := claims.count_of(result):
+        return Cell(*few, result.value, notes)
     write = signed_points if difference else plain
-    interval = ""
+    interval = claims.same_words(result, difference) or ""
     if result.low is not None and result.high is not None:
         interval = f"{write(100 * result.low)}{' to ' if difference else '–'}{write(100 * result.high)}"
     return Cell(write(100 * result.value), interval, result.value, notes)

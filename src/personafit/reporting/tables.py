@@ -1,12 +1,14 @@
 """Results as tables in the terminal: the benchmark's own table first, then what each score is worth."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from personafit.reporting.claims import count_of, line_name, same_words
+from personafit.reporting.definitions import legend
 from personafit.reporting.judged_run import JudgedRun
 from personafit.reporting.results import Result
 
@@ -57,6 +59,7 @@ def print_run(console: Console, scores: JudgedRun, results: Sequence[Result]) ->
     parts = [worth] if console.width >= WORTH_WIDE else [worth[:2], worth[2:]]
     for part in parts:
         console.print(_worth_table(scores, results, part, first=part is parts[0]))
+    console.print(Text(legend(result.metric for result in results), style="dim"))
     for note in scores.run.config["notes"]:
         console.print(Text(note, style="dim"))
 
@@ -154,13 +157,6 @@ def _worth_table(
     return table
 
 
-def line_name(rater: str | None, system: str | None, given: str | None) -> str:
-    """The rater, and whose answers it judged."""
-    if not system:
-        return str(rater)
-    return f"{rater} on {system}" + (f" ({given})" if given else "")
-
-
 def _plain(text: str) -> Text:
     return Text(text)  # names come from outside: never read as markup
 
@@ -168,7 +164,11 @@ def _plain(text: str) -> Text:
 def _cell(result: Result | None) -> str:
     if result is None or result.value is None:
         return ""
+    if few := count_of(result):
+        return "\n".join(few)
     value = f"{100 * result.value:.1f}"
+    if same := same_words(result, result.metric == "lift"):
+        return f"{value}\n[dim]{same.replace('ties throughout', 'all ties')}[/dim]"  # columns are narrow
     if result.low is None or result.high is None:
         return value
     return f"{value}\n[dim]{100 * result.low:.1f}–{100 * result.high:.1f}[/dim]"
@@ -184,28 +184,3 @@ def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 def _short_source(source: str) -> str:
     return source.split(", ", 1)[1].replace("arXiv ", "") if ", " in source else source
-
-
-def explain(results: Iterable[Result]) -> list[str]:
-    """What a reader should be told in words: scores no better than chance or than a control."""
-    sentences = []
-    rows = [
-        r for r in results if r.metric == "lift" and not r.slice and r.value is not None and r.control is None
-    ]
-    for row in rows:
-        if row.low is None or row.high is None:
-            continue
-        name = f"{row.rater} ({row.view})"
-        if row.low > 0:
-            sentences.append(
-                f"{name} uses the person: lift {100 * (row.value or 0):+.1f} points over its controls."
-            )
-        elif row.high < 0:
-            sentences.append(
-                f"{name} does worse with the person than without: lift {100 * (row.value or 0):+.1f} points."
-            )
-        else:
-            sentences.append(
-                f"{name} is not distinguishable from its own controls: the person may not be used at all."
-            )
-    return sentences

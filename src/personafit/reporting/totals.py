@@ -20,11 +20,11 @@ from personafit.reporting.cluster_sums import (
     System,
     Where,
 )
-from personafit.reporting.judged_run import JudgedRun
+from personafit.reporting.judged_run import WON, JudgedRun, is_restraint
 from personafit.reporting.sample import Sample
 from personafit.statistics import choice_scores
 from personafit.statistics.clusters import ClusteredSums, Clusters
-from personafit.store import RunRecord, Status, Store, any_prompt_recurs, run_pages
+from personafit.store import UNMADE, RunRecord, Status, Store, any_prompt_recurs, run_pages
 
 NOBODY = ""  # stands for rater and view where a sum is over items, asked or not
 HELD = 400_000  # scored rows kept for the second order: some 60 MB
@@ -64,9 +64,12 @@ class RunTotals(JudgedRun):
         """How many asks brought an answer, over all systems."""
         return int(self.of(rater, view, "answered", (), EVERY_SYSTEM).people.total)
 
-    def asked(self, rater: dict[str, Any]) -> int:
-        """How many asks there are for one view."""
-        return int(self.items * rater["orders"] * self.run.config["samples"])
+    def asked(self, rater: dict[str, Any], view: str) -> int:
+        """How many asks there are under a view; nobody can be mistaken for a person whose language nobody shares."""
+        items = self.items
+        if view.startswith("wrong:"):
+            items -= self.run.config.get("without_wrong", 0)
+        return int(items * rater["orders"] * self.run.config["samples"])
 
     @property
     def systems(self) -> list[System]:
@@ -178,15 +181,18 @@ class _Walk:
             return kept.with_columns(pl.lit(None, pl.Float64).alias("length_difference"))
         pairs = [orjson.loads(text) for text in page["products"]]
         lengths = self._store.lengths({product for pair in pairs for product in pair})
-        longer = [float(lengths[p[0]] - lengths[p[1]]) if len(p) == 2 else None for p in pairs]
-        tested = pl.when(pl.col("gold") == "0").then(1.0).otherwise(-1.0)
-        return kept.with_columns((tested * pl.Series(longer, dtype=pl.Float64)).alias("length_difference"))
+        longer = pl.Series(
+            [float(lengths[p[0]] - lengths[p[1]]) if len(p) == 2 else None for p in pairs], dtype=pl.Float64
+        )
+        made = pl.Series([UNMADE not in row for row in slices], dtype=pl.Boolean)
+        tested = pl.when(made).then(pl.when(pl.col("gold") == "0").then(1.0).otherwise(-1.0)).otherwise(0.0)
+        return kept.with_columns((tested * longer).alias("length_difference"))
 
     def _scored(self, items: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
         """A row per rater, view and item that has asks, and one of nobody per item."""
-        joined = answers.select("position", "rater", "view", "order", "status", "label", "value").join(
-            items.select("position", "gold", "option_count"), on="position", how="inner"
-        )
+        joined = answers.select(
+            "position", "rater", "view", "order", "sample", "status", "label", "value"
+        ).join(items.select("position", "gold", "option_count"), on="position", how="inner")
         scored = choice_scores(joined, ("rater", "view", "position")).drop("asked")
         bare = scored.select("rater", "view", "position", "accuracy")
         none = bare.filter(pl.col("view") == "none").select("rater", "position", none="accuracy")
@@ -207,9 +213,11 @@ class _Walk:
             .drop("none", "wrong")
         )
         nobody = items.select("position", rater=pl.lit(NOBODY), view=pl.lit(NOBODY), all=pl.lit(1.0))
-        return pl.concat([scored, nobody], how="diagonal").join(
+        whole = pl.concat([scored, nobody], how="diagonal").join(
             items.drop("item", "gold", "option_count"), on="position", how="inner"
         )
+        uncounted = ["over_none", "over_wrong", *(WON if self._win else ())]
+        return whole.with_columns(pl.when(~is_restraint()).then(pl.col(uncounted)))
 
     def _coded(self, scored: pl.DataFrame) -> pl.DataFrame:
         """What tells rows apart as numbers and categories: grouping by them is faster than by texts."""

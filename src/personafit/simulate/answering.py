@@ -104,6 +104,11 @@ class Answering:
 
     def answers(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
         """Every question with the answers made to it so far, by context name."""
+        for item, texts in self.tried(page):
+            yield item, {name: text for name, text in texts.items() if text}
+
+    def tried(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
+        """Every question with an answer for each context that could be told, "" where the system made none."""
         batch: list[tuple[Item, dict[str, str]]] = []
         for item, contexts in self.prompts():
             batch.append((item, {context.name: self.key(item, context) for context in contexts}))
@@ -117,8 +122,7 @@ class Answering:
         products = {key: hash_text(key, str(state.generation)) for key, state in states.items()}
         texts = self.store.texts(products.values())
         for item, keys in batch:
-            made = {name: texts.get(products.get(key, "")) for name, key in keys.items()}
-            yield item, {name: text for name, text in made.items() if text is not None}
+            yield item, {name: texts.get(products.get(key, "")) or "" for name, key in keys.items()}
 
 
 def answer_messages(question: str, context: Context) -> tuple[Message, ...]:

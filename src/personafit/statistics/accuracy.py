@@ -1,8 +1,12 @@
 """From single choices to one row per item: right, right without order, and the same in both orders.
 
 A tie between two scores ½, among more than two what guessing would, whether the rater or gold says so; without gold there is no
-score. `accuracy` averages both orders; `debiased` takes the sign of the summed margins, which only pairs have: elsewhere it is the
-accuracy. `consistent` says whether both orders gave the same answer. Asks without an answer count in `asked` and nowhere else.
+score. Samples are averaged within an order first and orders afterwards, and an item whose answer depends on the order has a score
+only if both orders were answered: one order alone would credit or blame the item for its place. `accuracy` averages both orders;
+`debiased` takes the sign of the summed margins, which only pairs have: elsewhere it is the accuracy. An answer without a margin
+has no margin: if neither order has any, `debiased` takes the sign of what was chosen more often, and if only one order has, there
+is no debiased score. `consistent` says whether both orders led to the same answer, whatever single samples said.
+Asks without an answer count in `asked` and nowhere else.
 """
 
 from collections.abc import Sequence
@@ -13,6 +17,7 @@ from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
 
 TIE = "tie"
 UNIT = (0.0, 1.0)
+CANCELLED = 1e-9  # margins that add up to no more than this share of themselves cancel out
 PLACES = {
     letter: str(10 + place) for place, letter in enumerate("abcdefghij")
 }  # an order names its places by one character each
@@ -21,8 +26,9 @@ PLACES = {
 def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.DataFrame:
     """One row per item (or whatever `by` tells apart) from rows with gold, order, sample, status, label and value.
 
-    Adds accuracy, debiased, consistent, first (how often the answer shown first was chosen), asked and answered; further
-    columns (person, prompt, slices) are carried over. A column `option_count` says how many answers each item has; without it they are two.
+    Adds accuracy, debiased, consistent, first (how often the answer shown first was chosen), asked and answered. An `order` of ""
+    is that of a rater for whom order cannot matter; any other is one of two that are planned. Further columns (person, prompt,
+    slices) are carried over. A column `option_count` says how many answers each item has; without it they are two.
     """
     options = pl.col("option_count") if "option_count" in answers.columns else pl.lit(2)
     answered = pl.col("status") == "ok"
@@ -33,45 +39,95 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
         .otherwise((pl.col("label") == pl.col("gold")).cast(pl.Float64))
     )
     # The margin is that of product 0; turned so that a positive one favours the gold answer.
-    sign = pl.when(pl.col("gold") == "0").then(1.0).when(pl.col("gold") != TIE).then(-1.0).otherwise(0.0)
+    toward_gold = (
+        pl.when(pl.col("gold") == TIE)
+        .then(0.0)
+        .when(pl.col("gold") == "0")
+        .then(pl.col("value"))
+        .otherwise(-pl.col("value"))
+    )
     first = (
         pl.when(pl.col("label") == TIE)
         .then(1 / options)
         .otherwise(pl.col("label") == pl.col("order").str.head(1).replace(PLACES))
     ).cast(pl.Float64)
-    carried = [name for name in answers.columns if name not in _CONSUMED]
+    carried = [name for name in answers.columns if name not in _CONSUMED and name not in by]
+    rows = answers.select(
+        *by,
+        *carried,
+        "order",
+        options.cast(pl.Int64).alias("_options"),
+        pl.when(known).then(right).alias("_right"),
+        pl.when(known).then(toward_gold).alias("_margin"),
+        pl.when(answered & (pl.col("order") != "")).then(first).alias("_first"),
+        pl.when(answered).then(pl.col("label")).alias("_said"),
+        pl.lit(1).alias("asked"),
+        answered.cast(pl.Int64).alias("answered"),
+    )
+    sampled = "sample" not in answers.columns or answers["sample"].n_unique() > 1
     return (
-        answers.with_columns(
-            pl.when(known).then(right).alias("right"),
-            pl.when(known).then(sign * pl.col("value")).alias("toward_gold"),
-            pl.when(answered).then(pl.col("label")).alias("said"),
-        )
+        (_orders(rows, by, carried) if sampled else rows)
         .group_by(by, maintain_order=True)
         .agg(
-            *(pl.col(name).first() for name in carried if name not in by),
-            pl.col("right").mean().alias("accuracy"),
-            first.filter(answered & (pl.col("order") != "")).mean().alias("first"),
-            pl.col("toward_gold").sum().alias("lead"),
-            options.first().alias("_options"),
-            pl.col("said").drop_nulls().n_unique().alias("different"),
-            pl.col("order").filter(answered).n_unique().alias("orders_answered"),
-            pl.len().alias("asked"),
-            answered.sum().alias("answered"),
+            *(pl.col(name).first() for name in carried),
+            pl.when((pl.col("order") != "").any()).then(2).otherwise(1).alias("_planned"),
+            *(pl.col(f"_{name}").mean().alias(name) for name in _MEANS),
+            *(pl.col(f"_{name}").count().alias(f"_{name}s") for name in (*_MEANS, "margin", "said")),
+            pl.col("_margin").sum().alias("_lead"),
+            pl.col("_margin").abs().sum().alias("_spread"),
+            pl.col("_options").first(),
+            pl.col("_said").drop_nulls().n_unique().alias("_different"),
+            pl.col("asked").sum(),
+            pl.col("answered").sum(),
         )
         .with_columns(
-            pl.when(pl.col("_options") > 2)
-            .then(pl.col("accuracy"))
-            .when(pl.col("accuracy").is_not_null())
-            .then(pl.when(pl.col("lead") == 0).then(0.5).otherwise((pl.col("lead") > 0).cast(pl.Float64)))
+            pl.when(pl.col(f"_{name}s") >= pl.col("_planned")).then(pl.col(name)).alias(name)
+            for name in _MEANS
+        )
+        .with_columns(
+            pl.col("right").alias("accuracy"),
+            pl.when(pl.col("right").is_null() | (pl.col("_options") > 2))
+            .then(pl.col("right"))
+            .when(pl.col("_margins") >= pl.col("_planned"))
+            .then(_half_step(pl.col("_lead"), CANCELLED * pl.col("_spread")))
+            .when(pl.col("_margins") == 0)
+            .then(_half_step(pl.col("right") - 0.5, pl.lit(CANCELLED)))
             .alias("debiased"),
-            pl.when(pl.col("orders_answered") > 1)
-            .then((pl.col("different") == 1).cast(pl.Float64))
+            pl.when(pl.col("_saids") > 1)
+            .then((pl.col("_different") == 1).cast(pl.Float64))
             .alias("consistent"),
         )
-        .drop("lead", "_options", "different", "orders_answered")
+        .select(*by, *carried, "accuracy", "debiased", "consistent", "first", "asked", "answered")
     )
 
 
+def _orders(rows: pl.DataFrame, by: Sequence[str], carried: Sequence[str]) -> pl.DataFrame:
+    """One row per item and order: means over samples, and the answer most of them gave."""
+    keys = [*by, "order"]
+    orders = rows.group_by(keys, maintain_order=True).agg(
+        *(pl.col(name).first() for name in carried),
+        pl.col("_options").first(),
+        *(pl.col(f"_{name}").mean() for name in (*_MEANS, "margin")),
+        pl.col("asked", "answered").sum(),
+    )
+    # A tie adds to all answers alike, so it does not decide which of them leads.
+    counts = rows.filter(pl.col("_said") != TIE).group_by(*keys, "_said").len("_count")
+    leading = (
+        counts.filter(pl.col("_count") == pl.col("_count").max().over(keys))
+        .group_by(keys)
+        .agg(pl.when(pl.len() == 1).then(pl.col("_said").first()).otherwise(pl.lit(TIE)).alias("_leading"))
+    )
+    joined = orders.join(leading, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    said = pl.when(pl.col("answered") > 0).then(pl.col("_leading").fill_null(TIE))
+    return joined.with_columns(said.alias("_said")).drop("_leading")
+
+
+def _half_step(lead: pl.Expr, tolerance: pl.Expr) -> pl.Expr:
+    """1 for a lead, 0 for a lag and ½ for neither."""
+    return pl.when(lead.abs() <= tolerance).then(0.5).otherwise((lead > 0).cast(pl.Float64))
+
+
+_MEANS = ("right", "first")
 _CONSUMED = frozenset({"order", "sample", "status", "label", "value", "gold", "option_count"})
 
 

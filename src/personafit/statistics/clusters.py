@@ -263,15 +263,12 @@ def _interval(
 
 
 def _clusters(values: Floats, codes: Codes) -> Clusters:
-    sizes = np.bincount(codes)
     sums = np.bincount(codes, weights=values)
-    unique, place = np.unique(sizes, return_inverse=True)
-    return Clusters(
-        unique.astype(np.float64),
-        np.bincount(place).astype(np.float64),
-        np.bincount(place, weights=sums),
-        np.bincount(place, weights=sums**2),
-    )
+    sizes, place, counts = np.unique(np.bincount(codes), return_inverse=True, return_counts=True)
+    by_size = np.zeros((2, len(sizes)))
+    np.add.at(by_size[0], place, sums)
+    np.add.at(by_size[1], place, sums**2)
+    return Clusters(sizes.astype(np.float64), counts.astype(np.float64), by_size[0], by_size[1])
 
 
 def _codes(labels: ArrayLike) -> tuple[Codes, int]:

@@ -76,8 +76,9 @@ def _constant(
     """A figure no pair deviates from: the exact interval by those people (or prompts) whose pairs count, or none where it
     is a matter of course."""
     who, counted = len(np.unique(np.asarray(people))), _counted(said, relevant, metric)
-    if value not in (0.0, 1.0) or metric in ("kappa", "yes_rate", "over_selection"):
-        same = len(np.unique(np.asarray(said))) == 1
+    same = len(np.unique(np.asarray(said))) == 1
+    by_definition = same and metric == "recall"  # who always says yes misses nothing, whatever is sampled
+    if value not in (0.0, 1.0) or metric in ("kappa", "yes_rate", "over_selection") or by_definition:
         why = "it gives the same answer to every pair" if same else "no pair deviates from the figure"
         note = f"no interval: {why}"
         return Estimate(value, None, None, len(counted), who, note)

@@ -5,18 +5,22 @@ The judge's mean over everything is cheap and biased; people's mean over a few i
 judged, and weighs the machine by how much it helps, so the interval is valid however bad the judge is and hardly
 wider than people's alone. Here the weight is taken over people, who may have items in both parts, and the variance over people
 and, where prompts recur across people, over prompts too.
+
+Labelled items may carry design weights, the inverse of their chance to be drawn. Then the human part is a weighted mean and the
+machine's mean is over all items, labelled or not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.agreement import Floats, Ints
-from personafit.statistics.agreement_intervals import people_index
 from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur
 from personafit.statistics.student import student_reach
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 FEWEST_PROMPTS = 3
 
@@ -43,10 +47,12 @@ def ppi_mean(
     people_alone: ArrayLike,
     prompts: ArrayLike | None = None,
     prompts_alone: ArrayLike = (),
+    weights: ArrayLike | None = None,
 ) -> Corrected:
     """Mean human score from items scored by people and judge (`human`, `judged`) and by the judge alone.
 
-    Prompts are a second kind of cluster where they are given and recur across people.
+    Prompts are a second kind of cluster where they are given and recur across people. `weights` are design weights of the
+    labelled items; without them every item had the same chance.
     """
     truth, machine = np.asarray(human, dtype=np.float64), np.asarray(judged, dtype=np.float64)
     alone = np.asarray(judged_alone, dtype=np.float64)
@@ -57,21 +63,30 @@ def ppi_mean(
         ids_alone = np.empty(0, dtype=ids.dtype)
     everyone = np.concatenate([ids, ids_alone])
     asked = None if prompts is None else _second_way(everyone, prompts, prompts_alone)
-    classical = cluster_mean(truth, ids, None if asked is None else asked[: len(truth)])
+    weighted = None if weights is None else np.asarray(weights, dtype=np.float64)
+    classical = weighted_mean(truth, ids, None if asked is None else asked[: len(truth)], weighted)
     naive = cluster_mean(np.concatenate([machine, alone]), everyone, asked)
     if not len(truth):
         reason = "undefined: no item was scored by people, so the judge cannot be corrected"
         return Corrected(Estimate(None, None, None, 0, 0, reason), classical, naive, None)
-    if not len(alone):
+    if not len(alone) and weighted is None:
         return Corrected(classical, classical, naive, 0.0)
-    person, count = people_index(everyone, len(truth) + len(alone))
-    labelled, unlabelled = person[: len(truth)], person[len(truth) :]
-    ours = _deviations(truth, labelled, count)
-    gain = _deviations(alone, unlabelled, count) - _deviations(machine, labelled, count)
-    weight = _best_weight(ours, gain)
-    value = float(truth.mean() + weight * (alone.mean() - machine.mean()))
-    met = len(np.unique(labelled))
+    person = _codes(everyone)
+    # What each item does to people's mean, and to the machine's mean over all less its mean where people judged.
+    own, share = _shares(truth, weighted), _shares(machine, weighted)
+    if weighted is None:
+        gap = float(alone.mean() - machine.mean())
+        theirs = np.concatenate([-share, _shares(alone)])
+    else:
+        everything = np.concatenate([machine, alone])
+        gap = float(everything.mean() - np.average(machine, weights=weighted))
+        theirs = _shares(everything) - np.concatenate([share, np.zeros(len(alone))])
+    ours = np.concatenate([own, np.zeros(len(alone))])
+    weight = _best_weight(_by_cluster(person, ours), _by_cluster(person, theirs))
+    value = float(np.average(truth, weights=weighted) + weight * gap)
+    met = len(np.unique(person[: len(truth)]))
     fewest = met if asked is None else min(met, len(np.unique(asked[: len(truth)])))
+    parts = ours + weight * theirs
     note = None
     if met < FEWEST_PEOPLE:
         note = f"no interval: it needs human scores of at least {FEWEST_PEOPLE} people, and there are {met}"
@@ -79,29 +94,63 @@ def ppi_mean(
         note = (
             f"no interval: it needs human scores on at least {FEWEST_PROMPTS} prompts, and there are {fewest}"
         )
-    elif not (ours + weight * gain).any():
-        note = "no interval: all people's means are the same, so there is no spread to learn from"
     if note:
         return Corrected(Estimate(value, None, None, len(truth), met, note), classical, naive, weight)
-    # What each item does to the corrected mean.
-    parts = np.concatenate([_shares(truth) - weight * _shares(machine), weight * _shares(alone)])
-    variance = _variance(parts, person, len(truth))
-    if asked is not None:
-        by_prompt = _variance(parts, asked, len(truth))
-        cells = people_index(person * (asked.max() + 1) + asked, len(person))[0]
-        both = variance + by_prompt - _variance(parts, cells, len(truth))
-        variance = max(both, variance, by_prompt)  # as in `clusters`
-    half = float(student_reach(fewest - 2) * np.sqrt(variance))
-    corrected = Estimate(value, value - half, value + half, len(truth), met)
-    return Corrected(corrected, classical, naive, weight)
+    corrected = _interval(value, parts, len(truth), everyone, asked)
+    return Corrected(replace(corrected, n=len(truth), people=met), classical, naive, weight)
+
+
+def _interval(
+    value: float, parts: Floats, labelled: int, people: NDArray[Any], prompts: Ints | None
+) -> Estimate:
+    """The interval of a value from what each item does to it; people (or prompts) with few labels give few degrees of freedom."""
+    items = len(parts)
+    whole = cluster_mean(value + items * parts, people, prompts)
+    if whole.se is None or whole.df is None:
+        return replace(whole, value=value)
+    ours = value + labelled * parts[:labelled]
+    own = cluster_mean(ours, people[:labelled], None if prompts is None else prompts[:labelled])
+    free = min(whole.df, whole.df if own.df is None else own.df)
+    df = max(
+        1.0, free - 1
+    )  # one more degree of freedom goes, as the weight was fitted to make the variance small
+    se = whole.se * float(
+        np.sqrt((free + 1) / df)
+    )  # both were fitted to the labelled people, who may be few of all
+    half = student_reach(df) * se
+    return replace(whole, value=value, low=value - half, high=value + half, se=se, df=df)
+
+
+def weighted_mean(
+    values: ArrayLike,
+    people: ArrayLike,
+    prompts: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> Estimate:
+    """The clustered mean of values with design weights: the mean of what each value does to it, linearised."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if weights is None or not len(numbers):
+        return cluster_mean(numbers, people, prompts)
+    weight = np.asarray(weights, dtype=np.float64)
+    mean = float(np.average(numbers, weights=weight))
+    return cluster_mean(mean + weight / weight.mean() * (numbers - mean), people, prompts)
 
 
 def _second_way(everyone: NDArray[Any], prompts: ArrayLike, prompts_alone: ArrayLike) -> Ints | None:
     """Each item's prompt by number, where there are several and they recur across people."""
-    asked, count = people_index(
-        np.concatenate([np.asarray(prompts), np.asarray(prompts_alone)]), len(everyone)
-    )
-    return asked if count > 1 and prompts_recur(everyone, asked) else None
+    first, rest = np.asarray(prompts), np.asarray(prompts_alone)
+    asked = _codes(np.concatenate([first, rest]) if len(rest) else first)
+    return asked if asked.max(initial=0) > 0 and prompts_recur(everyone, asked) else None
+
+
+def _codes(names: NDArray[Any]) -> Ints:
+    """Each name by number, from 0."""
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _by_cluster(clusters: Ints, parts: Floats) -> Floats:
+    """Sums by cluster."""
+    return np.asarray(np.bincount(clusters, parts), dtype=np.float64)
 
 
 def _best_weight(ours: Floats, gain: Floats) -> float:
@@ -110,17 +159,8 @@ def _best_weight(ours: Floats, gain: Floats) -> float:
     return float(np.clip(-(ours @ gain) / curvature, 0.0, 1.0)) if curvature > 0 else 0.0
 
 
-def _variance(parts: Floats, clusters: Ints, labelled: int) -> float:
-    """The clustered variance of the corrected mean; two degrees of freedom go, as the mean and the weight were both fitted."""
-    sums, met = np.bincount(clusters, parts), len(np.unique(clusters[:labelled]))
-    return float(sums @ sums * met / (met - 2))
-
-
-def _shares(values: Floats) -> Floats:
+def _shares(values: Floats, weights: Floats | None = None) -> Floats:
     """What each value does to the mean of all: they add up to 0."""
-    return np.asarray((values - values.mean()) / len(values))
-
-
-def _deviations(values: Floats, person: Ints, count: int) -> Floats:
-    """The same by person; their squares add up to the variance of the mean."""
-    return np.asarray(np.bincount(person, _shares(values), minlength=count), dtype=np.float64)
+    if weights is None:
+        return np.asarray((values - values.mean()) / len(values))
+    return np.asarray(weights * (values - np.average(values, weights=weights)) / weights.sum())

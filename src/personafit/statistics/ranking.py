@@ -5,7 +5,6 @@ makes it a mean like any other, whose interval clusters by person and, where pro
 swaps the two systems for a whole person at a time, which is valid only where prompts do not recur.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -17,6 +16,7 @@ from scipy.special import expit
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import people_index
 from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, prompts_recur
+from personafit.statistics.decisions import holm
 from personafit.statistics.influence import influence_estimate
 
 WITHHELD = "withheld: prompts recur across people, and swapping whole people does not account for what answers to one prompt share"
@@ -113,18 +113,6 @@ def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[Contrast, ...]:
         low, high = (value if end is None else end for end in (gap.low, gap.high))
         found.append(Contrast(i, j, value, low, high, 1.0 if p is None else p))
     return tuple(found)
-
-
-def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Adjust p-values for how many were looked at; undefined ones (None) stay so and do not count."""
-    defined = [k for k, p in enumerate(p_values) if p is not None]
-    values = np.array([p_values[k] for k in defined], dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    raised = values[order] * np.arange(len(values), 0, -1)
-    adjusted: list[float | None] = [None] * len(p_values)
-    for k, p in zip(order, np.minimum(np.maximum.accumulate(raised), 1.0), strict=True):
-        adjusted[defined[k]] = float(p)
-    return tuple(adjusted)
 
 
 def paired_permutation(

@@ -1,5 +1,6 @@
 """Where everything is kept: products, items, asks and judgments, in SQLite or PostgreSQL."""
 
+from personafit.store.derived import UNMADE
 from personafit.store.export import export_frame
 from personafit.store.paging import any_prompt_recurs, run_pages
 from personafit.store.reading import (
@@ -28,6 +29,7 @@ __all__ = [
     "FORGOTTEN_NOTE",
     "MET",
     "TIE",
+    "UNMADE",
     "Ask",
     "Item",
     "JobState",

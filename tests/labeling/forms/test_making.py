@@ -295,6 +295,8 @@ def test_strata_are_served_in_turn() -> None:
     values = {f"low-{n}": 1.0 for n in range(90)} | {f"high-{n}": 4.0 for n in range(10)}
     chosen = stratified(values, 10, seed=0)
     assert Counter(one.partition("-")[0] for one in chosen) == {"low": 5, "high": 5}
+    assert {one.partition("-")[0]: weight for one, weight in chosen.items()} == {"low": 18.0, "high": 2.0}
+    assert sum(chosen.values()) == len(values), "the drawn stand for all"
     assert stratified(values, 10, seed=0) == chosen
     assert stratified(values, 10, seed=1) != chosen
 

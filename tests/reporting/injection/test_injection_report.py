@@ -41,7 +41,6 @@ def test_an_obedient_judge_is_found_out(
     results = results_of(tmp_path)
     total = number(results, "moved_beyond_placebo", spec)
     assert total["value"] > 0.2
-    assert total["low"] > 0
     assert total["people"] == 6
     assert total["coverage"] == 1.0
     # It ignores added text that does not instruct it: no placebo moves it.
@@ -98,7 +97,7 @@ def test_a_judge_that_does_not_look_cannot_be_moved(
         "--limit",
         "24",
         "--fail-under",
-        "unmoved=1",
+        "unmoved=0.5",
     )
     results = results_of(tmp_path)
     assert number(results, "moved", spec)["value"] == 0.0
@@ -116,7 +115,7 @@ def test_a_judge_that_does_not_look_cannot_be_moved(
         "--limit",
         "24",
         "--fail-under",
-        "unmoved=1",
+        "unmoved=0.5",
         code=1,
     )
 

@@ -73,7 +73,7 @@ def test_a_list_that_picks_the_same_is_not(store: Store, tmp_path: Path) -> None
 
 def test_a_rater_that_needs_no_prompt_is_found_out(store: Store, tmp_path: Path) -> None:
     judged(store, tmp_path, PAIRS)
-    assert f"{PAIRS} does about as well without the prompt" in printed(store)
+    assert f"{PAIRS}: the same F1 with and without the prompt" in printed(store)
 
 
 def test_a_rater_that_met_its_own_prompts_is_not_said_to_beat_a_control(store: Store, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_command_prints_json_and_holds_a_bar(
     write_module(tmp_path, "relevance_cli_world")
     write_world(tmp_path / "data", rows())
     command = ["run", "recentering", "--data", "data", "--rater", "list:python:relevance_cli_world:lists"]
-    invoke(monkeypatch, tmp_path, *command, "--json", "--fail-under", "f1=0.9")
+    invoke(monkeypatch, tmp_path, *command, "--json", "--fail-under", "f1=0.3")
     body = json.loads(capfd.readouterr().out)
     assert body["benchmark"] == "recentering"
     f1 = [r for r in body["results"] if r["metric"] == "f1" and not r["slice"] and r["control"] is None]

@@ -44,9 +44,9 @@ def test_every_neighbour_stands_beside_its_controls(tmp_path: Path, monkeypatch:
     }
     assert list(rows) == ["prefeval", "lamp", "rewardbench 1", "rewardbench 2", "lamp-writing, rouge 1"]
     told = ("told of nobody", "told of somebody else", "longest, or copied", "lift")
-    assert [rows["prefeval"][name] for name in told] == ["25.0", "25.0", "0.0", "0.0"]
+    assert [rows["prefeval"][name] for name in told] == ["3.75 of 15", "3.75 of 15", "0 of 15", "0.0"]
     assert [rows["rewardbench 1"][name] for name in told] == ["", "", "0.0", ""]
-    assert [rows["rewardbench 2"][name] for name in told] == ["", "", "25.0", ""]
+    assert [rows["rewardbench 2"][name] for name in told] == ["", "", "0.5 of 2", ""]
     assert grid.rows[-1].names == [scribe, "lamp-writing, rouge 1", "memory:k=4,by=bm25,budget=4000"]
     wrote = rows["lamp-writing, rouge 1"]
     assert float(wrote["score"]) == float(wrote["told of somebody else"]) > float(wrote["told of nobody"]) > 0

@@ -17,15 +17,16 @@ def test_restraint_in_a_win_rate_is_doing_no_harm_and_not_winning(tmp_path: Path
             "question": f"Question {n}?",
             "answer": "The same.",
             "generic": "The same.",
-            "expect": "generic",
+            "expect": expect,
         }
         for n in range(6)
+        for expect in ("generic", "personal")
     ]
     log = write_lines(tmp_path / "log.jsonl", rows)
     with Store(tmp_path / "store.db") as store:
         finished = run(store, RunConfig("answers", log=log, raters=["rule:name"])).run
         (said,) = choice_sentences(ChoiceRun(store, finished))
-    assert "wins in 50.0\u00a0% (50.0–50.0) of 6 items" in said
+    assert "wins in 50.0\u00a0% (ties throughout) of 6 items" in said
     assert said.endswith(
         " Where no personal answer is asked for, knowing the person did no harm in 100.0\u00a0% (54.1–100.0)."
     )

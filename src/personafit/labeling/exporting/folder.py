@@ -28,7 +28,8 @@ COLUMNS = """| column | meaning |
 | at, client_time | when it was stored, by the server's and the browser's clock, seconds since 1970 |
 | perspective | third-party, or self where raters judge what was made for them |
 | generation | 0, and one more for each correction; only the last is here |
-| page, role, person | the page it was asked on, and whom it is about |"""
+| page, role, person | the page it was asked on, and whom it is about |
+| weight | of items drawn by --stratify: how many items of its stratum the item stands for |"""
 
 
 def write_dataset(exported: Exported, folder: Path) -> None:

@@ -18,7 +18,7 @@ from personafit.store import study_tables as s
 
 VOTE_COLUMNS = (
     "study", "item", "question", "target", "rater", "kind", "label", "value", "status", "why", "text", "note", "order",
-    "seconds", "at", "client_time", "perspective", "generation", "page", "role", "person",
+    "seconds", "at", "client_time", "perspective", "generation", "page", "role", "person", "weight",
 )  # fmt: skip
 AGGREGATE = {
     "item": pl.String,
@@ -73,7 +73,9 @@ def read_study(studies: Studies, name: str) -> Exported:
     """Read a study for export: standing votes of raters who are not excluded."""
     study, form = studies.study(name), studies.form(name)
     pages = studies.pages(name, (Role.ITEM,))
-    votes = study_votes(studies, name).with_columns(pl.lit(name).alias("study")).select(VOTE_COLUMNS)
+    weight = pl.col("item").replace_strict(study.config.weights, default=None, return_dtype=pl.Float64)
+    votes = study_votes(studies, name).with_columns(pl.lit(name).alias("study"), weight.alias("weight"))
+    votes = votes.select(VOTE_COLUMNS)
     decisions = adjudicated_votes(studies, name)
     seats = studies.seats(name)
     out = {seat.code for seat in seats if seat.state is RaterState.EXCLUDED}

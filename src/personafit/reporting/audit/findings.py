@@ -13,15 +13,29 @@ from personafit.reporting.audit.shortcuts import (
     Subset,
     field_groups,
     hard_subsets,
+    overlap_gain,
     rule_table,
     score_rules,
 )
 from personafit.reporting.audit.structure import Leak, Repeats, occurrence_counts, repeats, split_leaks
 from personafit.reporting.audit.surface import SurfaceScores, surface_scores
+from personafit.reporting.claims import gain_finding, shortcut_finding
 from personafit.statistics import Estimate
+from personafit.statistics.clusters import FEWEST_PEOPLE
+from personafit.statistics.decisions import (
+    Effect,
+    Finding,
+    Outcome,
+    decide,
+    decide_together,
+    is_constant,
+)
 
 FAIR = 0.05  # a shortcut this close to a coin is harmless
 LOUD = 0.10
+CANNOT_TELL = "cannot tell"
+GRADES = ("passes", CANNOT_TELL, "warns", "fails")
+COUNTS = "answer counts"
 
 
 @dataclass(frozen=True)
@@ -30,7 +44,7 @@ class Verdict:
 
     check: str
     grade: str
-    """passes, warns or fails."""
+    """passes, warns, fails, or cannot tell."""
     finding: str
 
 
@@ -46,6 +60,8 @@ class Audit:
     repeats: Repeats
     occurrences: dict[str, Estimate]
     leaks: list[Leak]
+    gain: Estimate
+    """Accuracy of overlap with the person minus that of overlap with a stranger, on the same pairs."""
 
     def rule(self, name: str) -> RuleScores:
         """The scores of one rule."""
@@ -69,37 +85,94 @@ def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
         repeats=repeats(pairs),
         occurrences=occurrence_counts(pairs),
         leaks=split_leaks(pairs),
+        gain=overlap_gain(scored),
     )
 
 
 def _verdicts(audit: Audit) -> Iterator[Verdict]:
-    for name in ("length", "second-person", "markup", "name"):
-        worst, estimate = _farthest(audit.rule(name).by_part)
-        yield Verdict(
-            f"{name} rule", _grade(estimate), f"{_percent(estimate)} right by {name} alone ({_where(worst)})"
-        )
-    overlap, wrong = audit.rule("overlap").by_part["all"], audit.rule(STRANGER).by_part["all"]
-    yield Verdict(
-        "overlap with a stranger",
-        _grade(wrong),
-        f"{_percent(wrong)} right by overlap with somebody else's profile: style, not the person",
-    )
-    gain = (overlap.value or 0.0) - (wrong.value or 0.0)
-    yield Verdict(
-        "overlap with the person",
-        "passes" if gain > FAIR else "warns",
-        f"{_percent(overlap)} right by overlap with the right profile, {100 * gain:+.1f} points over a stranger's",
-    )
-    yield Verdict(
-        "surface features, no person",
-        _grade(audit.surface.blind),
-        f"{_percent(audit.surface.blind)} right by {audit.surface.features} surface features fitted on other people, "
-        "never shown the profile",
-    )
-    yield from _structure_verdicts(audit)
+    checks = _checks(audit)
+    effects = [
+        Effect(estimate, null=0.5, picked_from=check.picked_from, picked_highest=True)
+        for check in checks
+        for estimate in check.parts.values()
+    ]
+    findings = iter(decide_together(effects))
+    graded = {check.name: _worst(check, {part: next(findings) for part in check.parts}) for check in checks}
+    yield from (verdict for name, verdict in graded.items() if name != COUNTS)
+    yield _gain_verdict(audit)
+    yield from _structure_verdicts(audit, graded[COUNTS])
 
 
-def _structure_verdicts(audit: Audit) -> Iterator[Verdict]:
+@dataclass(frozen=True)
+class _Check:
+    """A shortcut that should do no better than a coin, with what it scores on all pairs or by tier."""
+
+    name: str
+    parts: dict[str, Estimate]
+    finding: str
+    """What is said after the score."""
+    picked_from: int = 1
+    """How many scores each was picked from as the highest."""
+
+
+def _checks(audit: Audit) -> list[_Check]:
+    rules = [
+        _Check(f"{name} rule", audit.rule(name).by_part, f"right by {name} alone")
+        for name in ("length", "second-person", "markup", "name")
+    ]
+    return [
+        *rules,
+        _Check(
+            "overlap with a stranger",
+            {"all": audit.rule(STRANGER).by_part["all"]},
+            "right by overlap with somebody else's profile: style, not the person",
+        ),
+        _Check(
+            "surface features, no person",
+            {"all": audit.surface.blind},
+            f"right by {audit.surface.features} surface features fitted on other people, never shown the profile",
+        ),
+        _Check(COUNTS, audit.occurrences, "right by counting in how many pairs an answer occurs", 2),
+    ]
+
+
+def _worst(check: _Check, findings: dict[str, Finding]) -> Verdict:
+    """The verdict on the part where a shortcut does most harm; always wrong gives the answer away as always right does."""
+
+    def badness(part: str) -> tuple[int, float]:
+        value = check.parts[part].value
+        return GRADES.index(_grade(findings[part])), 0.0 if value is None else abs(value - 0.5)
+
+    part = max(findings, key=badness)
+    where = f" ({_where(part)})" if len(findings) > 1 else ""
+    said = shortcut_finding(check.parts[part], f"{check.finding}{where}", FAIR, findings[part])
+    return Verdict(check.name, _grade(findings[part]), said)
+
+
+def _grade(finding: Finding) -> str:
+    """Passes only if the interval lies inside the fair band; warns or fails only if it is told apart from a coin."""
+    estimate = finding.estimate
+    if estimate.value is None or estimate.people < FEWEST_PEOPLE:
+        return CANNOT_TELL
+    low, high = estimate.low, estimate.high
+    inside = low is not None and high is not None and low >= 0.5 - FAIR and high <= 0.5 + FAIR
+    if inside or is_constant(estimate, 0.5):
+        return "passes"
+    distance = abs(estimate.value - 0.5)
+    if not finding.decided or distance <= FAIR:
+        return CANNOT_TELL
+    return "warns" if distance <= LOUD else "fails"
+
+
+def _gain_verdict(audit: Audit) -> Verdict:
+    """Overlap with the person should be worth more than overlap with a stranger, on the same pairs."""
+    outcome = decide(audit.gain, FAIR).outcome
+    grade = {Outcome.PASSES: "passes", Outcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
+    overlap = audit.rule("overlap").by_part["all"]
+    return Verdict("overlap with the person", grade, gain_finding(overlap, audit.gain))
+
+
+def _structure_verdicts(audit: Audit, counted: Verdict) -> Iterator[Verdict]:
     counts = audit.repeats
     share = counts.repeated_rows / counts.rows
     yield Verdict(
@@ -112,12 +185,7 @@ def _structure_verdicts(audit: Audit) -> Iterator[Verdict]:
         "passes" if counts.contradictory_pairs == 0 else "fails",
         f"{counts.contradictory_pairs:,} pairs occur with either answer as gold",
     )
-    where, worst = _farthest(audit.occurrences)
-    yield Verdict(
-        "answer counts",
-        _grade(worst),
-        f"{_percent(worst)} right by counting in how many pairs an answer occurs ({_where(where)})",
-    )
+    yield counted
     leaking = [leak for leak in audit.leaks if leak.pairs or leak.answers]
     if leaking:
         most = max(leaking, key=lambda leak: leak.answers)
@@ -141,25 +209,6 @@ def _hostile_verdict(audit: Audit) -> Verdict:
     return Verdict(
         "hostile text", "warns" if note else "passes", note or "no text looks written to steer a judge"
     )
-
-
-def _farthest(parts: dict[str, Estimate]) -> tuple[str, Estimate]:
-    """The part where a shortcut is farthest from a coin, either way: always wrong gives the answer away too."""
-    return max(parts.items(), key=lambda part: 0.0 if part[1].value is None else abs(part[1].value - 0.5))
-
-
-def _grade(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "warns"
-    distance = abs(estimate.value - 0.5)
-    # A small tier scatters: what its interval does not tell from a coin is no finding.
-    if estimate.low is not None and estimate.high is not None and estimate.low <= 0.5 <= estimate.high:
-        return "passes" if distance <= LOUD else "warns"
-    return "passes" if distance <= FAIR else "warns" if distance <= LOUD else "fails"
-
-
-def _percent(estimate: Estimate) -> str:
-    return "undefined" if estimate.value is None else f"{100 * estimate.value:.1f} %"
 
 
 def _where(part: str) -> str:

@@ -18,7 +18,7 @@ from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 from personafit.statistics import Estimate
 
-MARKS = {"passes": "✓", "warns": "!", "fails": "✗"}
+MARKS = {"passes": "✓", "warns": "!", "fails": "✗", "cannot tell": "?"}
 
 
 def write_audit(audit: Audit, folder: Path) -> Path:

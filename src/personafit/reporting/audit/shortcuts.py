@@ -13,7 +13,7 @@ from personafit.people import FacetValue, facet_values
 from personafit.raters import RULES
 from personafit.raters.rule import Rule
 from personafit.reporting.audit.pairs import Pairs, accuracy
-from personafit.statistics import Estimate
+from personafit.statistics import Estimate, mean_by_item
 from personafit.store import Item
 
 LENGTH_TOLERANCE = 0.10
@@ -76,6 +76,12 @@ def rule_table(pairs: Pairs, scored: pl.DataFrame) -> list[RuleScores]:
         }
         table.append(RuleScores(name, parts))
     return table
+
+
+def overlap_gain(scored: pl.DataFrame) -> Estimate:
+    """How much more often overlap with the right profile is right than overlap with a stranger's, paired by pair."""
+    gain = scored.with_columns((pl.col("overlap") - pl.col(STRANGER)).alias("gain"))
+    return mean_by_item(gain, "gain", (-1.0, 1.0))
 
 
 def hard_subsets(scored: pl.DataFrame) -> list[Subset]:

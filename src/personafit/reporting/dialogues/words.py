@@ -2,25 +2,18 @@
 
 from collections.abc import Sequence
 
+from personafit.reporting.claims import context_effect, legend_for
 from personafit.reporting.dialogues.loading import DialogueRun
+from personafit.reporting.dialogues.results import BOUNDS
 from personafit.reporting.dialogues.signatures import Signature
 from personafit.reporting.dialogues.tables import short
 from personafit.reporting.results import Result
-from personafit.reporting.written import signed
-from personafit.statistics.clusters import FEWEST_PEOPLE
+from personafit.statistics.decisions import MARGIN, Effect, decide_together
 
 VIEWS = {
     "given": "Judges of personalization saw what the assistant had been given (the fair view): not knowing the rest is no fault.",
     "full": "Judges of personalization saw everything about the person (the full view): a low mark may only mean that the assistant was not told.",
 }
-
-
-OVER_CONTROL = ("helps", "harms", "makes no difference that can be told from chance")
-OVER_HISTORY = (
-    "does better than the full history",
-    "does worse than the full history, which is used",
-    "does as well as the full history, as far as can be told",
-)
 
 
 def view_sentences(run: DialogueRun) -> list[str]:
@@ -47,26 +40,29 @@ def signature_sentence(one: Signature, several: bool) -> str:
 
 
 def _effects(results: Sequence[Result], several: bool) -> list[str]:
-    said = []
-    for row in results:
-        if row.metric != "personalization_effect" or set(row.slice) != {"against"} or row.value is None:
-            continue
-        if row.low is None or row.high is None or row.given is None or row.given.startswith("wrong:"):
-            continue
-        change = (
-            f"{signed(row.value, 2)} points of personalization over {row.slice['against']} "
-            f"({signed(row.low, 2)} to {signed(row.high, 2)})"
+    """What each context does to personalization, tested together."""
+    rows = [
+        row
+        for row in results
+        if row.metric == "personalization_effect"
+        and set(row.slice) == {"against"}
+        and row.value is not None
+        and row.given is not None
+        and not row.given.startswith("wrong:")
+    ]
+    low, high = BOUNDS["personalization"]
+    findings = decide_together([Effect(row, margin=MARGIN * (high - low)) for row in rows])
+    said = [
+        context_effect(
+            short(row.system),
+            str(row.given),
+            row.slice["against"],
+            finding,
+            f", judged by {short(row.rater)}" if several else "",
         )
-        change = change.replace("-", "−")
-        against = row.slice["against"]
-        worse_history = against != "none" and not against.startswith("wrong:")
-        better, worse, same = OVER_HISTORY if worse_history else OVER_CONTROL
-        verdict = better if row.low > 0 else worse if row.high < 0 else same
-        if row.people < FEWEST_PEOPLE:
-            verdict = f"was tried on {row.people} people, too few to claim anything"
-        judge = f", says {short(row.rater)}" if several else ""
-        said.append(f"{short(row.system)}: being given {row.given} {verdict}: {change}{judge}.")
-    return said
+        for row, finding in zip(rows, findings, strict=True)
+    ]
+    return [*said, *legend_for(findings)]
 
 
 def _guessing(results: Sequence[Result]) -> list[str]:

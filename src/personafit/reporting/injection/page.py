@@ -38,7 +38,7 @@ def render_page(store: Store, totals: RunTotals, results: Sequence[Result]) -> s
         date=sections.when(run.started),
         items=totals.items,
         coverage=overall_coverage(totals),
-        asked=sum(totals.asked(rater) for rater in totals.raters) * len(totals.views),
+        asked=sum(totals.asked(rater, view) for rater in totals.raters for view in totals.views),
         answered=answered(totals),
         sentences=explain_injection(results),
         **page_figure(moved_figure(results), "plot-moved"),

@@ -7,9 +7,11 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from personafit.benchmarks.injection import ATTACKS
+from personafit.reporting.claims import beyond_placebo, legend_for
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, signed_points
 from personafit.reporting.written import signed
+from personafit.statistics.decisions import Effect, Finding, Verdict, decide_together
 
 COLUMNS = ("moved", "moved_by_placebo", "moved_beyond_placebo", "pull")
 HEADINGS = ("asks that could move", "moved, %", "by a placebo, %", "beyond it, points", "pull on the margin")
@@ -27,43 +29,44 @@ def lines(results: Sequence[Result]) -> list[Line]:
 
 
 def explain_injection(results: Sequence[Result]) -> list[str]:
-    """A sentence on every rater, and one on the rules that warn."""
-    sentences = [sentence for line in lines(results) if (sentence := _sentence(results, line))]
+    """A sentence on every rater, tested together, and one on the rules that warn."""
+    shown = lines(results)
+    beyond = {line: _one(_own(results, line), "moved_beyond_placebo", {}) for line in shown}
+    open_to_claims = {line: row for line, row in beyond.items() if row is not None and not row.met_people}
+    findings = decide_together([Effect(row) for row in open_to_claims.values()])
+    found = dict(zip(open_to_claims, findings, strict=True))
+    sentences = [text for line in shown if (text := _sentence(results, line, found.get(line)))]
     hits, alarms = (_one(results, "flagged", {"version": name}) for name in ("attacked", "placebo"))
     if hits and alarms and hits.value is not None and alarms.value is not None:
         sentences.append(
             f"The rules that look for hostile text warn about {100 * hits.value:.0f} % of the attacked texts and {100 * alarms.value:.0f} % "
             "of the placebos. They were written with these attacks at hand: expect less elsewhere."
         )
-    return sentences
+    return [*sentences, *legend_for(findings)]
 
 
-def _sentence(results: Sequence[Result], line: Line) -> str | None:
+def _own(results: Sequence[Result], line: Line) -> list[Result]:
+    return [r for r in results if (r.rater, r.view) == line[:2]]
+
+
+def _sentence(results: Sequence[Result], line: Line, finding: Finding | None) -> str | None:
     rater, view, control = line
-    own = [r for r in results if (r.rater, r.view) == (rater, view)]
-    moved, placebo, beyond = (_one(own, metric, {}) for metric in COLUMNS[:3])
-    if moved is None or placebo is None or beyond is None:
+    own = _own(results, line)
+    moved, placebo = (_one(own, metric, {}) for metric in COLUMNS[:2])
+    if moved is None or placebo is None or finding is None:
         return None
-    if moved.value is None or placebo.value is None or beyond.value is None:
+    if moved.value is None or placebo.value is None or finding.verdict is Verdict.UNDEFINED:
         return f"{rater} ({view}): {moved.note}."
     told = f"{rater} ({view}): hostile text moved {100 * moved.value:.1f} % of the choices it could move, a neutral text {100 * placebo.value:.1f} %"
-    points = f"{signed_points(100 * beyond.value)} points"
-    if beyond.low is None or beyond.high is None:
-        return f"{told}; {points} beyond the placebo, without an interval."
-    interval = f"({signed_points(100 * beyond.low)} to {signed_points(100 * beyond.high)})"
-    if beyond.low > 0:
-        by_attack = [
-            r
-            for r in own
-            if r.metric == "moved_beyond_placebo" and set(r.slice) == {"attack"} and r.value is not None
-        ]
-        most = max(by_attack, key=lambda r: r.value or 0.0, default=None)
-        worst = f"; most by {most.slice['attack']}" if most is not None and not control else ""
-        return f"{told}: it can be steered, {points} {interval} beyond the placebo{worst}."
-    if beyond.high < 0:
-        return f"{told}: {points} {interval}, it moves away from what presses it."
-    sentence = f"{told}: not told apart from the placebo, {points} {interval}."
-    if moved.value < STILL:
+    by_attack = [
+        r
+        for r in own
+        if r.metric == "moved_beyond_placebo" and set(r.slice) == {"attack"} and r.value is not None
+    ]
+    most = max(by_attack, key=lambda r: r.value or 0.0, default=None)
+    worst = f"; most by {most.slice['attack']}" if most is not None and not control else ""
+    sentence = beyond_placebo(told, finding, worst)
+    if not finding.decided and moved.value < STILL:
         sentence += " Being unmoved is no merit in a rater that does not look: see its accuracy."
     return sentence
 

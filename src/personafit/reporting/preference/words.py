@@ -2,31 +2,36 @@
 
 from collections.abc import Iterator, Sequence
 
-from personafit.items.preference import MIDDLE
+from personafit.items.preference import HIGHEST, LOWEST, MIDDLE
+from personafit.reporting import claims
 from personafit.reporting.preference.results import RULE
 from personafit.reporting.preference.scores import PreferenceScores
 from personafit.reporting.results import Result
+from personafit.statistics.decisions import MARGIN, Effect, Finding, decide_together
 
 Index = dict[tuple[str | None, str], Result]
 
 
 def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> list[str]:
-    """The sentences of a run."""
+    """The sentences of a run, all claims tested together."""
     index: Index = {
         (r.fingerprint or r.rater, r.metric): r
         for r in results
         if r.system is None and r.control != "published" and r.slice in ({}, {"detector": RULE}) and r.rater
     }
     judges = [line for line in scores.lines if line.control not in ("longer answer", "mention")]
+    lines = [(line.name, line.fingerprint) for line in judges]
+    people = [] if scores.people_are is None else [(scores.people_are, scores.people_are)]
+    found = _tested([key for _, key in (*lines, *people)], index)
     said: list[str] = []
-    for line in judges:
-        said += _preference(line.name, line.fingerprint, index)
-        said += _position(line.name, line.fingerprint, index)
-        said += _mention(line.name, line.fingerprint, index)
-        said += _agreement(scores, line.name, line.fingerprint, index)
-    if scores.people_are is not None:
-        said += _preference(scores.people_are, scores.people_are, index)
-        said += _mention(scores.people_are, scores.people_are, index)
+    for name, key in lines:
+        said += _preference(name, key, index, found)
+        said += _position(name, key, found)
+        said += _mention(name, key, found)
+        said += _agreement(scores, name, key, index)
+    for name, key in people:
+        said += _preference(name, key, index, found)
+        said += _mention(name, key, found)
     said += _rates(results)
     if scores.people_are is None:
         said.append(
@@ -36,43 +41,47 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
         said.append(
             "The ratings that judges are held against are simulated: they show that the tables work, and nothing else."
         )
-    return said
+    return [*said, *claims.legend_for(found.values())]
 
 
-def _preference(name: str, key: str, index: Index) -> Iterator[str]:
-    found, share = index[key, "rating"], index[key, "no_better_items"]
-    if found.value is None:
+def _tested(keys: Sequence[str], index: Index) -> dict[tuple[str, str], Finding]:
+    """Every mark against the middle of the scale, and every effect against none."""
+    effects: dict[tuple[str, str], Effect] = {}
+    for key in keys:
+        for metric, null in (("rating", float(MIDDLE)), ("position_effect", 0.0), ("mention_effect", 0.0)):
+            row = index.get((key, metric))
+            if row is not None and row.value is not None and not row.met_people:
+                effects[key, metric] = Effect(row, null, MARGIN * (HIGHEST - LOWEST))
+    return dict(zip(effects, decide_together(list(effects.values())), strict=True))
+
+
+def _preference(name: str, key: str, index: Index, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
+    mark, share = index[key, "rating"], index[key, "no_better_items"]
+    if mark.value is None:
         yield f"{name} gave no mark that could be read."
         return
-    start = f"{name} marks the personalized answers {found.value:.2f} on average"
     tail = (
         ""
         if share.value is None
         else f", and {100 * share.value:.0f} % of them no better than the generic ones"
     )
-    if found.low is not None and found.high is not None and found.low <= MIDDLE <= found.high:
-        yield f"{start}, which cannot be told from no preference ({found.low:.2f} to {found.high:.2f}){tail}."
-    else:
-        yield f"{start}{tail}."
+    yield claims.mean_mark(name, mark.value, found.get((key, "rating")), tail)
 
 
-def _position(name: str, key: str, index: Index) -> Iterator[str]:
-    found = index.get((key, "position_effect"))
-    if found is None or found.value is None or found.low is None or found.high is None:
-        return
-    if found.low > 0 or found.high < 0:
-        side = "first" if found.value > 0 else "last"
-        yield f"{name} leans to the answer shown {side} by {abs(found.value):.2f} points; both orders are averaged."
+def _position(name: str, key: str, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
+    finding = found.get((key, "position_effect"))
+    if finding is not None and finding.decided:
+        value = finding.estimate.value or 0.0
+        side = "first" if value > 0 else "last"
+        yield f"{name} leans to the answer shown {side} by {abs(value):.2f} points; both orders are averaged."
 
 
-def _mention(name: str, key: str, index: Index) -> Iterator[str]:
-    found = index[key, "mention_effect"]
-    if found.value is None or found.low is None or found.high is None:
-        return
-    if found.low > 0:
-        yield f"{name} marks answers that name the attribute higher, by {found.value:.2f}."
-    elif found.high < 0:
-        yield f"{name} marks answers that name the attribute lower, by {-found.value:.2f}."
+def _mention(name: str, key: str, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
+    finding = found.get((key, "mention_effect"))
+    if finding is not None and finding.decided:
+        value = finding.estimate.value or 0.0
+        side = "higher" if value > 0 else "lower"
+        yield f"{name} marks answers that name the attribute {side}, by {abs(value):.2f}."
 
 
 def _agreement(scores: PreferenceScores, name: str, key: str, index: Index) -> Iterator[str]:

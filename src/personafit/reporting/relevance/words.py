@@ -4,15 +4,22 @@ prompt, and does asking for a list help."""
 from collections.abc import Iterator, Sequence
 
 from personafit.items.relevance import ALONE
+from personafit.reporting import claims
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
+from personafit.statistics.decisions import Effect, Finding, decide_together
 
 OVER = 1.2  # from here on a rater is said to pick too much
 
+Totals = dict[tuple[str | None, str | None, str], Result]
+Line = tuple[str, str]
+"""Rater and view."""
+Key = tuple[str, str]
+"""What is asked, and of which rater."""
+
 
 def explain_relevance(scores: RelevanceScores, results: Sequence[Result]) -> list[str]:
-    """The sentences of a run; a rater that met prompts it was fitted on is not said to beat anything."""
-    notes = scores.run.config.get("notes", [])
+    """The sentences of a run, all claims tested together; of a rater that met prompts it was fitted on nothing is claimed."""
     totals = {
         (r.rater, r.view, r.metric): r for r in results if not r.slice and r.control not in ("published",)
     }
@@ -23,22 +30,69 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result]) -> lis
             if r.control is None and r.view != ALONE and r.metric == "f1" and not r.slice
         )
     )
+    controls = _controls(results)
+    met = {line.name for line in scores.lines if line.fingerprint in scores.run.met_people}
+    effects = _effects(own, totals, results, controls, met)
+    found = dict(zip(effects, decide_together(list(effects.values())), strict=True))
     sentences: list[str] = []
     for rater, view in own:
-        sentences += _picks(rater, view, totals)
-        if not any(note.startswith(f"{rater} was fitted on") for note in notes):
-            sentences += _against_controls(rater, results)
-        sentences += _reads_prompt(rater, results)
-    sentences += _lists(own, totals, results)
+        sentences += _picks(rater, view, totals, found)
+        if rater in met:
+            sentences.append(claims.met_sentence(rater, "prompts"))
+        if finding := found.get(("control", rater)):
+            sentences.append(claims.against_control(rater, controls[0], finding))
+        if finding := found.get(("prompt", rater)):
+            sentences += claims.without_prompt(rater, finding)
+    sentences += _lists(own, totals, found)
     if not own:
         sentences += _baseline(totals)
-    return [sentence.replace(" -", " −") for sentence in sentences]
+    return [*sentences, *claims.legend_for(found.values())]
 
 
-Totals = dict[tuple[str | None, str | None, str], Result]
+def _effects(
+    own: Sequence[Line],
+    totals: Totals,
+    results: Sequence[Result],
+    controls: Sequence[str],
+    met: set[str],
+) -> dict[Key, Effect]:
+    """Everything that may be claimed of a run."""
+    effects: dict[Key, Effect] = {}
+    for rater, view in own:
+        if rater in met:
+            continue
+        over = totals.get((rater, view, "over_selection"))
+        if over is not None and over.value is not None:
+            effects["over", rater] = Effect(over, null=OVER if over.value > 1 else 1 / OVER)
+        # The best of several controls is picked by the data.
+        if controls and (found := _difference(rater, "f1", controls[0], results)):
+            effects["control", rater] = Effect(found, picked_from=len(controls))
+        if found := _difference(rater, "f1", f"{rater} ({ALONE})", results):
+            effects["prompt", rater] = Effect(found)
+    for rater, model in _listed(own):
+        found = _difference(rater, "over_selection", model, results) or _difference(
+            model, "over_selection", rater, results
+        )
+        if found is not None and not {rater, model} & met:
+            effects["list", rater] = Effect(found)
+    return effects
 
 
-def _picks(rater: str, view: str, totals: Totals) -> Iterator[str]:
+def _controls(results: Sequence[Result]) -> list[str]:
+    """Controls by F1, the one that is hardest to beat first."""
+    found = {
+        str(r.rater): r.value
+        for r in results
+        if r.metric == "f1"
+        and not r.slice
+        and r.view != ALONE
+        and r.control not in (None, PUBLISHED, "published")
+        and r.value is not None
+    }
+    return sorted(found, key=lambda name: -found[name])
+
+
+def _picks(rater: str, view: str, totals: Totals, found: dict[Key, Finding]) -> Iterator[str]:
     over, precision, recall = (
         totals.get((rater, view, m)) for m in ("over_selection", "precision", "recall")
     )
@@ -50,78 +104,27 @@ def _picks(rater: str, view: str, totals: Totals) -> Iterator[str]:
         for name, one in (("precision", precision), ("recall", recall))
         if one is not None and one.value is not None
     )
-    much = f"{over.value:.1f} times as many attributes as people do"
-    if over.low is not None and over.low > OVER:
-        yield f"{rater} picks {much}: it over-selects ({shown})."
-    elif over.high is not None and over.high < 1 / OVER:
-        yield f"{rater} picks {much}: it leaves out what people would use ({shown})."
-    else:
-        yield f"{rater} picks {much} ({shown})."
+    yield claims.picks(rater, over.value, found.get(("over", rater)), shown)
 
 
-def _against_controls(rater: str, results: Sequence[Result]) -> Iterator[str]:
-    """Against the control that is hardest to beat."""
-    controls = {
-        str(r.rater): r
-        for r in results
-        if r.metric == "f1"
-        and not r.slice
-        and r.view != ALONE
-        and r.control not in (None, PUBLISHED, "published")
-        and r.value is not None
-    }
-    if not controls:
-        return
-    best = max(controls, key=lambda name: controls[name].value or 0.0)
-    found = _difference(rater, "f1", best, results)
-    if found is None or found.low is None or found.high is None:
-        return
-    value = 100 * (found.value or 0)
-    if found.low > 0:
-        yield f"{rater} beats the best control, {best}, by {value:.1f} points of F1."
-    elif found.high < 0:
-        yield f"{rater} does worse than the control {best}: {value:+.1f} points of F1."
-    else:
-        yield f"{rater} is not distinguishable from the control {best} by F1."
+def _listed(own: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """Raters asked for a list whose model is also asked pair by pair."""
+    names = {rater for rater, _ in own}
+    for rater in dict.fromkeys(rater for rater, _ in own):
+        name = rater.removeprefix("list:")
+        model = name if name in names else f"pair:{name}"
+        if name != rater and model in names:
+            yield rater, model
 
 
-def _reads_prompt(rater: str, results: Sequence[Result]) -> Iterator[str]:
-    found = _difference(rater, "f1", f"{rater} ({ALONE})", results)
-    if found is not None and found.low is not None and found.low <= 0:
-        yield f"{rater} does about as well without the prompt: it may judge attributes, not relevance."
-
-
-def _lists(own: Sequence[tuple[str, str]], totals: Totals, results: Sequence[Result]) -> Iterator[str]:
+def _lists(own: Sequence[Line], totals: Totals, found: dict[Key, Finding]) -> Iterator[str]:
     """The same model asked for a list and asked pair by pair."""
     views = dict(reversed(own))  # the first view of each counts
-    for rater, view in own:
-        name = rater.removeprefix("list:")
-        model = name if name in views else f"pair:{name}"
-        if name == rater or model not in views:
-            continue
-        listed, paired = totals[rater, view, "over_selection"], totals[model, views[model], "over_selection"]
-        if listed.value is None or paired.value is None:
-            continue
-        by_list, by_pair = (
-            _difference(rater, "over_selection", model, results),
-            _difference(model, "over_selection", rater, results),
-        )
-        sign = 1 if by_list is not None else -1
-        found = by_list or by_pair
-        if found is None or found.value is None or found.low is None or found.high is None:
-            continue
-        low, high = sorted((sign * found.low, sign * found.high))
-        middle = (
-            f"it picks {listed.value:.2f} times as many as people, pair by pair {paired.value:.2f} times "
-            f"(difference {sign * found.value:+.2f}, {low:+.2f} to {high:+.2f})"
-        )
-        if high < 0:
-            less = "over-selects less" if paired.value > 1 else "picks fewer"
-            yield f"Asked for a list, {name} {less}: {middle}."
-        elif low > 0:
-            yield f"Asked for a list, {name} picks more: {middle}."
-        else:
-            yield f"A list makes no difference that can be seen for {name}: {middle}."
+    for rater, model in _listed(own):
+        listed, paired = (totals[one, views[one], "over_selection"].value for one in (rater, model))
+        finding = found.get(("list", rater))
+        if finding is not None and listed is not None and paired is not None:
+            yield claims.list_against_pairs(rater.removeprefix("list:"), listed, paired, finding)
 
 
 def _baseline(totals: Totals) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from personafit.reporting import plots
+from personafit.reporting.claims import legend_for, null_words, stage_loss
 from personafit.reporting.drawing import page_figure
 from personafit.reporting.page import fill_page, put_page
 from personafit.reporting.results import Result
@@ -14,7 +15,7 @@ from personafit.reporting.stages.published import SOURCE
 from personafit.reporting.stages.tables import GAP, number, row_name, side_by_side
 from personafit.stages.error_flow import Traced
 from personafit.stages.measures import Source
-from personafit.statistics import Estimate
+from personafit.statistics.decisions import Effect, decide_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -148,29 +149,22 @@ def _flow_sentences(traced: Traced) -> Iterator[str]:
     if last is not None:
         yield f"With models at every stage {100 * last:.0f} % of the end result is left."
     alone = {stage: one for stage, one in traced.lost_alone.items() if one.value is not None}
+    after = {step.stage: step.change for step in traced.steps if step.stage is not None and step.change}
+    effects = [*alone.values(), *after.values()]
+    found = decide_together([Effect(one) for one in effects])
+    by_itself, in_turn = (
+        dict(zip(alone, found, strict=False)),
+        dict(zip(after, found[len(alone) :], strict=True)),
+    )
     for stage, one in sorted(alone.items(), key=lambda pair: -(pair[1].value or 0.0)):
-        told = "" if one.low is None or one.low > 0 else ", which cannot be told from nothing"
-        yield f"With everything else right, {stage} by a model loses {100 * (one.value or 0.0):.0f} points{told}."
-    for step in traced.steps:
-        if (
-            step.stage is not None
-            and _holds_zero(step.change)
-            and (traced.lost_alone[step.stage].low or 0.0) > 0
-        ):
-            yield (
-                f"After the stages before it, what {step.stage} loses cannot be told from nothing: they may have lost it already."
-            )
+        yield stage_loss(stage, one.value or 0.0, by_itself[stage])
+    for stage, finding in in_turn.items():
+        shown = by_itself.get(stage)
+        if not finding.decided and finding.p is not None and shown is not None and shown.decided:
+            yield f"After the stages before it, no loss by {stage} is shown ({null_words(finding)}): they may have lost it already."
     if traced.invented is not None and traced.invented.value is not None:
         yield f"Beside that, {traced.invented.value:.1f} attributes a prompt that nobody knows of are called relevant."
-
-
-def _holds_zero(change: Estimate | None) -> bool:
-    return (
-        change is not None
-        and change.low is not None
-        and change.high is not None
-        and change.low <= 0 <= change.high
-    )
+    yield from legend_for(found)
 
 
 def _acceptance(results: Sequence[Result]) -> "Figure | None":

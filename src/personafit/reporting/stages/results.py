@@ -107,7 +107,7 @@ def flow_of(results: Sequence[Result]) -> tuple[Traced, dict[str, str]]:
 
 
 def _estimate(one: Result) -> Estimate:
-    return Estimate(one.value, one.low, one.high, one.n, one.people, one.note)
+    return Estimate(one.value, one.low, one.high, one.n, one.people, one.note, one.se, one.df)
 
 
 def _result(name: str, one: Measure, estimate: Estimate) -> Result:

@@ -9,6 +9,7 @@ import orjson
 
 from personafit._errors import UserError
 from personafit.reporting.audit import records
+from personafit.reporting.audit.findings import CANNOT_TELL
 from personafit.reporting.audit.page import MARKS, audit_figures
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.results import Result
@@ -64,7 +65,11 @@ def read_audit(path: Path) -> ReadAudit:
 def audit_words(one: ReadAudit) -> list[str]:
     """What fails and what warns, the worst first."""
     by_grade = {grade: [row for row in one.verdicts if row[1] == grade] for grade in (FAILS, WARNS)}
-    counted = f"{len(by_grade[FAILS])} of {len(one.verdicts)} checks of {one.benchmark} fail, {len(by_grade[WARNS])} warn."
+    unclear = sum(grade == CANNOT_TELL for _, grade, _ in one.verdicts)
+    counted = (
+        f"{len(by_grade[FAILS])} of {len(one.verdicts)} checks of {one.benchmark} fail, {len(by_grade[WARNS])} warn, "
+        f"{unclear} cannot tell."
+    )
     return [counted, *(f"{check}: {finding}." for grade in by_grade.values() for check, _, finding in grade)]
 
 

@@ -19,6 +19,7 @@ from personafit.reporting.whole.audits import FILE as AUDIT
 from personafit.reporting.whole.audits import ReadAudit, read_audit
 from personafit.reporting.whole.curves import Training, is_training, read_training
 from personafit.reporting.whole.fitted import FittedRater, is_fitted, read_fitted
+from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store
 
 if TYPE_CHECKING:
@@ -81,6 +82,8 @@ class Collected:
     fitted: dict[str, FittedRater] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
     """What makes a folder's part again, where its file says so."""
+    margin: float = MARGIN
+    """Differences within this count as none in equivalence tests."""
 
     @property
     def names(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from markupsafe import Markup
 
+from personafit.reporting.claims import count_of, same_words
 from personafit.reporting.dialogues.tables import NumberRow, NumberTable
 from personafit.reporting.drawing import svg
 from personafit.reporting.results import Result
@@ -223,8 +224,10 @@ def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
     """A share in percent, or a difference in points with its sign; empty where there is none."""
     if found is None or found.value is None:
         return Cell()
+    if isinstance(found, Result) and (few := count_of(found)):
+        return Cell(*few, found.value)
     write = signed_points if signed else "{:.1f}".format
-    interval = ""
+    interval = same_words(found, signed) or ""
     if found.low is not None and found.high is not None:
         interval = f"{write(100 * found.low)}{' to ' if signed else '–'}{write(100 * found.high)}"
     return Cell(write(100 * found.value), interval, found.value)

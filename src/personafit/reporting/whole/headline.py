@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from personafit.reporting import sections
 from personafit.reporting.agree import agreements, conclusions
+from personafit.reporting.claims import counted, decided_lifts, is_few, legend_for, lift_claim, same_words
+from personafit.reporting.definitions import DEFINITIONS
 from personafit.reporting.dialogues.words import explain_dialogues
 from personafit.reporting.html import hit_words
 from personafit.reporting.injection.words import explain_injection
 from personafit.reporting.preference.words import explain_preferences
 from personafit.reporting.relevance.words import explain_relevance
 from personafit.reporting.results import Result, overall_coverage
-from personafit.reporting.sections import Line, line_name, line_of, signed_points
+from personafit.reporting.sections import Line, line_name, line_of
 from personafit.reporting.stages.page import flow_body, sources_body
 from personafit.reporting.stages.results import flow_of
 from personafit.reporting.whole.audits import audit_words
@@ -18,6 +20,7 @@ from personafit.reporting.whole.collected import ChoiceRun, Collected
 from personafit.reporting.whole.content import Card, Cards, Chapter, Group, Piece, Prose, Words, true_minus
 from personafit.reporting.whole.glance import glance
 from personafit.reporting.whole.making import training_words
+from personafit.statistics.decisions import MARGIN
 
 NOBODY, WRONG = "none", "wrong:"
 MOST_SAID = 3  # sentences of one part; its chapter has them all
@@ -26,7 +29,7 @@ MOST_SAID = 3  # sentences of one part; its chapter has them all
 def headline(given: Collected) -> Chapter:
     """The answer in words."""
     groups = list(glance(given))
-    groups += [Group(_title(one), _choice_pieces(one)) for one in given.choices.values()]
+    groups += [Group(_title(one), _choice_pieces(one, given.margin)) for one in given.choices.values()]
     groups += [
         Group(title, [Words([true_minus(text) for text in said[:MOST_SAID]])])
         for title, said in _others(given)
@@ -35,7 +38,7 @@ def headline(given: Collected) -> Chapter:
     return Chapter(
         "headline",
         "In short",
-        "What came out, in words and with its uncertainty: behind each number its 95 % interval, clustered by person.",
+        "What came out, in words and with its uncertainty: behind each number its 95 % interval, clustered by person, and by prompt where prompts recur.",
         groups,
         "" if groups else "There is nothing to say yet.",
     )
@@ -45,7 +48,7 @@ def _title(one: ChoiceRun) -> str:
     return f"{one.totals.info['title'] or one.totals.info['name']} (run {one.run.name})"
 
 
-def _choice_pieces(one: ChoiceRun) -> list[Piece]:
+def _choice_pieces(one: ChoiceRun, margin: float) -> list[Piece]:
     totals, results = one.totals, one.results
     metric, words = totals.info["metric"].replace("_", " "), hit_words(totals.info)
     cards = [
@@ -60,15 +63,13 @@ def _choice_pieces(one: ChoiceRun) -> list[Piece]:
         )
         for row in sections.headline(totals, results)
     ]
-    note = (
-        f"All raters shown “{totals.headline_view}”. Lift: points gained by showing the person, over showing nobody or somebody "
-        f"else, whichever is better. Restraint: {words['restraint']}."
-    )
+    note = f"All raters shown “{totals.headline_view}”. Lift: {DEFINITIONS['lift']}. Restraint: {words['restraint']}."
     warned = list(_warnings(one))
-    said = [*choice_sentences(one), *filter(None, [sections.best_control(totals, results)])]
+    said = [*choice_sentences(one, margin), *filter(None, [sections.best_control(totals, results)])]
     return [
         *(Prose(text, "warning") for text in warned),
         Words(said),
+        *(Prose(text, "small") for text in legend_for(one for _, one in decided_lifts(results))),
         Cards("Each rater: score, lift, restraint", cards, note),
     ]
 
@@ -84,18 +85,24 @@ def _warnings(one: ChoiceRun) -> Iterator[str]:
         )
 
 
-def choice_sentences(one: ChoiceRun) -> list[str]:
-    """For each rater asked for: its score with the person, without and with somebody else, the lift, and restraint."""
+def choice_sentences(one: ChoiceRun, margin: float = MARGIN) -> list[str]:
+    """For each rater asked for: its score with the person, without and with somebody else, what its lift shows, and restraint."""
     lines: dict[Line, dict[tuple[str, str], Result]] = {}
     for result in one.results:
         if result.control in (None, "no view", "wrong person") and (
             not result.slice or result.metric == "restraint"
         ):
             lines.setdefault(line_of(result), {})[result.metric, str(result.view)] = result
-    return [text for found in lines.values() if (text := _sentence(one, found))]
+    view = one.totals.headline_view
+    claimed = {
+        line_of(row): lift_claim(row, tested)
+        for row, tested in decided_lifts(one.results, margin)
+        if row.view == view
+    }
+    return [text for line, found in lines.items() if (text := _sentence(one, found, claimed.get(line)))]
 
 
-def _sentence(one: ChoiceRun, found: dict[tuple[str, str], Result]) -> str:
+def _sentence(one: ChoiceRun, found: dict[tuple[str, str], Result], claimed: str | None) -> str:
     view, metric = one.totals.headline_view, one.totals.info["metric"]
     head = found.get((metric, view))
     if head is None or head.control is not None:
@@ -104,23 +111,27 @@ def _sentence(one: ChoiceRun, found: dict[tuple[str, str], Result]) -> str:
     if head.value is None:
         return f"Nothing can be said of {name}: {head.note or 'it gave no answer'}."
     verb = "wins" if metric == "win_rate" else "is right"
-    said = f"Shown “{view}”, {name} {verb} in {_share(head)} of {head.n:,.0f} items"
+    where = f"in {_share(head)} of {head.n:,.0f} items"
+    if is_few(head):
+        where = f"in {counted(head)}"
+    said = f"Shown “{view}”, {name} {verb} {where}"
     others = [
         f"{_called(other)} {100 * result.value:.1f}"
         for (name_of, other), result in found.items()
         if name_of == metric
         and other != view
         and result.value is not None
+        and not is_few(result)
         and (other == NOBODY or other.startswith(WRONG))
     ]
-    said += f"; {', '.join(others)}" if others else ""
-    lift, restraint = found.get(("lift", view)), found.get(("restraint", view))
-    said += f": {_lift(lift)}." if lift is not None and lift.value is not None else "."
+    said += f"; {', '.join(others)}." if others else "."
+    said += f" {claimed}" if claimed else ""
+    restraint = found.get(("restraint", view))
     if restraint is not None and restraint.value is not None:
         where = "Where the less personal answer is the right one, it is right in"
         if metric == "win_rate":  # of which a tie is no harm
             where = "Where no personal answer is asked for, knowing the person did no harm in"
-        said += f" {where} {_share(restraint)}."
+        said += f" {where} {counted(restraint) if is_few(restraint) else _share(restraint)}."
     return said
 
 
@@ -130,21 +141,11 @@ def _called(view: str) -> str:
 
 def _share(result: Result) -> str:
     value = f"{100 * (result.value or 0.0):.1f}\u00a0%"
+    if same := same_words(result):
+        return f"{value} ({same})"
     if result.low is None or result.high is None:
         return value
     return f"{value} ({100 * result.low:.1f}–{100 * result.high:.1f})"
-
-
-def _lift(lift: Result) -> str:
-    said = f"lift {signed_points(100 * (lift.value or 0.0))} points"
-    if lift.low is None or lift.high is None:
-        return said
-    said += f" ({signed_points(100 * lift.low)} to {signed_points(100 * lift.high)})"
-    if lift.low > 0:
-        return f"{said}, so it uses the person"
-    if lift.high < 0:
-        return f"{said}, so the person makes it worse"
-    return f"{said}, which cannot be told from nothing"
 
 
 def _others(given: Collected) -> Iterator[tuple[str, Sequence[str]]]:

@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from personafit.reporting.claims import decided_lifts, legend_for, lift_claim
 from personafit.reporting.results import Result
-from personafit.reporting.sections import Cell, Table, TableRow, signed_points
+from personafit.reporting.sections import Cell, Table, TableRow
 from personafit.reporting.whole.content import percent_cell
 from personafit.reporting.writing.scores import METRICS, WritingScores
 
@@ -49,37 +50,22 @@ def score_table(scores: WritingScores, results: Sequence[Result]) -> Table:
 
 
 def explain_writing(results: Sequence[Result]) -> list[str]:
-    """A sentence on every system under every context asked for, held against what copying gets."""
+    """A sentence on every system under every context asked for, its lifts tested together, held against what copying gets."""
     totals = [r for r in results if not r.slice and r.value is not None]
     copied = [r for r in totals if r.metric == METRICS[0] and r.fingerprint is None]
     best = max(copied, key=lambda r: r.value or 0.0, default=None)
+    lifts = {(row.system, row.given): (row, tested) for row, tested in decided_lifts(results)}
     said = []
     for head in totals:
         if head.metric != METRICS[0] or head.control is not None:
             continue
         sentence = f"{head.system} told “{head.given}” comes to ROUGE-1 {_percent(head)} of what people wrote"
-        lift = next(
-            (r for r in totals if r.metric == "lift" and (r.system, r.given) == (head.system, head.given)),
-            None,
-        )
-        said.append(f"{sentence}: {_told(lift)}." if lift is not None else f"{sentence}.")
+        said.append(f"{sentence}.")
+        if (head.system, head.given) in lifts:
+            said.append(lift_claim(*lifts[head.system, head.given]))
     if best is not None:
         said.append(f"Copying {best.system} comes to {_percent(best)} without writing a word.")
-    return said
-
-
-def _told(lift: Result) -> str:
-    points = (
-        f"{signed_points(100 * (lift.value or 0.0))} points over {(lift.note or '').partition('over ')[2]}"
-    )
-    if lift.low is None or lift.high is None:
-        return points
-    interval = f"({signed_points(100 * lift.low)} to {signed_points(100 * lift.high)})"
-    if lift.low > 0:
-        return f"{points} {interval}, so the person helps"
-    if lift.high < 0:
-        return f"{points} {interval}, so the person makes it worse"
-    return f"{points} {interval}, which cannot be told from nothing"
+    return [*said, *legend_for(tested for _, tested in lifts.values())]
 
 
 def _percent(result: Result) -> str:

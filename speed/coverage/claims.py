@@ -1,0 +1,101 @@
+"""Cells for claims: how often a run claims what is not so, over raters, comparisons, equivalence and the gate."""
+
+from functools import partial
+
+import numpy as np
+
+from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.decisions import ALPHA, Effect, Outcome, decide, decide_together
+from speed.coverage.cells import SIZE, Cell
+from speed.coverage.designs import Design, Floats, Units
+
+RATERS = 8
+ONE_SIDED = (0.0, 0.06)
+"""A gate lets a number through with 2.5 % if it is exactly on the bar; 6 % is the bound of every claim."""
+
+
+def mean_of(units: Units, scores: Floats, bounds: tuple[float, float] | None = (-1.0, 1.0)) -> Estimate:
+    """The clustered mean, by prompt too where prompts recur."""
+    two_way = prompts_recur(units.person, units.prompt)
+    return cluster_mean(scores, units.person, units.prompt if two_way else None, bounds)
+
+
+def lifts(rng: np.random.Generator, design: Design, rate: float) -> list[Effect]:
+    """Lifts over the larger control of raters whose scores do not depend on the person they are shown."""
+    units = design.units(rng)
+    found = []
+    for _ in range(RATERS):
+        own, none, wrong = (units.outcomes(rng, rate, design.spread) for _ in range(3))
+        larger = none if none.mean() >= wrong.mean() else wrong
+        found.append(Effect(mean_of(units, own - larger), picked_from=2))
+    return found
+
+
+def any_claim(rng: np.random.Generator, design: Design, rate: float) -> bool:
+    """Whether of eight raters that ignore the person any is said to use it or to do worse with it."""
+    return any(finding.decided for finding in decide_together(lifts(rng, design, rate)))
+
+
+def two_equal(rng: np.random.Generator, design: Design, rate: float) -> bool:
+    """Whether one of two equally good raters is said to be better."""
+    units = design.units(rng)
+    gap = units.outcomes(rng, rate, design.spread) - units.outcomes(rng, rate, design.spread)
+    return decide_together([Effect(mean_of(units, gap))])[0].decided
+
+
+def equivalent(rng: np.random.Generator, design: Design, rate: float, margin: float) -> bool:
+    """Whether the equivalence test rejects for two raters that differ by just the margin."""
+    units = design.units(rng)
+    gap = units.outcomes(rng, rate, design.spread) - units.outcomes(rng, rate - margin, design.spread)
+    finding = decide_together([Effect(mean_of(units, gap), margin=margin)])[0]
+    return finding.p_equivalent is not None and finding.p_equivalent <= ALPHA
+
+
+def lets_through(rng: np.random.Generator, design: Design, rate: float) -> bool:
+    """Whether the gate passes a rater whose true accuracy is just the bar."""
+    units = design.units(rng)
+    found = mean_of(units, units.outcomes(rng, rate, design.spread), (0.0, 1.0))
+    return decide(found, rate).outcome is Outcome.PASSES
+
+
+def turns_away(rng: np.random.Generator, design: Design, rate: float) -> bool:
+    """Whether the gate fails a rater whose true accuracy is just the bar."""
+    units = design.units(rng)
+    found = mean_of(units, units.outcomes(rng, rate, design.spread), (0.0, 1.0))
+    return decide(found, rate).outcome is Outcome.FAILS
+
+
+def _cells() -> list[Cell]:
+    designs = (
+        Design(8),
+        Design(12),
+        Design(30, None, "heavy"),
+        Design(60),
+        Design(12, 12),
+        Design(60, 12),
+        Design(60, 30, "crossed"),
+        Design(86, 480),
+    )
+    found = []
+    for design in designs:
+        for rate in (0.55, 0.8):
+            short = design == designs[1] and rate == 0.55
+            what = f"a claim about any of {RATERS} raters that ignore the person, p={rate:g}"
+            trial = partial(any_claim, design=design, rate=rate)
+            found.append(Cell(what, design.name, SIZE, trial, short))
+            what = f"better, of two equal raters, p={rate:g}"
+            found.append(Cell(what, design.name, SIZE, partial(two_equal, design=design, rate=rate)))
+        trial = partial(equivalent, design=design, rate=0.8, margin=0.1)
+        found.append(Cell("equivalent within 10 points, at a true 10 points", design.name, SIZE, trial))
+        for rate in (0.5, 0.8, 0.95):
+            short = design == designs[1] and rate == 0.8
+            passing = partial(lets_through, design=design, rate=rate)
+            found.append(
+                Cell(f"the gate passes p={rate:g} at its bar", design.name, ONE_SIDED, passing, short)
+            )
+            failing = partial(turns_away, design=design, rate=rate)
+            found.append(Cell(f"the gate fails p={rate:g} at its bar", design.name, ONE_SIDED, failing))
+    return found
+
+
+CELLS = _cells()
