@@ -165,11 +165,16 @@ def test_the_fingerprint_follows_every_wording(field: str) -> None:
     assert replace(FIT, **{field: getattr(FIT, field) + "!"}).fingerprint != FIT.fingerprint
 
 
-def test_the_fingerprint_follows_the_parser_and_nothing_else() -> None:
-    class Lenient(ChoiceQuestion):
+def test_another_parser_has_a_version_of_its_own() -> None:
+    class Unversioned(ChoiceQuestion):
         def parse(self, reply: str, count: int) -> str | None:
             return reply[:1] or None
 
+    class Lenient(Unversioned):
+        version = "lenient-1"
+
+    with pytest.raises(TypeError, match="Unversioned asks or reads in a way of its own: give it a `version`"):
+        _ = Unversioned().fingerprint
     assert Lenient().fingerprint != FIT.fingerprint
     assert ChoiceQuestion().fingerprint == FIT.fingerprint
     assert QUESTIONS[FIT.name] is FIT

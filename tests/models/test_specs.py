@@ -2,13 +2,20 @@
 
 import asyncio
 import json
+import linecache
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from personafit._errors import UserError
 from personafit.models import ChatRequest, Unanswerable, make_model, parse_spec
+from personafit.models.functions import _unknown
 from personafit.raters import make_rater
+from personafit.raters.preference import make_preference_rater
+from personafit.raters.relevance import make_relevance_rater
 
 MODULE = """
 class Broken:
@@ -123,16 +130,47 @@ def test_a_function_that_fails_fails_for_this_request_only(modules: Path, spec: 
 
 
 def test_an_edited_function_is_another_instrument(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     before = make_rater("python:spec_fine:fine").record.fingerprint
     assert make_rater("python:spec_fine:fine").record.fingerprint == before
     monkeypatch.delitem(sys.modules, "spec_fine")
     (modules / "spec_fine.py").write_text(MODULE.replace("upper", "lower"), encoding="utf-8")
-    import linecache
-
     linecache.clearcache()
     assert make_rater("python:spec_fine:fine").record.fingerprint != before
+
+
+def _relevance_rater(spec: str) -> Any:
+    return make_relevance_rater(spec, {})
+
+
+@pytest.mark.parametrize("make", [make_rater, _relevance_rater, make_preference_rater, make_model])
+def test_a_stated_version_is_what_a_function_is_known_by(
+    modules: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[str], Any]
+) -> None:
+    def known(version: str) -> Any:
+        made = make(f"python:spec_fine:fine,version={version}")
+        return made.settings if make is make_model else made.record.fingerprint
+
+    before = known("1")
+    assert before != known("2")
+    monkeypatch.delitem(sys.modules, "spec_fine")
+    (modules / "spec_fine.py").write_text(MODULE.replace("upper", "lower"), encoding="utf-8")
+    linecache.clearcache()
+    assert known("1") == before
+
+
+def test_a_function_without_source_or_version_is_asked_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    _unknown.cache_clear()
+    first = make_rater("python:math:dist").record.fingerprint
+    said = capsys.readouterr().err
+    assert "python:math:dist has no source to know it by" in said
+    assert "python:math:dist,version=1" in said
+    assert make_rater("python:math:dist").record.fingerprint == first, "one command knows it again"
+    _unknown.cache_clear()  # as another process would find it
+    assert make_rater("python:math:dist").record.fingerprint != first
+    capsys.readouterr()
+    versioned = make_rater("python:math:dist,version=1").record.fingerprint
+    assert versioned == make_rater("python:math:dist,version=1").record.fingerprint
+    assert not capsys.readouterr().err
 
 
 def test_recordings_are_replayed_and_nothing_is_guessed(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ The model decides by number and can add nothing: a memory that tells it what to 
 reply that does not decide on every memory is asked for once more; after that all that was found is told, and the status says so.
 """
 
-import inspect
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from personafit._hashing import content_hash
+from personafit._versions import frozen_text
 from personafit.contexts.context import Context, People, Unmade
 from personafit.contexts.making import MadeAsk, made_job
 from personafit.contexts.memory import MemoryContext, Settings, told
@@ -24,6 +24,8 @@ KEEP, DROP, CONFLICT = "keep", "drop", "conflict"
 VERDICTS = (KEEP, DROP, CONFLICT)
 _TAGS = re.compile(r"<(?=[\s/]*(?:question|memories|persona))", re.IGNORECASE)
 
+WORDING_VERSION = "1"
+"""Of how the prompt is put together and the reply read; a change raises it."""
 WORDING = {
     "en": {
         "task": (
@@ -61,9 +63,8 @@ class FilteredContext:
         self._plain = MemoryContext(settings, people)
         self.model = model
         self.name = f"{self._plain.name}{SUFFIX}" + (f"@{named}" if named else "")
-        code = [inspect.getsource(one) for one in (filter_messages, verdicts_in, numbered, tagged)]
         self.fingerprint = content_hash(
-            [self._plain.fingerprint, model.settings, WORDING, _TAGS.pattern, code]
+            [self._plain.fingerprint, model.settings, WORDING, _TAGS.pattern, frozen_code()]
         )
         self._store: Store | None = None
 
@@ -114,6 +115,12 @@ class FilteredContext:
             again=wording(person.language)["again"].format(keys=keys),
             readable=lambda reply: verdicts_in(reply, len(found)) is not None,
         )
+
+
+def frozen_code() -> list[str]:
+    """What stands for the version in fingerprints."""
+    parts = ("filter-messages", "filter-verdicts", "filter-numbered", "filter-tagged")
+    return [frozen_text(part, WORDING_VERSION) for part in parts]
 
 
 def wording(language: str) -> dict[str, str]:

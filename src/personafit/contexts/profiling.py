@@ -4,11 +4,9 @@ The model sees the persona as it stands and the new memories by number; it answe
 Edits without evidence among the numbers shown are left out: the model can word a field, it cannot invent what it rests on.
 """
 
-import inspect
 from collections.abc import Sequence
 
-from personafit._hashing import content_hash
-from personafit.contexts import persona as personas
+from personafit._versions import fingerprint_of
 from personafit.contexts.filtering import Pairs, json_pairs, numbered, tagged
 from personafit.contexts.persona import Edit, Persona, valid_edit
 from personafit.models import Message
@@ -17,6 +15,8 @@ from personafit.people import Memory
 EDITS = "edits"
 # The form is told in words and shows no example: small models copy whatever stands in one, down to its placeholders.
 TOKENS_EACH, TOKENS_AT_LEAST = 60, 160  # of a reply: for each memory, and in all
+WORDING_VERSION = "1"
+"""Of the wording, of how edits are read, and of how they are merged into a persona; a change raises it."""
 WORDING = {
     "en": {
         "task": (
@@ -58,9 +58,8 @@ WORDING = {
 
 
 def profiling_fingerprint() -> str:
-    """Hash of the wording, of how edits are read, and of how they are merged."""
-    code = [inspect.getsource(one) for one in (profiling_messages, edits_in, numbered, tagged, personas)]
-    return content_hash([WORDING, code])
+    """That of the wording, of how edits are read, and of how they are merged."""
+    return fingerprint_of("profiling", WORDING_VERSION)
 
 
 def words_for(language: str) -> dict[str, str]:

@@ -5,7 +5,6 @@ bare or in one code fence, with whole numbers inside the scale; anything else is
 in a dialogue is material: it stands between tags that nothing in it can close.
 """
 
-import inspect
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any, Literal
 import orjson
 
 from personafit._hashing import content_hash
+from personafit._versions import fingerprint_of
 from personafit.items.dialogue import Dialogue
 from personafit.models import Message
 
@@ -107,6 +107,8 @@ class DialogueQuestion:
     needs: frozenset[str] = frozenset()
     """What the judge is shown beside the dialogue: goal, known."""
     by_turn: bool = False
+    version: str = "1"
+    """Of rubric, layout and parser together."""
 
     @property
     def truth(self) -> bool:
@@ -115,20 +117,10 @@ class DialogueQuestion:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of wording, layout and parser."""
-        layout = inspect.getsource(type(self)) + inspect.getsource(transcript)
-        return content_hash(
-            [
-                self.name,
-                self.rubric,
-                self.low,
-                self.high,
-                sorted(self.needs),
-                INTRODUCTION,
-                _TAGS.pattern,
-                layout,
-            ]
-        )
+        """That of the version; a question that is not among ours is known by its words too."""
+        ours = QUESTIONS_BY_NAME.get(self.name) == self
+        words = None if ours else [self.rubric, self.low, self.high, sorted(self.needs), self.by_turn]
+        return fingerprint_of(f"dialogue/{self.name}", self.version, words)
 
     def messages(self, shown: ShownDialogue) -> tuple[Message, ...]:
         """The prompt; the dialogue first and the question last, so that prompt caches are hit seven times."""

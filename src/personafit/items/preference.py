@@ -4,14 +4,14 @@ The two answers are shown as A and B, and nothing says which of them was written
 A to B and is turned afterwards, so that 1 always prefers the generic answer, 3 neither, 5 the personalized one.
 """
 
-import inspect
 import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
-from personafit._hashing import content_hash, hash_text
+from personafit._hashing import hash_text
+from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.models import Message
 
 PREFERENCE = "preference"
@@ -53,7 +53,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class PreferenceQuestion:
-    """Asks for a mark per attribute: wording and parser together, hashed into the fingerprint."""
+    """Asks for a mark per attribute: wording and parser together, with one version for both."""
+
+    version: ClassVar[str] = "1"
 
     name: str = PREFERENCE
     task: str = (
@@ -72,9 +74,8 @@ class PreferenceQuestion:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of wording, layout and parser."""
-        code = [inspect.getsource(one) for one in (type(self), tagged, marks_in, turned)]
-        return content_hash([self.name, self.task, self.closing, self.again, _TAGS.pattern, code])
+        """That of the version, and of other words than the usual ones."""
+        return fingerprint_of(PREFERENCE, own_version(self), other_words(self))
 
     def messages(self, compared: Compared) -> tuple[Message, ...]:
         """The prompt; both orders of a pair share its beginning, so that prompt caches are hit."""

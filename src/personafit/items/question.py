@@ -1,18 +1,17 @@
 """What is asked about an item, kept in one place: wording, letters, and how a reply is read.
 
 Texts of people, questions and answers are material, not instructions: they stand between tags, and nothing in them
-can close a tag. Change a wording or a parser and the question's fingerprint changes, so scores are not mixed.
+can close a tag. Whoever changes a wording or a parser raises the question's version, so that scores are not mixed.
 """
 
-import inspect
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
-from personafit._hashing import content_hash
+from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
 from personafit.models import Message
-from personafit.people import RENDERING
 from personafit.store import Item
 
 MOST = 20
@@ -45,7 +44,10 @@ def order_places(name: str) -> list[int]:
 
 @dataclass(frozen=True)
 class ChoiceQuestion:
-    """Asks which of the answers fits the person best."""
+    """Asks which of up to `MOST` answers fits the person best."""
+
+    version: ClassVar[str] = "1"
+    """Of wording, layout and parser together."""
 
     name: str = "fit"
     task: str = (
@@ -60,15 +62,12 @@ class ChoiceQuestion:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of wording, layout, rendering and parser."""
-        layout = inspect.getsource(type(self))
-        return content_hash(
-            [self.name, self.task, self.unknown, self.closing, self.again, RENDERING, _TAGS.pattern, layout]
-        )
+        """That of the version, and of other words than the usual ones."""
+        return fingerprint_of("fit", own_version(self), other_words(self))
 
     def letters(self, count: int) -> tuple[str, ...]:
         """The letters the answers are marked with."""
-        return tuple("ABCDEFGH"[:count])
+        return tuple(_LETTERS[:count])
 
     def messages(self, shown: Shown) -> tuple[Message, ...]:
         """The prompt; person first, then question, then answers, so that prompt caches are hit."""
@@ -104,26 +103,7 @@ def inert(text: str) -> str:
     return _TAGS.sub("‹", text)
 
 
-def fingerprint_as(kind: type[ChoiceQuestion], question: ChoiceQuestion) -> str:
-    """The fingerprint of a question of that kind with the same words."""
-    return kind(*(getattr(question, field.name) for field in fields(kind))).fingerprint
-
-
-@dataclass(frozen=True)
-class FitQuestion(ChoiceQuestion):
-    """The same among up to `MOST` answers. Among up to eight it says nothing else, so it is the same instrument."""
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """That of the question it asks."""
-        return fingerprint_as(ChoiceQuestion, self)
-
-    def letters(self, count: int) -> tuple[str, ...]:
-        """The letters the answers are marked with."""
-        return tuple(_LETTERS[:count])
-
-
-FIT = FitQuestion()
+FIT = ChoiceQuestion()
 """Which answer fits the person better?"""
 
 QUESTIONS = {FIT.name: FIT}

@@ -5,7 +5,6 @@ or better avoided? By list: of all that is known, which few should change the re
 for the few of a list is what keeps a model from saying yes to nearly everything.
 """
 
-import inspect
 import json
 import re
 from abc import ABC, abstractmethod
@@ -15,7 +14,8 @@ from functools import cached_property
 from math import exp, log
 from typing import ClassVar
 
-from personafit._hashing import content_hash, hash_text
+from personafit._hashing import hash_text
+from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.models import ChatReply, Message
 
 RELEVANCE = "relevance"
@@ -86,8 +86,10 @@ class Read:
 
 @dataclass(frozen=True)
 class RelevanceQuestion(ABC):
-    """A way of asking: wording and parser together, hashed into the fingerprint."""
+    """A way of asking: wording and parser together, with one version for both."""
 
+    version: ClassVar[str]
+    """Of a way of asking: its wording, layout and parser."""
     by_list: ClassVar[bool] = False
     letters: ClassVar[tuple[str, ...]] = ()
 
@@ -103,13 +105,8 @@ class RelevanceQuestion(ABC):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of wording, layout and parser."""
-        words = [self.name, self.task, self.closing, self.again, self.withheld, self.material]
-        code = [inspect.getsource(kind) for kind in (type(self), RelevanceQuestion)]
-        helpers = [
-            inspect.getsource(one) for one in (tagged, _one_line, _last_words, _numbers, _log_sum, _expected)
-        ]
-        return content_hash([words, code, helpers, _TAGS.pattern, MOST_LISTED, GRADES])
+        """That of the version, and of other words than the usual ones."""
+        return fingerprint_of(f"relevance/{self.name}", own_version(self), other_words(self))
 
     def messages(self, listing: Listing) -> tuple[Message, ...]:
         """The prompt; what many asks share comes first, so that prompt caches are hit."""
@@ -142,6 +139,7 @@ class RelevanceQuestion(ABC):
 class PairQuestion(RelevanceQuestion):
     """Asks of one thing whether knowing it would change the reply in any way."""
 
+    version: ClassVar[str] = "1"
     # Models spell their answer in all these ways; a spelling left out would leave its probability out.
     letters: ClassVar[tuple[str, ...]] = (*YES_WORDS, *NO_WORDS)
 
@@ -177,6 +175,7 @@ RELEVANT_GRADES = ("must", "may")
 class GradeQuestion(RelevanceQuestion):
     """Asks of one thing whether it must be used, may be, is irrelevant, or is better avoided."""
 
+    version: ClassVar[str] = "1"
     letters: ClassVar[tuple[str, ...]] = ("3", "2", "1", "0")
 
     name: str = "graded"
@@ -211,6 +210,7 @@ class GradeQuestion(RelevanceQuestion):
 class ListQuestion(RelevanceQuestion):
     """Asks which few of all that is known should change the reply."""
 
+    version: ClassVar[str] = "1"
     by_list: ClassVar[bool] = True
 
     name: str = "list"

@@ -16,7 +16,14 @@ from personafit.models.chat import (
     one_line,
 )
 from personafit.models.embedded import EmbeddedModel
-from personafit.models.functions import FunctionModel, call, code_hash, load_instance, load_object
+from personafit.models.functions import (
+    PYTHON_OPTIONS,
+    FunctionModel,
+    call,
+    code_hash,
+    load_instance,
+    load_object,
+)
 from personafit.models.inspect_provider import InspectModel
 from personafit.models.local import LocalModel
 from personafit.models.openai import OpenAIModel
@@ -49,6 +56,7 @@ def make_model(spec: str | Spec) -> Model:
 __all__ = [
     "LIKELIHOOD",
     "MODELS",
+    "PYTHON_OPTIONS",
     "ChatReply",
     "ChatRequest",
     "Message",

@@ -4,8 +4,9 @@ import importlib
 import inspect
 import math
 import sys
+import uuid
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from personafit._errors import UserError
@@ -15,6 +16,9 @@ from personafit.models.completions import MOST_TOKENS
 from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
 from personafit.models.threads import in_thread
+
+PYTHON_OPTIONS = ("concurrency", "version")
+"""Options of every `python:` spec."""
 
 
 def load_object(spec: Spec) -> Any:
@@ -66,27 +70,44 @@ def _import(spec: Spec, module_name: str) -> Any:
         ) from error
 
 
-def code_hash(function: Any, spec: Spec | None = None) -> str:
-    """A hash of the code behind a callable, so that an edited one is a different instrument.
+def code_hash(function: Any, spec: Spec) -> str:
+    """What a callable of the user's is known by: the version its spec states, else its source; without either it is asked anew.
 
-    A module that a spec names counts too: an object may be set up there and have its code elsewhere.
+    The source is that of its module, so that an edited one is a different instrument. A module that the spec names counts
+    too: an object may be set up there and have its code elsewhere.
     """
+    if version := spec.options.get("version"):
+        return hash_text("version", version)[:16]
     while isinstance(function, partial):
         function = function.func
     target = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
     module = inspect.getmodule(target)
-    named = None if spec is None else sys.modules.get(spec.name.partition(":")[0])
-    sources = [_source(module or target)]
+    named = sys.modules.get(spec.name.partition(":")[0])
+    places = [module or target]
     if named is not None and named is not module:
-        sources.append(_source(named))
-    return hash_text(*sources)[:16]
+        places.append(named)
+    sources = [_source(place) for place in places]
+    if not any(sources):
+        return _unknown(spec.text)
+    return hash_text(*(source or repr(place) for source, place in zip(sources, places, strict=True)))[:16]
 
 
-def _source(found: Any) -> str:
+def _source(found: Any) -> str | None:
     try:
         return inspect.getsource(found)
     except (OSError, TypeError):
-        return repr(found)
+        return None
+
+
+@cache
+def _unknown(spec: str) -> str:
+    """A name for this process alone."""
+    print(
+        f"personafit: {spec} has no source to know it by, so every command asks it anew; give it a version, as {spec},version=1, "
+        "and change that when it changes.",
+        file=sys.stderr,
+    )
+    return uuid.uuid4().hex[:16]
 
 
 async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -125,7 +146,7 @@ class FunctionModel:
     price = (0.0, 0.0)
 
     def __init__(self, spec: Spec) -> None:
-        spec.allow(("concurrency",))
+        spec.allow(PYTHON_OPTIONS)
         self.name = spec.text
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))

@@ -4,16 +4,15 @@ One model call an answer, so that order cannot matter; `aspects:python:MODULE:OB
 is how a reward model with several heads plugs in. The choice is the one helpfulness makes; every aspect is a part of the verdict.
 """
 
-import inspect
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash
+from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.items import ChoiceQuestion, Shown, inert
 from personafit.models import (
     ChatReply,
@@ -25,7 +24,6 @@ from personafit.models import (
     make_model,
     parse_spec,
 )
-from personafit.people import RENDERING
 from personafit.raters.function import FunctionRater
 from personafit.raters.llm import REASONED_REPLY, replay_key
 from personafit.raters.prompting import Prompting
@@ -40,7 +38,9 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True)
 class AspectQuestion:
-    """Asks for five marks of one answer: wording and parser together, hashed into the fingerprint."""
+    """Asks for five marks of one answer: wording and parser together, with one version for both."""
+
+    version: ClassVar[str] = "1"
 
     task: str = (
         "Give one answer five marks, each a whole number from 0 to 4. Judge every aspect for itself: a good answer may "
@@ -62,9 +62,8 @@ class AspectQuestion:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of wording, layout, rendering and parser."""
-        code = [inspect.getsource(type(self)), inspect.getsource(tagged), inspect.getsource(inert), *ASPECTS]
-        return content_hash([self.task, self.unknown, self.closing, self.again, RENDERING, *code])
+        """That of the version, and of other words than the usual ones."""
+        return fingerprint_of("aspects", own_version(self), other_words(self))
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
         """The prompt for one answer; what both answers share comes first, so that prompt caches are hit."""

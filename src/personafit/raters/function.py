@@ -11,7 +11,7 @@ from typing import Any
 
 from personafit._hashing import draw
 from personafit.items import ChoiceQuestion, Shown
-from personafit.models import ChatRequest, Spec, Unanswerable, code_hash
+from personafit.models import PYTHON_OPTIONS, ChatRequest, Spec, Unanswerable, code_hash
 from personafit.models.functions import call_named, load_function
 from personafit.raters.rater import Verdict, choice_of, rater_record
 
@@ -23,7 +23,7 @@ class FunctionRater:
     order_matters = False
 
     def __init__(self, spec: Spec) -> None:
-        spec.allow(("concurrency",))
+        spec.allow(PYTHON_OPTIONS)
         self._function = load_function(spec, "extending.md")
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))

@@ -5,16 +5,15 @@ to the bare question: what an answer gains from the person, and not how smooth i
 small models which prefer whatever stands first can be heard. Told nothing about the person, every answer gains nothing: a tie.
 """
 
-import inspect
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash
+from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models import LIKELIHOOD, ChatRequest, Message, Model, Spec, Unanswerable, make_model
-from personafit.people import RENDERING
 from personafit.raters.llm import replay_key
 from personafit.raters.prompting import Prompting
 from personafit.raters.rater import Verdict, choice_of
@@ -27,12 +26,14 @@ KINDS = ("embedded", "hf", "replay")
 class Telling:
     """How the person is told to the model: as what they say of themselves before they ask."""
 
+    version: ClassVar[str] = "1"
+
     about: str = "About me:\n{person}\n\n{question}"
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of wording, layout and rendering."""
-        return content_hash([self.about, RENDERING, inspect.getsource(type(self))])
+        """That of the version, and of other words than the usual ones."""
+        return fingerprint_of(LIKELIHOOD, own_version(self), other_words(self))
 
     def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:
         """The conversation up to the answer; the person first, so that prompt caches are hit."""

@@ -1,6 +1,6 @@
 """One-line rules as raters: the controls every score has to beat.
 
-A new rule is one function and one line in `RULES`.
+A new rule is one function and a line each in `RULES` and `VERSIONS`; one that is to score otherwise gets a new version.
 """
 
 import re
@@ -9,9 +9,10 @@ from functools import lru_cache
 from itertools import pairwise
 
 from personafit._errors import UserError
+from personafit._versions import fingerprint_of
 from personafit.contexts import Context
 from personafit.items import ChoiceQuestion, Shown
-from personafit.models import ChatRequest, Spec, code_hash
+from personafit.models import ChatRequest, Spec
 from personafit.raters.rater import Verdict, choice_of, rater_record
 
 Rule = Callable[[str, str, Context], float]
@@ -63,6 +64,14 @@ RULES: dict[str, Rule] = {
 }
 """Name to rule, as in `rule:length`."""
 
+VERSIONS = {"length": "1", "overlap": "1", "second-person": "1", "markup": "1", "name": "1"}
+"""Name of a rule to its version."""
+
+
+def rule_code(name: str) -> str:
+    """What a rule's version is called in fingerprints."""
+    return fingerprint_of(f"rule/choice/{name}", VERSIONS[name])
+
 
 class RuleRater:
     """Prefers the answer that scores highest by a rule."""
@@ -79,7 +88,7 @@ class RuleRater:
                 f"{spec.text}: there is no such rule; there are {', '.join(f'rule:{r}' for r in RULES)}."
             )
         self._rule = RULES[spec.name]
-        self.record = rater_record(spec.text, "rule", {"rule": spec.name, "code": code_hash(self._rule)})
+        self.record = rater_record(spec.text, "rule", {"rule": spec.name, "code": rule_code(spec.name)})
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Score each answer by itself."""

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 import orjson
 
+SIGNAL_VERSION = "1"
+"""Of how a reply is taken apart; a change raises it."""
 LONGEST = 20_000  # characters in a turn: more is no message anybody would read
 
 

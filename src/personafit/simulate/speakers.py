@@ -1,22 +1,30 @@
 """The two who talk: the simulated user and the assistant. Each is a model with a prompt, and one chance to mend a turn.
 
 Both get real chat roles; for the user agent they are the other way round. The assistant's prompt is the same for every
-model and every context: only what it was told differs. Change a wording here and fingerprints change with it.
+model and every context: only what it was told differs. Change a wording here and fingerprints change with it; whoever changes
+how prompts are put together, or how replies are taken apart (here or in `signal`), raises the speaker's version.
 """
 
-import inspect
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from personafit._hashing import content_hash
+from personafit._versions import frozen_text
 from personafit.contexts import Context
 from personafit.items import inert
 from personafit.items.dialogue import DialogueTurn
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.people import RENDERING, Person, Task, render_person, select_facets
-from personafit.simulate import signal
-from personafit.simulate.signal import Said, Signal, fault_of_assistant, fault_of_user, harmless, read_user
+from personafit.simulate.signal import (
+    SIGNAL_VERSION,
+    Said,
+    Signal,
+    fault_of_assistant,
+    fault_of_user,
+    harmless,
+    read_user,
+)
 from personafit.store import Status
 
 TURN_TOKENS = 800
@@ -80,6 +88,9 @@ class Spoken:
 class Speaker:
     """A model in a role."""
 
+    role: str
+    version = "1"
+    """Of how prompts are put together and replies taken apart."""
     temperature = 0.0
     room = 0
     """Tokens beyond those of a usual turn."""
@@ -97,8 +108,8 @@ class Speaker:
 
     @property
     def layout(self) -> str:
-        """How prompts are put together and replies taken apart, as code."""
-        return inspect.getsource(type(self)) + inspect.getsource(signal)
+        """What stands for the version in fingerprints."""
+        return frozen_text(self.role, self.version) + frozen_text("signal", SIGNAL_VERSION)
 
     def request(
         self, messages: tuple[Message, ...], key: str, seed: int | None, about: dict[str, str]
@@ -109,6 +120,8 @@ class Speaker:
 
 class Assistant(Speaker):
     """The system under test."""
+
+    role = "assistant"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -144,6 +157,7 @@ class Assistant(Speaker):
 class UserAgent(Speaker):
     """The simulated user."""
 
+    role = "user"
     temperature = USER_TEMPERATURE
 
     def __init__(self, model: Model, style: str = "vanilla") -> None:

@@ -8,6 +8,9 @@ along. How well the rule does is measured in docs/responses.md. A reply that qui
 import re
 from functools import lru_cache
 
+NAMING_VERSION = "1"
+"""Of the whole rule; whatever makes it say otherwise raises it."""
+
 _SENTENCE = re.compile(r"(?<=[.!?。！？；])\s*|\n+")
 _WORD = re.compile(r"[a-z][a-z'’-]+")
 _HAN = re.compile(r"[\u4e00-\u9fff]+")

@@ -4,13 +4,12 @@ An attribute that a reply leaves out is asked for once more, together with all o
 unparsed, and the rest counts.
 """
 
-import inspect
 import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from personafit._hashing import content_hash
+from personafit._versions import fingerprint_of
 from personafit.items.preference import MENTION, PERSONAL, PREFER, PREFERENCE, Compared, tagged
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.raters.llm import REASONED_REPLY, replay_key
@@ -99,6 +98,8 @@ class PromptedPreference(Prompted):
         return {target: (str(mark), float(mark)) for target, mark in PREFER.read(reply, compared).items()}
 
 
+MENTION_VERSION = "1"
+"""Of the wording below, its layout and its parser."""
 MENTION_TASK = (
     "Somebody got an answer from an assistant that knows some things about them, numbered below. Say which of these things "
     "the answer names: it says outright, or plainly implies by addressing the reader, that this is true of the reader. An answer "
@@ -116,10 +117,7 @@ class PromptedMention(Prompted):
     question = MENTION
 
     def __init__(self, model: Model) -> None:
-        code = [inspect.getsource(one) for one in (PromptedMention, numbers_in, tagged)]
-        super().__init__(
-            model, "mention:", content_hash([MENTION_TASK, MENTION_CLOSING, MENTION_AGAIN, *code])
-        )
+        super().__init__(model, "mention:", fingerprint_of(MENTION, MENTION_VERSION))
 
     def _messages(self, compared: Compared) -> tuple[Message, ...]:
         lines = [

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from personafit._errors import UserError
 from personafit._hashing import draw
+from personafit._versions import fingerprint_of
 from personafit.items.preference import (
     GENERIC,
     HIGHEST,
@@ -21,8 +22,17 @@ from personafit.items.preference import (
     Compared,
     turned,
 )
-from personafit.models import ChatRequest, Spec, Unanswerable, call, code_hash, load_instance, one_line
-from personafit.raters.preference.mention import names_attribute
+from personafit.models import (
+    PYTHON_OPTIONS,
+    ChatRequest,
+    Spec,
+    Unanswerable,
+    call,
+    code_hash,
+    load_instance,
+    one_line,
+)
+from personafit.raters.preference.mention import NAMING_VERSION, names_attribute
 from personafit.raters.rater import Part, Verdict, rater_record
 from personafit.store import RaterRecord
 
@@ -69,10 +79,17 @@ def mention(compared: Compared, attribute: str) -> tuple[str | None, float]:
 
 
 RULES: dict[str, Rule] = {"length": length, "mention": mention}
+VERSIONS = {"length": "1", "mention": "1"}
+
+
+def rule_code(name: str) -> str | list[str]:
+    """What a rule's version, and that of what it is built on, is called in fingerprints."""
+    own = fingerprint_of(f"rule/preference/{name}", VERSIONS[name])
+    return [own, fingerprint_of("names-attribute", NAMING_VERSION)] if name == "mention" else own
 
 
 class RulePreference(_Free):
-    """A rule; a new one is one function and one line in `RULES`."""
+    """A rule; a new one is one function and a line each in `RULES` and `VERSIONS`."""
 
     endpoint = "rule"
 
@@ -82,12 +99,8 @@ class RulePreference(_Free):
             listed = ", ".join(f"rule:{name}" for name in RULES)
             raise UserError(f"{spec.text}: there is no such rule about preferences; there are {listed}.")
         self._rule = RULES[spec.name]
-        code = (
-            [code_hash(self._rule), code_hash(names_attribute)]
-            if spec.name == "mention"
-            else code_hash(self._rule)
-        )
-        self.record = rater_record(spec.text, "rule", {"rule": f"preference/{spec.name}", "code": code})
+        settings = {"rule": f"preference/{spec.name}", "code": rule_code(spec.name)}
+        self.record = rater_record(spec.text, "rule", settings)
 
     async def judge(self, compared: Compared) -> Verdict:
         """What the rule says of each attribute."""
@@ -180,7 +193,7 @@ class FunctionPreference(_Free):
 
 def python_preference(spec: Spec) -> "ScorerPreference | FunctionPreference":
     """`python:MODULE:OBJECT`: an object with `score` is a scorer, any other callable gives marks."""
-    spec.allow(("concurrency",))
+    spec.allow(PYTHON_OPTIONS)
     found = load_instance(spec)
     if callable(getattr(found, "score", None)):
         record = rater_record(spec.text, "reward", {"object": spec.name, "code": code_hash(found, spec)})

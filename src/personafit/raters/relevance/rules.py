@@ -1,11 +1,14 @@
 """Rules about relevance: the controls every relevance score has to beat.
 
-A new rule is one function of a prompt and a list of attributes, and one line in `RULES`.
+A new rule is one function of a prompt and a list of attributes, and a line each in `RULES` and `VERSIONS`; one that is to score
+otherwise gets a new version.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from personafit._versions import fingerprint_of
 
 
 class Rule(NamedTuple):
@@ -49,3 +52,9 @@ RULES = {
     "bm25": Rule(bm25, None),
     "overlap": Rule(overlap, 1.0),
 }
+VERSIONS = {"always-yes": "1", "bm25": "1", "overlap": "1"}
+
+
+def rule_code(name: str) -> str:
+    """What a rule's version is called in fingerprints."""
+    return fingerprint_of(f"rule/relevance/{name}", VERSIONS[name])

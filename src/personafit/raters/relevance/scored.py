@@ -13,11 +13,11 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.items.relevance import ALONE, NO, YES, Listing
-from personafit.models import ChatRequest, Spec, Unanswerable, code_hash
+from personafit.models import PYTHON_OPTIONS, ChatRequest, Spec, Unanswerable, code_hash
 from personafit.models.functions import call_named, load_function
 from personafit.people import Person
 from personafit.raters.rater import Part, Verdict, rater_record
-from personafit.raters.relevance.rules import RULES, Rule
+from personafit.raters.relevance.rules import RULES, Rule, rule_code
 from personafit.store import RaterRecord
 
 
@@ -71,7 +71,7 @@ class RuleRelevance(ScoredRelevance):
             raise UserError(f"{spec.text}: there is no such rule about relevance; there are {listed}.")
         self._rule: Rule = RULES[spec.name]
         self.threshold = self._rule.threshold
-        settings = {"rule": f"relevance/{spec.name}", "code": code_hash(self._rule.score)}
+        settings = {"rule": f"relevance/{spec.name}", "code": rule_code(spec.name)}
         self.record = rater_record(spec.text, "rule", settings)
 
     async def scores(self, listing: Listing) -> list[float]:
@@ -119,7 +119,7 @@ class FunctionRelevance(ScoredRelevance):
     needs_prompt = False
 
     def __init__(self, spec: Spec, people: Mapping[str, Person]) -> None:
-        spec.allow(("concurrency",))
+        spec.allow(PYTHON_OPTIONS)
         self._function = load_function(spec, "relevance.md")
         self._people = people
         self.endpoint = spec.text
