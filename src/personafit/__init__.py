@@ -1,10 +1,78 @@
-"""personafit: does the answer fit the person? Measure, label and train LLM personalization."""
+"""personafit: does the answer fit the person? Measure, label and train LLM personalization.
 
+```python
+import personafit as pf
+
+run = pf.evaluate("starter", raters=["openai:gpt-4.1-mini", my_judge], limit=50)
+run.verdict, run.results, run.report("report.html")
+```
+
+Names are loaded when they are first used, so that importing the package is cheap.
+"""
+
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from personafit._errors import UserError
+    from personafit.api.decorators import Rating, benchmark, context, rater
+    from personafit.api.evaluating import aevaluate, estimate, evaluate
+    from personafit.api.reading import agree, audit, compare
+    from personafit.api.run import Run, RunVerdict, load
+    from personafit.items import Shown
 
 try:
     __version__ = version("personafit")
 except PackageNotFoundError:  # running from a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__"]
+_HOME = {
+    "Rating": "personafit.api.decorators",
+    "Run": "personafit.api.run",
+    "RunVerdict": "personafit.api.run",
+    "Shown": "personafit.items",
+    "UserError": "personafit._errors",
+    "aevaluate": "personafit.api.evaluating",
+    "agree": "personafit.api.reading",
+    "audit": "personafit.api.reading",
+    "benchmark": "personafit.api.decorators",
+    "compare": "personafit.api.reading",
+    "context": "personafit.api.decorators",
+    "estimate": "personafit.api.evaluating",
+    "evaluate": "personafit.api.evaluating",
+    "load": "personafit.api.run",
+    "rater": "personafit.api.decorators",
+}
+"""Public name to the module that holds it."""
+
+__all__ = [
+    "Rating",
+    "Run",
+    "RunVerdict",
+    "Shown",
+    "UserError",
+    "__version__",
+    "aevaluate",
+    "agree",
+    "audit",
+    "benchmark",
+    "compare",
+    "context",
+    "estimate",
+    "evaluate",
+    "load",
+    "rater",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'personafit' has no attribute '{name}'")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

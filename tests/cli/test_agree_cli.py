@@ -11,15 +11,14 @@ import typer
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
+from personafit.api import reading
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.running import RunConfig
-from personafit.cli import report
 from personafit.cli.agree import agree
-from personafit.cli.common import load_run
 from personafit.cli.power import power
 from personafit.cli.report import compare
-from personafit.reporting import RunScores
-from personafit.store import Store
+from personafit.reporting import RunScores, load_scores
+from personafit.store import RunRecord, Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
 JUDGES = """
@@ -167,13 +166,13 @@ def test_compare_repeats_that_a_rater_was_fitted_on_these_people(
 ) -> None:
     fitted = "fitted:zh was fitted on 86 of the people here: its score on them is no evidence."
 
-    def noted(store: Store, name: str) -> RunScores:
-        scores = load_run(store, name)
+    def noted(store: Store, run: RunRecord) -> RunScores:
+        scores = load_scores(store, run)
         return replace(
             scores, run=scores.run._replace(config=scores.run.config | {"notes": ["other", fitted]})
         )
 
-    monkeypatch.setattr(report, "load_run", noted)
+    monkeypatch.setattr(reading, "choice_scores", noted)
     names = runs(world)[:2]
     assert call("compare", *names).splitlines()[-1] == fitted
     assert json.loads(call("compare", *names, "--json"))["notes"] == [fitted]

@@ -128,7 +128,7 @@ def test_a_function_is_asked_in_one_order_unless_it_says_that_order_matters(judg
     ],
 )
 def test_a_wrong_return_value_is_no_score(judges: str, returned: str) -> None:
-    with pytest.raises(Unanswerable, match=r"must return 2 finite numbers or an index, not "):
+    with pytest.raises(Unanswerable, match=r"must return 2 finite numbers, an index or a letter, not "):
         rate(make_rater(f"python:{judges}:wrong"), prompt=returned)
 
 

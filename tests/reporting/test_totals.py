@@ -28,6 +28,7 @@ VIEWS = ["profile", "none", "wrong:profile"]
 RATERS = [("judge", 2, False), ("rule:length", 1, True)]
 DATASET = "random@1"
 SAMPLES = 2
+ITEMS = 80
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def random_run(
     store: Store, seed: int, metric: str = "accuracy", prompts: int = 9, selected: bool = False
 ) -> RunRecord:
-    """Some 60 items of 7 people in no order, sliced in every way, of which some were answered in some way."""
+    """Items of 7 people in no order, sliced in every way, of which some were answered in some way."""
     draw = random.Random(seed)
     info = {
         "name": "random",
@@ -57,7 +58,7 @@ def random_run(
     people = [f"p{number}" for number in range(7)]
     store.add_people(DATASET, [Person(id=person, language="en", facets={}) for person in people])
     items, outcomes = [], []
-    for place in range(60):
+    for place in range(ITEMS):
         pair = [Product(kind="answer", text=f"{place} {side}" + "x" * draw.randrange(9)) for side in "ab"]
         slices = {"half": draw.choice(["one", "two"]), "against": draw.choice(["generic", "wrong"])}
         if metric == "win_rate":
@@ -93,12 +94,12 @@ def random_run(
         "views": VIEWS,
         "seed": 0,
         "samples": SAMPLES,
-        "selected": [item.id for item in items if draw.random() < 0.6] if selected else None,
+        "selected": [item.id for item in items if draw.random() < 0.8] if selected else None,
         "raters": raters,
         "notes": [],
     }
     run = store.begin_run(
-        "random-1", DATASET, config, 60 * SAMPLES * len(VIEWS) * sum(orders for _, orders, _ in RATERS)
+        "random-1", DATASET, config, ITEMS * SAMPLES * len(VIEWS) * sum(orders for _, orders, _ in RATERS)
     )
     store.plan_jobs(run.id, list(dict.fromkeys(outcome.ask.job for outcome in outcomes)))
     store.write(outcomes)
@@ -110,7 +111,7 @@ def _outcomes(item: Item, draw: random.Random) -> Iterator[Outcome]:
         for view in VIEWS:
             for order in ("01", "10") if orders == 2 else ("",):
                 for sample in range(SAMPLES):
-                    for generation in range(draw.choice([0, 1, 1, 1, 2])):
+                    for generation in range(draw.choice([0, *[1] * 8, 2])):
                         yield _outcome(item, name, view, order, sample, generation, draw)
 
 
@@ -118,7 +119,7 @@ def _outcome(
     item: Item, rater: str, view: str, order: str, sample: int, generation: int, draw: random.Random
 ) -> Outcome:
     job = f"{item.id}-{rater}-{view}-{order}-{sample}"
-    status = draw.choice([Status.OK, Status.OK, Status.OK, Status.UNPARSED, Status.FAILED])
+    status = draw.choice([Status.OK] * 8 + [Status.UNPARSED, Status.FAILED])
     ask = Ask(
         id=f"{job}-{generation}",
         job=job,
@@ -141,7 +142,7 @@ def _outcome(
             parse=parse,
             status=status,
             label=draw.choice(["0", "1", "tie"]) if status == Status.OK else None,
-            value=draw.choice([-1.0, -0.5, 0.0, 2.0, None]) if status == Status.OK else None,
+            value=draw.choice([-1.0, -0.5, 0.0, 1.0, 2.0, 2.0, None]) if status == Status.OK else None,
         )
         for parse in range(0 if status == Status.FAILED else draw.choice([1, 1, 2]))
     ]

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from personafit._errors import UserError
+from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published, ingest
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
 from personafit.benchmarks.hub.copies import REPOS, data_folder
@@ -107,9 +107,9 @@ def open_benchmark(name: str, data: Path | None = None) -> Benchmark:
     """The benchmark of that name, or the one in that folder."""
     if name in BENCHMARKS:
         return BENCHMARKS[name](data)
-    for entry in entry_points(group="personafit.benchmarks", name=name):
-        factory: Callable[[Path | None], Benchmark] = entry.load()
-        return factory(data)
+    if (found := find_plugin("benchmarks", name)) is not None:
+        opened: Benchmark = found(data)
+        return opened
     if Path(name).is_dir():
         return FolderBenchmark(Path(name))
     raise UserError(

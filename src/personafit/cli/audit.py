@@ -3,16 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
-from personafit._errors import UserError
-from personafit._names import inside
-from personafit.benchmarks import open_benchmark
-from personafit.cli.common import HOME, console, this_command
+from personafit.api.reading import audit as audit_data
+from personafit.cli.common import console, print_object, this_command
 from personafit.cli.options import DataOption, JsonOption
-from personafit.reporting.audit import audit_benchmark
-from personafit.reporting.audit.page import audit_object, rules_table, verdict_table, write_audit
 
 
 def audit(
@@ -30,19 +25,10 @@ def audit(
 
         personafit audit personafeedback --data DIR
     """
-    found = audit_benchmark(open_benchmark(benchmark, data), seed)
-    folder = out or inside(HOME / "audits", found.pairs.name)
-    body = orjson.dumps(audit_object(found) | {"command": this_command()}, option=orjson.OPT_INDENT_2)
-    try:
-        page = write_audit(found, folder)
-        (folder / "audit.json").write_bytes(body)
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be written ({error.strerror}); choose another with --out."
-        ) from error
+    found = audit_data(benchmark, data=data, seed=seed)
+    page = found.write(out, this_command())
     if json:
-        print(body.decode())
+        print_object(found.as_dict() | {"command": this_command()})
         return
-    console().print(rules_table(found))
-    console().print(verdict_table(found))
+    found.print(console())
     print(f"Audit: {page}")

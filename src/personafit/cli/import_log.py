@@ -1,6 +1,5 @@
 """`personafit data import LOG.eval`: what Inspect AI logged, as answers to be judged or as a run that can be reported."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +7,11 @@ import orjson
 import typer
 
 from personafit._errors import UserError, located
+from personafit.api.evaluating import evaluate
 from personafit.benchmarks import BENCHMARKS
-from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.inspect_logs import Choices, InspectLog
-from personafit.benchmarks.running import execute
 from personafit.cli.common import HOME, make_folder, store_url
 from personafit.cli.run_end import report_run
-from personafit.engine import Bars
 from personafit.store import Store
 
 RECORDINGS = HOME / "inspect"
@@ -60,21 +57,18 @@ def _import_choices(
     benchmark, data = _benchmark(log, choices, data)
     recording = RECORDINGS / f"{log.path.stem}.jsonl"
     _write(recording, list(log.replies()))
-    config = RunConfig(
-        benchmark=benchmark,
-        data=data,
-        raters=[f"replay:{recording}"],
-        views=[choices.view],
-        seed=choices.seed,
-        command=f"personafit data import {log.path}",
-    )
     with Store(store_url(store)) as opened:
-        with Bars() as progress:
-            finished = asyncio.run(execute(opened, config, progress))
-        code = report_run(opened, finished, out, json=False, bars=[])
-    print(
-        f"Replies of {choices.model} are now the run {finished.run.name}: report, compare and agree read it."
-    )
+        run = evaluate(
+            benchmark,
+            data=data,
+            raters=f"replay:{recording}",
+            contexts=choices.view,
+            seed=choices.seed,
+            store=opened,
+            command=f"personafit data import {log.path}",
+        )
+        code = report_run(run, out, json=False, bars=[])
+    print(f"Replies of {choices.model} are now the run {run.name}: report, compare and agree read it.")
     if code:
         raise typer.Exit(code)
 

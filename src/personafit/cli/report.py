@@ -6,25 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from personafit._errors import UserError
+from personafit.api.reading import compare as compare_runs
+from personafit.api.reading import votes_source
+from personafit.api.run import Run
 from personafit.cli.analyse import errors_study
 from personafit.cli.common import (
     console,
     find_run,
     judged_run,
     load_run,
-    out_folder,
-    print_json,
     print_object,
     store_url,
 )
 from personafit.cli.options import JsonOption, MarginOption, RunArgument, StoreOption
 from personafit.cli.run_end import write_run
 from personafit.raters.rescore import rescore as read_again
-from personafit.reporting.claims import legend_for
-from personafit.reporting.compare import compare_with_base, fitted_notes
-from personafit.reporting.compare_ranking import HOW, rank_runs
-from personafit.reporting.run_report import open_report
-from personafit.statistics.decisions import MARGIN, Verdict
+from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
 
 if TYPE_CHECKING:
@@ -84,14 +81,13 @@ def report(
             if errors is not None:
                 errors_study(opened, load_run(opened, name), errors, tier, out=out)
                 continue
-            run = judged_run(opened, name)
-            read = open_report(opened, run, margin)
+            run = Run(opened, judged_run(opened, name), margin=margin)
             if json:
-                print_json(read.benchmark, read.results)
+                print_object(run.as_dict())
                 continue
-            write_run(read, run.name, out)
-            read.print(console())
-            print(f"Report: {out_folder(out, run.name) / 'report.html'}")
+            page = write_run(run, out)
+            run.print(console())
+            print(f"Report: {page}")
 
 
 def _collect(
@@ -129,14 +125,14 @@ def _collect(
 
 
 def _collected(store: Store, names: list[str]) -> "Collected":
-    from personafit.cli.agree import named_source, study_standing
+    from personafit.cli.agree import study_standing
     from personafit.reporting.whole.collected import Collected
 
     given = Collected(store)
     for name in names:
         if Path(name).is_dir() and given.add_folder(Path(name)):
             continue
-        if (source := named_source(name, store)) is not None:
+        if (source := votes_source(name, store)) is not None:
             given.agreement[Path(name).name] = source
             if (standing := study_standing(name, store)) is not None:
                 given.studies[name] = standing
@@ -162,55 +158,12 @@ def compare(
 
         personafit compare personafeedback-1a2b3c4d last
     """
-    if len(runs) < 2:
-        raise UserError("compare needs two runs; `personafit report last` shows one.")
     with Store(store_url(store)) as opened:
-        loaded = [load_run(opened, name).by_item_only() for name in runs]
-    comparisons = compare_with_base(loaded, anyway, MARGIN if margin is None else margin)
-    rankings = rank_runs(loaded)
-    notes = fitted_notes(loaded)
-    if not json:
-        for comparison in comparisons:
-            print(comparison.sentence())
-        for legend in legend_for(comparison.tested for comparison in comparisons):
-            print(legend)
-        for ranking in rankings:
-            console().print(ranking.table())
-            for sentence in ranking.sentences():
-                print(sentence)
-        if rankings:
-            print(HOW)
-        for note in notes:
-            print(note)
-        return
-    rows = [
-        {
-            "first": c.first.name,
-            "second": c.second.name,
-            "runs": [c.first.run, c.second.run],
-            "metric": c.metric,
-            "value": c.difference.value,
-            "low": c.difference.low,
-            "high": c.difference.high,
-            "p": c.p_value,
-            "p_holm": c.p_holm,
-            "p_permutation": c.permutation.p,
-            "p_permutation_holm": c.p_permutation_holm,
-            "distinguishable": c.distinguishable,
-            "equivalent": c.tested.verdict is Verdict.EQUIVALENT,
-            "p_equivalent": c.tested.p_equivalent,
-            "margin": c.tested.margin,
-            "detectable": c.tested.detectable,
-            "n": c.difference.n,
-            "people": c.difference.people,
-            "note": c.difference.note,
-            "permutation_note": c.permutation.note,
-            "words": c.sentence(),
-        }
-        for c in comparisons
-    ]
-    body = {"comparisons": rows, "rankings": [ranking.as_dict() for ranking in rankings], "notes": notes}
-    print_object(body)
+        found = compare_runs(*runs, anyway=anyway, margin=margin, store=opened)
+    if json:
+        print_object(found.as_dict())
+    else:
+        found.print(console())
 
 
 def rescore(

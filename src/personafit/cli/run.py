@@ -1,6 +1,5 @@
 """`personafit run`: judge a benchmark, or a team's own answers."""
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -9,28 +8,16 @@ import orjson
 import typer
 
 from personafit._errors import UserError
+from personafit.api.evaluating import Evaluation, carry_out, prepare
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.estimate import estimate_run
-from personafit.benchmarks.running import execute
 from personafit.cli.common import hint, make_folder, store_url, this_command, working_on
 from personafit.cli.options import BudgetOption, JsonOption, OnOption, RetryOption, StoreOption
 from personafit.cli.run_end import METRICS, OTHER_METRICS, parse_bar, report_run, say_end_of, write_run
-from personafit.engine import Bars
 from personafit.models import MODELS, parse_spec
 from personafit.reporting.assertions import Undecided
-from personafit.reporting.run_report import open_report
 from personafit.store import Store
 
 DIALOGUES = 4  # held beside the choices of the starter set when a system is named
-
-# Options that mean something in some runs only.
-SPECIAL = {
-    "system": ("answers", "responses", "personalens", "starter", "lamp-writing"),
-    "given": ("answers", "responses", "personalens", "starter", "lamp-writing"),
-    "log": ("answers",),
-    "user": ("personalens", "starter"),
-    "tasks": ("personalens", "starter"),
-}
 
 EPILOG = """
 **Examples**
@@ -150,31 +137,29 @@ def run(
         if code:
             raise typer.Exit(code)
         return
-    config = RunConfig(
-        benchmark=benchmark,
+    ready = prepare(
+        benchmark,
         data=data,
         log=log,
         raters=[*(rater or []), *(judge or [])],
-        views=view or [],
+        contexts=view or [],
         systems=system or [],
-        givens=given or [],
+        system_contexts=given or [],
         user=user,
         tasks=tasks,
-        users=users,
+        people=users,
         where=where or [],
         limit=limit,
         seed=seed,
         samples=samples,
         budget=budget,
-        retry=frozenset(retry or []),
+        retry=retry or [],
         command=this_command(),
     )
-    refuse_unused(config)
-    _warn(config)
     bars = [parse_bar(text, OTHER_METRICS.get(benchmark, METRICS)) for text in fail_under or []]
     with Store(store_url(store)) as opened:
         if dry_run:
-            plan = estimate_run(opened, config)
+            plan = ready.estimate(opened)
             print(
                 orjson.dumps({"benchmark": benchmark, "results": [], "plan": plan}).decode() if json else plan
             )
@@ -182,12 +167,11 @@ def run(
         if out is not None:  # found out now, not after an hour of judging
             make_folder(out)
         with working_on(on):
-            with Bars() as progress:
-                finished = asyncio.run(execute(opened, config, progress))
-            code = report_run(opened, finished, out, json, bars, junit, undecided)
-            if benchmark == "starter" and system and not finished.summary.interrupted:
-                left = None if budget is None else max(0.0, budget - finished.summary.cost)
-                code = max(code, _talk(opened, replace(config, budget=left), out, json))
+            done = carry_out(ready, opened)
+            code = report_run(done, out, json, bars, junit, undecided)
+            if benchmark == "starter" and system and not done.interrupted:
+                left = None if budget is None else max(0.0, budget - done.cost)
+                code = max(code, _talk(opened, replace(ready.config, budget=left), out, json))
     if code:
         raise typer.Exit(code)
 
@@ -204,40 +188,12 @@ def _talk(store: Store, config: RunConfig, out: Path | None, json: bool) -> int:
         views=[],
         raters=judges,
     )
-    _warn(few)
-    with Bars() as progress:
-        finished = asyncio.run(execute(store, few, progress))
+    held = carry_out(Evaluation(few), store)
     if json:  # one object was printed already: the numbers are in the folder
-        report = open_report(store, finished.run)
-        write_run(report, finished.run.name, out / "dialogues" if out else None)
-        hint(f"Dialogues: personafit report {finished.run.name}")
-        return say_end_of(finished, report, [])
-    return report_run(store, finished, out / "dialogues" if out else None, json=False, bars=[])
-
-
-def refuse_unused(config: RunConfig) -> None:
-    """An option that would do nothing is a misunderstanding: say so before anything is asked."""
-    named = {
-        "system": config.systems,
-        "given": config.givens,
-        "log": config.log,
-        "user": config.user,
-        "tasks": config.tasks != "all",
-    }
-    for option, benchmarks in SPECIAL.items():
-        if named[option] and config.benchmark not in benchmarks:
-            raise UserError(
-                f"--{option} means nothing in `run {config.benchmark}`, only in {' and '.join(benchmarks)}: leave it out."
-            )
-
-
-def _warn(config: RunConfig) -> None:
-    """Say before the work what would make its result worth little."""
-    if config.benchmark == "personalens":
-        from personafit.benchmarks.personalens.plan import weak_model_note
-
-        if (note := weak_model_note(config)) is not None:
-            hint(f"personafit: {note}")
+        write_run(held, out / "dialogues" if out else None)
+        hint(f"Dialogues: personafit report {held.name}")
+        return say_end_of(held, [])
+    return report_run(held, out / "dialogues" if out else None, json=False, bars=[])
 
 
 run.__doc__ = f"{run.__doc__}\n{EPILOG}"

@@ -4,22 +4,11 @@ import math
 from pathlib import Path
 
 from personafit._errors import UserError
-from personafit.benchmarks.config import Finished
-from personafit.cli.common import (
-    console,
-    hint,
-    make_folder,
-    out_folder,
-    print_json,
-    say_end,
-    say_if_long,
-    write_results,
-)
+from personafit.api.run import Run
+from personafit.cli.common import console, hint, out_folder, print_json, print_object, say_end
 from personafit.reporting import Result
 from personafit.reporting.assertions import Undecided, missed, totals
 from personafit.reporting.junit import write_junit
-from personafit.reporting.run_report import RunReport, open_report
-from personafit.store import Store
 
 METRICS = (
     "accuracy",
@@ -41,8 +30,7 @@ OTHER_METRICS = {
 
 
 def report_run(
-    store: Store,
-    finished: Finished,
+    run: Run,
     out: Path | None,
     json: bool,
     bars: list[tuple[str, float]],
@@ -50,61 +38,38 @@ def report_run(
     undecided: Undecided = Undecided.FAIL,
 ) -> int:
     """Print what there is, write the files, and say how the run ended; returns the exit code."""
-    if "raters" not in finished.run.config:  # stopped while the systems were still answering
+    if not run.judged:  # stopped while the systems were still answering
         if json:
             print_json("answers", [])
-        return say_end_of(finished, None, bars, undecided)
-    say_if_long(finished.run)
-    report = open_report(store, finished.run)
-    write_run(report, finished.run.name, out)
+        return say_end_of(run, bars, undecided)
+    page = write_run(run, out)
     if json:
-        print_json(report.benchmark, report.results)
+        print_object(run.as_dict())
     else:
-        report.print(console())
-        print(f"Report: {out_folder(out, finished.run.name) / 'report.html'}")
+        run.print(console())
+        print(f"Report: {page}")
     if junit is not None:
-        write_junit(junit, report.results, bars, missed_coverage(report), undecided)
-    return say_end_of(finished, report, bars, undecided)
+        write_junit(junit, run.figures, bars, run.coverage_gap, undecided)
+    return say_end_of(run, bars, undecided)
 
 
-def write_run(report: RunReport, name: str, out: Path | None) -> None:
-    """Write report.html and results.json of a run."""
-    folder = out_folder(out, name)
-    make_folder(folder)
-    try:
-        write_results(folder, name, report.benchmark, report.results)
-        report.write_html(folder / "report.html")
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be written ({error.strerror}); choose another with --out."
-        ) from error
+def write_run(run: Run, out: Path | None) -> Path:
+    """Write the files of a run where they belong, and return where the page is."""
+    return run.write(out_folder(out, run.name))
 
 
-def say_end_of(
-    finished: Finished,
-    report: RunReport | None,
-    bars: list[tuple[str, float]],
-    undecided: Undecided = Undecided.FAIL,
-) -> int:
+def say_end_of(run: Run, bars: list[tuple[str, float]], undecided: Undecided = Undecided.FAIL) -> int:
     """Say how a run ended and which bars it missed; returns the exit code."""
-    code = say_end(finished.summary)
-    if finished.summary.interrupted:
+    assert run.summary is not None
+    code = say_end(run.summary)
+    if run.interrupted:
         return code
-    if report is not None and (too_little := missed_coverage(report)):
+    if (too_little := run.coverage_gap) is not None:
         hint(f"personafit: {too_little}")
         code = max(code, 1)
     for metric, least in bars:
-        code = max(code, _check_bar(metric, least, report.results if report else [], undecided))
+        code = max(code, _check_bar(metric, least, run.figures, undecided))
     return code
-
-
-def missed_coverage(report: RunReport) -> str | None:
-    """The sentence that says too little was answered; None where enough was."""
-    worst = report.worst_coverage()
-    if worst is None or worst[1] >= report.coverage_bar:
-        return None
-    bar = f"{100 * report.coverage_bar:.0f} %"
-    return f"coverage of {worst[0]} is {100 * worst[1]:.1f} %, below the bar of {bar}."
 
 
 def parse_bar(text: str, metrics: tuple[str, ...]) -> tuple[str, float]:

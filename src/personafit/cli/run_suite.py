@@ -1,6 +1,5 @@
 """`personafit run SUITE.toml`: every run of a suite, one table of what came of them, and one report."""
 
-import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,20 +10,17 @@ from rich.table import Table
 from rich.text import Text
 
 from personafit._errors import UserError
+from personafit.api.evaluating import SPECIAL, Evaluation, carry_out, refuse_unused
 from personafit.benchmarks import open_benchmark
-from personafit.benchmarks.config import Finished, RunConfig
-from personafit.benchmarks.estimate import estimate_run
-from personafit.benchmarks.running import RUNS, execute
+from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.running import RUNS
 from personafit.benchmarks.suite import UNJUDGED, Suite, read_suite
 from personafit.cli.common import HOME, console, hint, make_folder
-from personafit.cli.run import SPECIAL, refuse_unused
-from personafit.cli.run_end import METRICS, OTHER_METRICS, missed_coverage, parse_bar, say_end_of, write_run
-from personafit.engine import Bars
+from personafit.cli.run_end import METRICS, OTHER_METRICS, parse_bar, say_end_of, write_run
 from personafit.reporting import Result
 from personafit.reporting.assertions import Undecided
 from personafit.reporting.junit import Checked, write_suites
 from personafit.reporting.run_names import NamedRun, apart
-from personafit.reporting.run_report import open_report
 from personafit.reporting.sections import line_name
 from personafit.reporting.writing.scores import COPIES
 from personafit.store import RunRecord, Status, Store
@@ -81,7 +77,7 @@ class SuiteRunner:
 
     def estimate(self, store: Store) -> str:
         """What all runs would take."""
-        return "\n".join(estimate_run(store, config) for config, _ in self._plans)
+        return "\n".join(Evaluation(config).estimate(store) for config, _ in self._plans)
 
     def run(self, store: Store, bars: Sequence[Bar]) -> tuple[list[Came], int]:
         """Carry all runs out, each from wherever it stands; returns what came of them and the exit code."""
@@ -90,30 +86,26 @@ class SuiteRunner:
         for config, own in self._plans:
             rest = None if self._budget is None else max(0.0, self._budget - spent)
             try:
-                with Bars() as progress:
-                    finished: Finished = asyncio.run(execute(store, replace(config, budget=rest), progress))
+                done = carry_out(Evaluation(replace(config, budget=rest)), store)
             except UserError as error:  # one run that cannot be is no reason to lose the others
                 hint(f"personafit: {config.benchmark}: {error}")
                 self.failed.append((config.benchmark, str(error)))
                 code = max(code, error.code)
                 continue
-            spent += finished.summary.cost
-            judged = "raters" in finished.run.config
-            report = open_report(store, finished.run) if judged else None
-            known = {result.metric for result in report.results} if report else set()
+            spent += done.cost
+            known = {result.metric for result in done.figures}
             wanted = [*own, *(bar for bar in bars if bar[0] in known)]
-            if report is not None:
-                write_run(report, finished.run.name, None)
-                version = str(store.dataset_info(finished.run.dataset)["version"])
-                missed = missed_coverage(report)
-                came.append(Came(config, finished.run, version, report.results, wanted, missed))
+            if done.judged:
+                write_run(done, None)
+                version = str(store.dataset_info(done.record.dataset)["version"])
+                came.append(Came(config, done.record, version, done.figures, wanted, done.coverage_gap))
             try:
-                ending = say_end_of(finished, report, wanted, self._undecided)
+                ending = say_end_of(done, wanted, self._undecided)
             except UserError as error:  # a bar on a number that this run has not
                 hint(f"personafit: {config.benchmark}: {error}")
                 ending = error.code
             code = max(code, ending)
-            if finished.summary.interrupted:
+            if done.interrupted:
                 return came, ending
         return came, code
 

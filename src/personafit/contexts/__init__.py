@@ -1,9 +1,9 @@
 """What someone is told about a person. A new context is one file and one line in `CONTEXTS` (or an entry point)."""
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 
 from personafit._errors import UserError
+from personafit._plugins import find_plugin
 from personafit.contexts.attributes import AttributesContext, attributes_context
 from personafit.contexts.context import Context, ContextBuilder, People, Unmade
 from personafit.contexts.dis import dis_context, is_dis
@@ -49,9 +49,9 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
     kind, _, argument = name.partition(":")
     if kind in CONTEXTS:
         return CONTEXTS[kind](argument, people, seed)
-    for entry in entry_points(group="personafit.contexts", name=kind):
-        factory: ContextFactory = entry.load()
-        return factory(argument, people, seed)
+    if (found := find_plugin("contexts", kind)) is not None:
+        built: ContextBuilder = found(argument, people, seed)
+        return built
     raise UserError(
         f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, memory, memory+filter, induced, "
         "sums of D, I and S, and wrong:CONTEXT."

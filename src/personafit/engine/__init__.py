@@ -5,8 +5,10 @@ from personafit.engine.jobs import Job, Lane, LaneReport, Summary, together
 from personafit.engine.progress import Bars, ProgressView, Silence
 from personafit.engine.retries import RetryPolicy
 from personafit.engine.runner import Runner
+from personafit.engine.signals import STOP, Stop
 
 __all__ = [
+    "STOP",
     "Bars",
     "Job",
     "Lane",
@@ -15,6 +17,7 @@ __all__ = [
     "RetryPolicy",
     "Runner",
     "Silence",
+    "Stop",
     "Summary",
     "check_budget",
     "together",

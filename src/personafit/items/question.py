@@ -36,6 +36,21 @@ class Shown:
         """The order as it is stored: '01' shows product 0 first."""
         return "".join(PLACES[place] for place in self.order)
 
+    @property
+    def person(self) -> str:
+        """The id of the person whom the answers are for."""
+        return self.item.person
+
+    @property
+    def prompt(self) -> str:
+        """What the person asked."""
+        return self.item.prompt
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The answers, in the order they are shown."""
+        return tuple(self.texts[place] for place in self.order)
+
 
 def order_places(name: str) -> list[int]:
     """The order that a stored name stands for."""

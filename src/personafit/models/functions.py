@@ -13,6 +13,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, one_line
 from personafit.models.completions import MOST_TOKENS
+from personafit.models.identity import GIVEN, version_of
 from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
 from personafit.models.threads import in_thread
@@ -22,7 +23,12 @@ PYTHON_OPTIONS = ("concurrency", "version")
 
 
 def load_object(spec: Spec) -> Any:
-    """Import what `python:MODULE:OBJECT` names; the working folder counts as a place for modules."""
+    """What `python:NAME` names among the callables handed over in this process; else import `python:MODULE:OBJECT`.
+
+    The working folder counts as a place for modules.
+    """
+    if (given := GIVEN.get().get(spec.name)) is not None:
+        return given.function
     module_name, _, attribute = spec.name.partition(":")
     if not module_name or not attribute:
         raise UserError(f"{spec.text}: write python:MODULE:OBJECT, such as python:my_system:answer.")
@@ -71,12 +77,16 @@ def _import(spec: Spec, module_name: str) -> Any:
 
 
 def code_hash(function: Any, spec: Spec) -> str:
-    """What a callable of the user's is known by: the version its spec states, else its source; without either it is asked anew.
+    """What a callable of the user's is known by: the version its spec or it itself states, else its source; else it is asked anew.
+
+    A callable handed over in this process is known by what was found out when it was (`given_callable`).
 
     The source is that of its module, so that an edited one is a different instrument. A module that the spec names counts
     too: an object may be set up there and have its code elsewhere.
     """
-    if version := spec.options.get("version"):
+    if (given := GIVEN.get().get(spec.name)) is not None:
+        return given.identity
+    if version := spec.options.get("version") or version_of(function):
         return hash_text("version", version)[:16]
     while isinstance(function, partial):
         function = function.func
@@ -126,6 +136,24 @@ async def call_named(name: str, function: Callable[..., Any], *arguments: Any, *
         raise Unanswerable(f"{name} raised {type(error).__name__}: {one_line(error)}.") from error
 
 
+def parameters_of(function: Any) -> tuple[list[str], list[str], bool] | None:
+    """The parameters that a callable insists on, all that it takes by name, and whether it takes any name; None where unknown.
+
+    Python's own functions may have no signature to be read, or take several parameters by their place only.
+    """
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return None
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    loose = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [one.name for one in parameters if one.kind not in loose and one.default is one.empty]
+    taken = [one.name for one in parameters if one.kind in by_name]
+    if len(needed) > 1 and not set(needed) <= set(taken):
+        return None
+    return needed, taken, any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
+
+
 def takes_two(function: Any) -> bool:
     """Whether a callable insists on a second argument."""
     try:
@@ -136,11 +164,16 @@ def takes_two(function: Any) -> bool:
     return sum(one.kind in places and one.default is one.empty for one in parameters) == 2
 
 
+ABOUT_PERSON = ("person", "question", "person_id")
+"""What a system is given if its parameters are so called: what it may know of the person, what was asked last, and by whom."""
+
+
 class FunctionModel:
     """A function from a list of messages to a text (or to a ChatReply).
 
-    One that takes two arguments gets the request's context as the second: in dialogues the person's and task's ids, and
-    the name and text of what the system is given.
+    One whose parameters are called `person`, `question`, `person_id` or `messages` gets what they name. Otherwise it gets the
+    messages, and as a second argument, if it takes two, the request's context: the person's id, and the name and text of what
+    the system is given; in dialogues the task's id too.
     """
 
     price = (0.0, 0.0)
@@ -156,6 +189,7 @@ class FunctionModel:
                 f"{spec.text}: {spec.name} is not callable; it must take messages and return a text."
             )
         self._takes_context = takes_two(self._function)
+        self._by_name = _wanted_names(self._function)
         self.settings: dict[str, Any] = {
             "kind": "python",
             "object": spec.name,
@@ -163,10 +197,15 @@ class FunctionModel:
         }
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Call the function with the messages."""
-        context = [dict(request.context or {})] if self._takes_context else []
+        """Call the function with the messages, or with what its parameters name."""
         messages = [dict(message) for message in request.messages]
-        result = await call_named(self.name, self._function, messages, *context)
+        if self._by_name:
+            about = {"messages": messages, **_about_person(request)}
+            wanted = {name: about[name] for name in self._by_name}
+            result = await call_named(self.name, self._function, **wanted)
+        else:
+            context = [dict(request.context or {})] if self._takes_context else []
+            result = await call_named(self.name, self._function, messages, *context)
         if isinstance(result, ChatReply):
             if (fault := _fault(result)) is not None:
                 raise Unanswerable(f"{self.name} returned a ChatReply whose {fault}.")
@@ -178,6 +217,29 @@ class FunctionModel:
 
     async def close(self) -> None:
         """Nothing to release."""
+
+
+def _wanted_names(function: Any) -> list[str]:
+    """The parameters to call a system by; none where it takes messages in place of them."""
+    found = parameters_of(function)
+    if (
+        found is None
+        or not set(found[0]) <= {"messages", *ABOUT_PERSON}
+        or not set(found[1]) & {*ABOUT_PERSON}
+    ):
+        return []
+    return [name for name in ("messages", *ABOUT_PERSON) if name in found[1]]
+
+
+def _about_person(request: ChatRequest) -> dict[str, str]:
+    """What a request says of the person, and what was asked last."""
+    context = request.context or {}
+    asked = [message["content"] for message in request.messages if message["role"] == "user"]
+    return {
+        "person": context.get("text", ""),
+        "person_id": context.get("person", ""),
+        "question": asked[-1] if asked else "",
+    }
 
 
 def _fault(reply: Any) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from personafit._errors import UserError
 from personafit._secrets import refuse_secrets
+from personafit.models.identity import GIVEN
 
 _OPTION = re.compile(r",([a-z_]+)=([^,]*)$")
 
@@ -77,4 +78,6 @@ def parse_spec(text: str) -> Spec:
         url = url.rstrip("/")
     if not kind:
         raise UserError(f"'{text}' is not a spec; write KIND:NAME, such as rule:length or openai:MODEL@URL.")
+    if kind == "python" and name in GIVEN.get():
+        text = name  # a callable handed over in this process is called by its own name
     return Spec(text=text, kind=kind, name=name, url=url, options=options)

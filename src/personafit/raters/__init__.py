@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import entry_points
 
 from personafit._errors import UserError
+from personafit._plugins import NAME, find_plugin
 from personafit.items import FIT, guarded_question
 from personafit.models import Spec, make_model, parse_spec
 from personafit.raters.aspects import aspect_rater
@@ -50,9 +50,11 @@ def make_rater(text: str) -> Rater:
     spec = parse_spec(text)
     if spec.kind in RATERS:
         return RATERS[spec.kind](spec)
-    for entry in entry_points(group="personafit.raters", name=spec.kind):
-        factory: Callable[[Spec], Rater] = entry.load()
-        return factory(spec)
+    if (found := find_plugin("raters", spec.kind)) is not None:
+        if hasattr(found, NAME):  # a function that `personafit.rater` has named
+            return FunctionRater(spec, found)
+        made: Rater = found(spec)
+        return made
     raise UserError(
         f"'{text}' names no rater; kinds are {', '.join(RATERS)}, as in rule:length or openai:MODEL@URL."
     )

@@ -7,7 +7,7 @@ is how a reward model with several heads plugs in. The choice is the one helpful
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -185,8 +185,8 @@ class AspectFunctionRater(FunctionRater):
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """Call the function once with all answers."""
-        answers = list(shown.texts)
-        return _decide(Verdict(), self._marks(await self._asked(shown, answers), len(answers)))
+        seen = replace(shown, order=tuple(range(len(shown.texts))))
+        return _decide(Verdict(), self._marks(await self._asked(seen), len(shown.texts)))
 
     def _marks(self, result: Any, count: int) -> list[Scores]:
         try:

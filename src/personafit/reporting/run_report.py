@@ -35,6 +35,9 @@ class RunReport(Protocol):
     def write_html(self, path: Path) -> None:
         """Write the report as one self-contained page."""
 
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+
     def worst_coverage(self) -> tuple[str, float] | None:
         """Who was asked for and answered least, and the share answered."""
 
@@ -53,8 +56,12 @@ class ChoiceReport:
     def print(self, console: Console) -> None:
         """Show the score table and what it means."""
         print_run(console, self._totals, self.results)
-        for sentence in lift_claims(self.results, self._margin):
+        for sentence in self.sentences():
             print(sentence)
+
+    def sentences(self) -> list[str]:
+        """What each rater's lift shows."""
+        return lift_claims(self.results, self._margin)
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""
@@ -79,6 +86,8 @@ def open_report(store: Store, run: RunRecord, margin: float | None = None) -> Ru
     kind = run.config.get("kind", "choice")
     if kind == "choice":
         return ChoiceReport(store, run, MARGIN if margin is None else margin)
+    if kind not in REPORTS:
+        raise UserError(f"{run.name} is a run of kind '{kind!s:.40}', which has no report here.")
     if margin is not None:
         raise UserError(f"--margin is for runs of choices, and {run.name} is a {kind} run: leave it out.")
     module, _, name = REPORTS[kind].partition(":")

@@ -98,7 +98,10 @@ class Answering:
 
     def _job(self, item: Item, context: Context) -> Job:
         request = ChatRequest(
-            answer_messages(item.prompt, context), MAX_TOKENS, key=f"{item.id}|{context.name}"
+            answer_messages(item.prompt, context),
+            MAX_TOKENS,
+            key=f"{item.id}|{context.name}",
+            context={"person": item.person, "given": context.name, "text": context.text},
         )
         return answer_job(self.system, self.fingerprint, self.key(item, context), item, context, request)
 

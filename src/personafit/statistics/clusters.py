@@ -19,6 +19,7 @@ FEWEST_PEOPLE = 6  # with fewer, no interval is given and nothing is claimed, in
 CONSTANT = "no interval: every item has the same value"
 DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
 SAME = 1e-12  # values no further apart are equal but for rounding
+SAME_VARIANCE = 1e-9  # likewise, relative to a variance: one value per cluster makes both kinds equal
 UNIT = (0.0, 1.0)
 
 Floats = NDArray[np.float64]
@@ -182,7 +183,7 @@ class ClusteredSums:
             df = min(df, prompts.degrees(prompts.correlation(self.squares)))
         count = people.count
         independent = max(0.0, self.squares - count * people.mean**2) / (count * (count - 1))
-        if independent > variance:
+        if independent > variance * (1 + SAME_VARIANCE):
             # Between the few degrees that clusters give and the many that independent items would.
             return independent, float(np.sqrt(df * (count - 1)))
         return variance, df

@@ -16,7 +16,8 @@ from personafit.store import tables as t
 ROWS = 10_000
 COPIED = "wrong"  # marks answers written for one person and shown to another: the text of the first, under another id
 STAND_INS = (COPIED, "generic")
-UNMADE = "unmade"  # the slice that says which answer of an item was to be made and was not
+UNMADE = "unmade"
+"""The slice that says which answer of an item was to be made and was not."""
 COPY = "of"  # the slice that says of whom an item's person is a copy
 
 

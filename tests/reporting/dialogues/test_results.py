@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from personafit.items.dialogue import Dialogue, StopReason
 from personafit.reporting.dialogues.effects import history_curve
+from personafit.reporting.dialogues.results import mean_of
 from personafit.reporting.dialogues.run_report import DialogueReport
 from personafit.reporting.results import Result
 from personafit.store import Judgment, RaterRecord
@@ -111,9 +113,7 @@ def test_a_context_is_compared_by_task_with_no_context(tmp_path: Path) -> None:
     results = report(world)
     effect = one(results, "personalization_effect", {"against": "none"}, given="I")
     assert effect.value == pytest.approx((2 + 1 + 0) / 3)
-    # Student's t over three people with differences 2, 1 and 0: the standard error is 1/√3, t(2) is 4.3027, and the scale ends at ±3.
-    assert effect.low == pytest.approx(1 - 4.302653 / 3**0.5, abs=1e-4)
-    assert effect.high == 3.0
+    assert (effect.low, effect.high) == (None, None)
     assert one(results, "personalization_effect", {"against": "wrong:I"}, given="I").n == 2
     assert one(results, "personalization", given="none").control == "no context"
     assert one(results, "personalization", given="wrong:I").control == "wrong person"
@@ -221,14 +221,15 @@ def test_people_who_voted_on_the_same_dialogues_give_a_kappa(tmp_path: Path) -> 
     )
 
 
-def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval(tmp_path: Path) -> None:
-    world = make_world(tmp_path, tasks=(SD,))
-    world.hold("ann", SD, ["Dinner?", "A French place, upscale."])
-    world.hold("bob", SD, KNOWS)
-    world.hold("cyd", SD, KNOWS)
-    world.judge(good_reply(3))
-    results = report(world)
-    assert one(results, "contradictions").low == 0.0
-    mark = one(results, "personalization")
+def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> None:
+    people = pl.DataFrame(
+        {"person": list("abcdef"), "prompt": list("uvwxyz"), "count": [4.0] + [0.0] * 5, "mark": [3.0] * 6}
+    )
+    counted = mean_of(people, "count", "contradictions")
+    assert (counted.value, counted.low) == (pytest.approx(4 / 6), 0.0)
+    assert (counted.high or 0.0) > 2.0
+    mark = mean_of(people, "mark", "personalization")
     assert (mark.value, mark.low, mark.high) == (3.0, None, None)
-    assert "the same mean: no interval" in (mark.note or "")
+    assert mark.note == "no interval: every item has the same value"
+    best = mean_of(people.with_columns(mark=4.0), "mark", "personalization")
+    assert (best.low, best.high) == (pytest.approx(1 + 3 * 0.025 ** (1 / 6)), 4.0)

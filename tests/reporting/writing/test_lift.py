@@ -30,5 +30,6 @@ def test_one_person_gives_a_lift_without_an_interval_and_says_so() -> None:
     (lift,) = (one for one in writing_results(scores) if one.metric == "lift" and not one.slice)
     assert (lift.value, lift.low) == (0.4, None)
     assert lift.note == (
-        "of ROUGE-1, over wrong:memory, the larger of the two controls; one person only: no interval can be given"
+        "of ROUGE-1, over wrong:memory, the larger of the two controls; "
+        "no interval: it needs at least 6 people, and there is 1"
     )

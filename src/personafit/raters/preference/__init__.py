@@ -4,9 +4,9 @@ A plain model spec is a judge; `mention:SPEC` asks a model which attributes an a
 """
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 
 from personafit._errors import UserError
+from personafit._plugins import find_plugin
 from personafit.models import Spec, make_model, parse_spec
 from personafit.raters.preference.judging import (
     VIEW,
@@ -63,9 +63,9 @@ def make_preference_rater(text: str) -> PreferenceRater:
     spec = parse_spec(text)
     if spec.kind in PREFERENCE_RATERS:
         return PREFERENCE_RATERS[spec.kind](spec)
-    for entry in entry_points(group="personafit.preference_raters", name=spec.kind):
-        factory: Callable[[Spec], PreferenceRater] = entry.load()
-        return factory(spec)
+    if (found := find_plugin("preference_raters", spec.kind)) is not None:
+        made: PreferenceRater = found(spec)
+        return made
     raise UserError(
         f"'{text}' names no rater of preferences; kinds are {', '.join(PREFERENCE_RATERS)}, as in rule:mention or "
         "openai:MODEL@URL."

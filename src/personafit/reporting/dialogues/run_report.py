@@ -36,8 +36,12 @@ class DialogueReport:
     def print(self, console: Console) -> None:
         """Show the tables and what they mean."""
         print_dialogues(console, self.run, self.results)
-        for sentence in explain_dialogues(self.run, self.results, self.signatures):
+        for sentence in self.sentences():
             print(sentence)
+
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+        return list(explain_dialogues(self.run, self.results, self.signatures))
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""

@@ -25,8 +25,12 @@ class InjectionReport:
     def print(self, console: Console) -> None:
         """Show the tables and what they mean."""
         print_injection(console, self.effects.scores.info["title"], self.results)
-        for sentence in explain_injection(self.results):
+        for sentence in self.sentences():
             print(sentence)
+
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+        return list(explain_injection(self.results))
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""

@@ -24,8 +24,12 @@ class PreferenceReport:
     def print(self, console: Console) -> None:
         """Show the tables and what they mean."""
         print_preferences(console, self.scores, self.results)
-        for sentence in explain_preferences(self.scores, self.results):
+        for sentence in self.sentences():
             print(sentence)
+
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+        return list(explain_preferences(self.scores, self.results))
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""

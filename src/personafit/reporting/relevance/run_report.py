@@ -24,8 +24,12 @@ class RelevanceReport:
     def print(self, console: Console) -> None:
         """Show the table and what it means."""
         print_relevance(console, self.scores, self.results)
-        for sentence in explain_relevance(self.scores, self.results):
+        for sentence in self.sentences():
             print(sentence)
+
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+        return list(explain_relevance(self.scores, self.results))
 
     def write_html(self, path: Path) -> None:
         """Write the report page."""

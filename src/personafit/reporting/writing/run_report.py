@@ -23,8 +23,12 @@ class WritingReport:
     def print(self, console: Console) -> None:
         """Show the table and what it means."""
         print_writing(console, self.scores, self.results)
-        for sentence in explain_writing(self.results):
+        for sentence in self.sentences():
             print(sentence)
+
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+        return list(explain_writing(self.results))
 
     def write_html(self, path: Path) -> None:
         """Write the report page: the chapters that a collected report would have of it."""

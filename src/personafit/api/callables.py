@@ -1,0 +1,67 @@
+"""Callables among raters and systems: each gets a name that specs can say, and is known by its version or its source."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from personafit._errors import UserError
+from personafit._plugins import NAME, find_plugin
+from personafit.models.identity import GivenCallable, given_callable
+
+Named = str | Callable[..., Any]
+"""A spec, such as `openai:gpt-4.1-mini` or `rule:length`, or a callable."""
+
+
+class Callables:
+    """The callables of one evaluation, by the names they are given."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, GivenCallable] = {}
+
+    def specs(self, named: Named | Iterable[Named] | None, what: str) -> list[str]:
+        """The specs of what is named; `what` is the argument it was given as."""
+        return [self._spec(one, what) for one in each_of(named)]
+
+    def notes(self) -> list[str]:
+        """Which callables are asked anew each time, a sentence each."""
+        return [
+            f"{name} is asked anew each time: its source cannot be read or it carries more than plain values; give it a "
+            "version, as in @pf.rater(NAME, version=...), to reuse what it said."
+            for name, one in self.given.items()
+            if one.anew
+        ]
+
+    def _spec(self, named: Any, what: str) -> str:
+        if isinstance(named, str):
+            found = find_plugin("raters", named) if what == "raters" and ":" not in named else None
+            if found is None or not hasattr(found, NAME):
+                return named
+            named = found
+        if not callable(named):
+            raise UserError(
+                f"{what} takes specs such as 'rule:length' and callables, not {type(named).__name__} ({named!r:.60})."
+            )
+        return f"python:{self._name(named)}"
+
+    def _name(self, function: Any) -> str:
+        for name, one in self.given.items():
+            if one.function is function:
+                return name
+        wanted = str(
+            getattr(function, NAME, None) or getattr(function, "__name__", None) or type(function).__name__
+        )
+        base = re.sub(r"[^\w.-]+", "", wanted) or "function"
+        name, number = base, 1
+        while name in self.given:
+            number += 1
+            name = f"{base}-{number}"
+        self.given[name] = given_callable(function)
+        return name
+
+
+def each_of(named: Any) -> list[Any]:
+    """What was given as one thing or as several."""
+    if named is None:
+        return []
+    one = isinstance(named, str) or callable(named) or not isinstance(named, Iterable)
+    return [named] if one else list(named)

@@ -1,0 +1,150 @@
+"""`@rater`, `@context` and `@benchmark`: functions of the user's own under a name that specs and commands can say.
+
+A name lives as long as the process; a package makes it last by an entry point `personafit.raters`, `.contexts` or
+`.benchmarks` that points to the decorated function.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from personafit._errors import UserError
+from personafit._plugins import FACTORY, NAME, Group, register
+
+if TYPE_CHECKING:
+    from personafit.benchmarks import Benchmark
+    from personafit.contexts import Context, ContextBuilder, People
+    from personafit.people import Person
+    from personafit.store import Item
+
+Rating = int | str | Sequence[float]
+"""What a rater returns: the index of its choice, its letter or `tie`, or a score per answer of which the highest wins."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def rater(
+    name: str, *, version: str | int | None = None, order_matters: bool | None = None
+) -> Callable[[F], F]:
+    """Name a function (or a class with `__call__`) that judges.
+
+    It takes `person`, `question` and `answers`, or one parameter for all that is shown, and returns a `Rating`; it may be async.
+
+    Args:
+        name: What reports call it, and what `raters=[...]` may say.
+        version: What it is known by: raise it when the function would answer otherwise. Without one it is known by its source.
+        order_matters: Whether it is asked in both orders; else once, in an order drawn for each item.
+    """
+
+    def named(function: F) -> F:
+        settings = {NAME: name, "version": version, "order_matters": order_matters}
+        return _registered("raters", name, function, settings)
+
+    return named
+
+
+def context(name: str) -> Callable[[F], F]:
+    """Name a function that says what is told of a person: it takes a `Person` (and the item, if it wants it), and returns a text.
+
+    What is told is part of every key, so that a changed text is asked about anew.
+
+    Args:
+        name: What `contexts=[...]` may say; `wrong:NAME` tells of somebody else.
+    """
+
+    def named(function: F) -> F:
+        return _registered("contexts", name, function, {NAME: name}, _ContextFactory(name, function))
+
+    return named
+
+
+def benchmark(name: str) -> Callable[[F], F]:
+    """Name a function that returns a benchmark: rows of pairs or answers as `evaluate` takes them, or a `Benchmark`.
+
+    It takes nothing, or the folder that `data=` says.
+
+    Args:
+        name: What `evaluate(NAME)` may say.
+    """
+
+    def named(function: F) -> F:
+        return _registered("benchmarks", name, function, {NAME: name}, _BenchmarkFactory(name, function))
+
+    return named
+
+
+def _registered(group: Group, name: str, function: F, settings: dict[str, Any], made: Any = None) -> F:
+    if not isinstance(name, str) or not name or set(name) & set(":,@ \n"):
+        raise UserError(
+            f"{name!r} is no name for one of your {group}: use letters, digits, '-', '_' and '.'."
+        )
+    if not callable(function):
+        raise UserError(f"{name}: only something that can be called can be one of your {group}.")
+    for attribute, value in {**settings, FACTORY: made}.items():
+        if value is not None:
+            setattr(function, attribute, value)
+    register(group, name, function if made is None else made)
+    return function
+
+
+class _ContextFactory:
+    """Makes the builder of a named context, as `CONTEXTS` wants it."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name = name
+        self._function = function
+
+    def __call__(self, argument: str, people: "People", seed: int) -> "ContextBuilder":
+        return _FunctionContext(f"{self._name}:{argument}" if argument else self._name, self._function)
+
+
+class _FunctionContext:
+    """A context that a function tells."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.name = name
+        self._function = function
+        self._takes_item = _takes(function, 2)
+
+    def build(self, person: "Person", item: "Item") -> "Context":
+        """What the function says of the person."""
+        from personafit.contexts import Context
+        from personafit.models import one_line
+
+        try:
+            told = self._function(person, item) if self._takes_item else self._function(person)
+        except Exception as error:
+            raise UserError(
+                f"context {self.name} raised {type(error).__name__} for {person.id}: {one_line(error)}."
+            ) from error
+        if not isinstance(told, str):
+            raise UserError(
+                f"context {self.name} must return a text, not {type(told).__name__}, for {person.id}."
+            )
+        return Context(self.name, told, (told,) if told else (), person.id)
+
+
+class _BenchmarkFactory:
+    """Opens a named benchmark, as `BENCHMARKS` wants it."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name = name
+        self._function = function
+
+    def __call__(self, data: Path | None) -> "Benchmark":
+        from personafit.api.frames import named_benchmark
+
+        made = self._function(data) if _takes(self._function, 1) else self._function()
+        return named_benchmark(made, self._name)
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be given so many arguments by place."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # no signature to be read
+        return count == 1
+    return True

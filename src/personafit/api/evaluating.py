@@ -1,0 +1,472 @@
+"""`evaluate`: judge a benchmark, rows of one's own, or a system's answers. It is what `personafit run` does."""
+
+import asyncio
+import contextlib
+import contextvars
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from personafit._errors import UserError
+from personafit._plugins import NAME
+from personafit.api.callables import Callables, Named, each_of
+from personafit.api.frames import benchmark_of, is_file, is_log
+from personafit.api.places import hint, make_folder, working_on
+from personafit.api.run import Run, open_store
+from personafit.benchmarks import Benchmark
+from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks.estimate import estimate_benchmark, estimate_run
+from personafit.benchmarks.plans import check_judges
+from personafit.benchmarks.running import execute, judge_benchmark
+from personafit.engine import STOP, Bars, ProgressView, Silence, Stop
+from personafit.models.identity import GivenCallable, giving
+from personafit.raters import make_rater
+from personafit.store import Status, Store
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ANSWERED = ("answers", "responses", "personalens", "starter", "lamp-writing")
+"""Benchmarks for which systems make what is judged."""
+
+# Options that mean something in some runs only.
+SPECIAL = {
+    "system": ANSWERED,
+    "given": ANSWERED,
+    "log": ("answers",),
+    "user": ("personalens", "starter"),
+    "tasks": ("personalens", "starter"),
+}
+
+
+class EvaluateOptions(TypedDict, total=False):
+    """The arguments of `evaluate` that say what is asked for."""
+
+    raters: Named | Iterable[Named]
+    contexts: Named | Iterable[Named]
+    systems: Named | Iterable[Named]
+    system_contexts: Named | Iterable[Named]
+    limit: int | None
+    people: int | str | Path | Iterable[str] | None
+    samples: int
+    seed: int
+    budget: float | None
+    where: Mapping[str, str] | Iterable[str]
+    data: str | Path | None
+    user: Named | None
+    tasks: str
+    retry: Iterable[str]
+    command: str | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation that is ready to be carried out: what is asked for, the rows it is about, and callables that take part."""
+
+    config: RunConfig
+    rows: Benchmark | None = None
+    """What is judged, where it was handed over and not named."""
+    given: Mapping[str, GivenCallable] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    async def execute(self, store: Store, progress: ProgressView) -> Finished:
+        """Carry it out, from wherever it stands."""
+        if self.rows is None:
+            return await execute(store, self.config, progress)
+        await check_judges(self.config, make_rater)
+        return await judge_benchmark(store, self.config, progress, self.rows)
+
+    def estimate(self, store: Store) -> str:
+        """What it would take, in words."""
+        with giving(self.given):
+            if self.rows is None:
+                return estimate_run(store, self.config)
+            return estimate_benchmark(store, self.config, self.rows)
+
+
+def evaluate(
+    benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark",
+    *,
+    raters: Named | Iterable[Named] = (),
+    contexts: Named | Iterable[Named] = (),
+    systems: Named | Iterable[Named] = (),
+    system_contexts: Named | Iterable[Named] = (),
+    limit: int | None = None,
+    people: int | str | Path | Iterable[str] | None = None,
+    samples: int = 1,
+    seed: int = 0,
+    budget: float | None = None,
+    store: str | Path | Store | None = None,
+    out: str | Path | None = None,
+    where: Mapping[str, str] | Iterable[str] = (),
+    data: str | Path | None = None,
+    user: Named | None = None,
+    tasks: str = "all",
+    retry: Iterable[str] = (),
+    backend: str = "local",
+    progress: bool = True,
+    command: str | None = None,
+) -> Run:
+    """Judge a benchmark, rows of your own, or the answers of a system, and return the run.
+
+    What is judged is stored as it comes: the same call goes on where it was interrupted, and asks nothing twice. It works
+    inside a running event loop, as in a notebook. Ctrl-C returns what is judged so far, as a run that says so.
+
+    Args:
+        benchmark: The name of a benchmark (`starter`, `personafeedback`, `answers` ...), a benchmark folder, a file of rows
+            (.jsonl, .csv, .parquet), a polars or pandas frame or a list of dictionaries. Rows are pairs with the columns
+            `person`, `question`, `chosen` and `rejected`, or answers with `person`, `question`, `answer` and, to compare with,
+            `generic` or `wrong`; `expect` says `generic` where a good answer should not be personal.
+        raters: Who judges: specs such as `openai:gpt-4.1-mini` or `rule:length`, or callables. A callable takes `person`,
+            `question` and `answers`, or one parameter for all that is shown (`Shown`), and returns a score per answer, the
+            index or letter of its choice, or `tie`; it may be async.
+        contexts: What raters are told of the person: `profile`, `none`, `wrong:profile` ...; the benchmark's own by default.
+        systems: Who answers, for benchmarks whose answers are made: specs or callables `answer(person, question)`, which may
+            also take `messages` and `person_id`.
+        system_contexts: What systems are told of the person; `profile` by default.
+        limit: Judge a stratified sample of so many items.
+        people: Judge only for so many people, for the people of these ids, or for those that a file lists.
+        samples: Ask everything so many times.
+        seed: Seed of all draws.
+        budget: Stop before spending more than this, in USD.
+        store: Where judgments are kept: a file, a `postgresql://` URL, or an open `Store`; `.personafit/store.db` by default.
+        out: Folder for report.html and results.json; nothing is written where it is not given.
+        where: Judge only items of these slices, such as `{"tier": "hard"}`.
+        data: Folder with the benchmark's data in its published layout, or with the people that rows name by id.
+        user: Who plays the user in dialogues.
+        tasks: Dialogue tasks: SD, MD or all.
+        retry: Ask again where this was the end: `unparsed`, `refused`.
+        backend: Where models of this machine work: `local`, or `ray[://ADDRESS]`.
+        progress: Whether to show on standard error how far it is.
+        command: What to keep with the run as the way to make it again; by default the call's own main arguments.
+
+    Raises:
+        UserError: In one sentence, what is wrong with the input and what to do.
+    """
+    ready = _prepare_one(
+        benchmark,
+        raters=raters,
+        contexts=contexts,
+        systems=systems,
+        system_contexts=system_contexts,
+        limit=limit,
+        people=people,
+        samples=samples,
+        seed=seed,
+        budget=budget,
+        where=where,
+        data=data,
+        user=user,
+        tasks=tasks,
+        retry=retry,
+        command=command,
+    )
+    return carry_out(ready, store, out, backend, progress)
+
+
+async def aevaluate(
+    benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark",
+    *,
+    store: str | Path | Store | None = None,
+    out: str | Path | None = None,
+    backend: str = "local",
+    progress: bool = True,
+    **options: Unpack[EvaluateOptions],
+) -> Run:
+    """The same as `evaluate`, for `await`: the work shares the running event loop, so async callables may use its clients.
+
+    Takes the arguments of `evaluate`. A task that is cancelled stores what is finished and is cancelled.
+    """
+    ready = await asyncio.to_thread(_prepare_one, benchmark, **options)
+    opened, owns = _open(store, out, ready, progress)
+    try:
+        with giving(ready.given), working_on(backend), _bars(progress) as shown:
+            finished = await ready.execute(opened, shown)
+        run = Run(opened, finished.run, finished.summary, owns, ready.notes)
+        if out is not None and run.judged:
+            await asyncio.to_thread(run.write, out)
+    except BaseException:
+        if owns:
+            opened.close()
+        raise
+    return run
+
+
+def estimate(
+    benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark",
+    *,
+    store: str | Path | Store | None = None,
+    **options: Unpack[EvaluateOptions],
+) -> str:
+    """What `evaluate` would ask and, where prices are known, what that would cost, in words; nothing is asked.
+
+    Takes the arguments of `evaluate`.
+    """
+    ready = _prepare_one(benchmark, **options)
+    opened, owns = open_store(store)
+    try:
+        return ready.estimate(opened)
+    finally:
+        if owns:
+            opened.close()
+
+
+def _prepare_one(benchmark: Any, **options: Unpack[EvaluateOptions]) -> Evaluation:
+    """The evaluation that is asked for, where it is one run: the command adds dialogues to the choices of the starter set."""
+    ready = prepare(benchmark, **options)
+    config = ready.config
+    if config.benchmark == "starter" and (config.systems or config.givens or config.user):
+        raise UserError(
+            "systems= means nothing for the choices of starter: evaluate('answers', systems=...) judges what systems answer to its "
+            "questions, evaluate('personalens', data='starter', systems=...) the dialogues they hold."
+        )
+    return ready
+
+
+def prepare(
+    benchmark: Any,
+    *,
+    raters: Named | Iterable[Named] = (),
+    contexts: Named | Iterable[Named] = (),
+    systems: Named | Iterable[Named] = (),
+    system_contexts: Named | Iterable[Named] = (),
+    limit: int | None = None,
+    people: int | str | Path | Iterable[str] | None = None,
+    samples: int = 1,
+    seed: int = 0,
+    budget: float | None = None,
+    where: Mapping[str, str] | Iterable[str] = (),
+    data: str | Path | None = None,
+    user: Named | None = None,
+    tasks: str = "all",
+    retry: Iterable[str] = (),
+    command: str | None = None,
+    log: Path | None = None,
+) -> Evaluation:
+    """The evaluation that the arguments of `evaluate` ask for; what is wrong with them is said before anything is asked."""
+    _at_least_one(limit=limit, samples=samples)
+    raters, systems = each_of(raters), each_of(systems)
+    callables = Callables()
+    config = RunConfig(
+        benchmark=str(benchmark) if isinstance(benchmark, str | Path) else "rows",
+        data=None if data is None else Path(data),
+        log=log,
+        raters=callables.specs(raters, "raters"),
+        views=_contexts(contexts),
+        systems=callables.specs(systems, "systems"),
+        givens=_contexts(system_contexts),
+        user=next(iter(callables.specs(user, "user")), None),
+        tasks=tasks,
+        users=_people(people),
+        where=[f"{name}={value}" for name, value in where.items()]
+        if isinstance(where, Mapping)
+        else _texts(where),
+        limit=limit,
+        seed=seed,
+        samples=samples,
+        budget=budget,
+        retry=_statuses(retry),
+        command=command or _call(benchmark, raters, systems, limit),
+    )
+    rows = None
+    if not isinstance(benchmark, str | Path) or (is_file(benchmark) and not Path(benchmark).is_dir()):
+        if config.systems:
+            raise UserError(
+                "systems= goes with a benchmark whose questions they answer, such as evaluate('answers', systems=...); rows hold "
+                "their answers already."
+            )
+        if isinstance(benchmark, str | Path) and is_log(Path(benchmark)):
+            config.benchmark, config.log = "answers", Path(benchmark)
+        else:
+            rows = benchmark_of(benchmark, data, seed)
+            config.benchmark = rows.info.name
+            config.data = None
+    refuse_unused(config)
+    return Evaluation(config, rows, callables.given, callables.notes())
+
+
+def carry_out(
+    ready: Evaluation,
+    store: str | Path | Store | None = None,
+    out: str | Path | None = None,
+    backend: str = "local",
+    progress: bool = True,
+) -> Run:
+    """Carry an evaluation out; where an event loop is running already, on a thread with a loop of its own."""
+    opened, owns = _open(store, out, ready, progress)
+    try:
+        with giving(ready.given), working_on(backend), _bars(progress) as shown:
+            if _loop_is_running():
+                finished = _on_a_thread(lambda: asyncio.run(ready.execute(opened, shown)))
+            else:
+                finished = asyncio.run(ready.execute(opened, shown))
+        run = Run(opened, finished.run, finished.summary, owns, ready.notes)
+        if out is not None and run.judged:
+            run.write(out)
+    except BaseException:
+        if owns:
+            opened.close()
+        raise
+    return run
+
+
+def _open(
+    store: str | Path | Store | None, out: str | Path | None, ready: Evaluation, progress: bool
+) -> tuple[Store, bool]:
+    """Find out what is wrong with the places now, not after an hour of judging, and say what makes the result worth little."""
+    if out is not None:
+        make_folder(Path(out))
+    if progress:
+        for note in [*_warnings(ready.config), *ready.notes]:
+            hint(f"personafit: {note}")
+    return open_store(store)
+
+
+@contextlib.contextmanager
+def _bars(progress: bool) -> Iterator[ProgressView]:
+    if not progress:
+        yield Silence()
+        return
+    with Bars() as bars:
+        yield bars
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _on_a_thread(work: Callable[[], Finished]) -> Finished:
+    """What the work returns, done on a thread; the first Ctrl-C lets it end in good order and return what there is."""
+    stop, came = Stop(), Future[Finished]()
+    context = contextvars.copy_context()
+    context.run(STOP.set, stop)
+
+    def done() -> None:
+        try:
+            came.set_result(context.run(work))
+        except BaseException as error:
+            came.set_exception(error)
+
+    thread = threading.Thread(target=done, name="personafit", daemon=True)
+    with _stopping_on_interrupt(stop):
+        thread.start()
+        try:
+            return came.result()
+        except KeyboardInterrupt:
+            if came.done() or stop.requested:
+                raise
+            stop.stop()
+            return came.result()
+
+
+@contextlib.contextmanager
+def _stopping_on_interrupt(stop: Stop) -> Iterator[None]:
+    """While this is open, the first Ctrl-C asks the work to end; a second one does what it would have done before.
+
+    A loop that runs on the main thread may have taken Ctrl-C for itself, and would not hear of it before we return.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def asked(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGINT, before)
+        # Not here: the thread that is interrupted may hold what is needed for it.
+        threading.Thread(target=stop.stop, name="personafit-stop", daemon=True).start()
+
+    if before is None:
+        yield
+        return
+    signal.signal(signal.SIGINT, asked)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def refuse_unused(config: RunConfig) -> None:
+    """An option that would do nothing is a misunderstanding: say so before anything is asked."""
+    named = {
+        "system": config.systems,
+        "given": config.givens,
+        "log": config.log,
+        "user": config.user,
+        "tasks": config.tasks != "all",
+    }
+    for option, benchmarks in SPECIAL.items():
+        if named[option] and config.benchmark not in benchmarks:
+            raise UserError(
+                f"--{option} means nothing in `run {config.benchmark}`, only in {' and '.join(benchmarks)}: leave it out."
+            )
+
+
+def _warnings(config: RunConfig) -> list[str]:
+    """What would make the result worth little, said before the work."""
+    if config.benchmark != "personalens":
+        return []
+    from personafit.benchmarks.personalens.plan import weak_model_note
+
+    note = weak_model_note(config)
+    return [] if note is None else [note]
+
+
+def _contexts(named: Any) -> list[str]:
+    found = []
+    for one in each_of(named):
+        name = one if isinstance(one, str) else getattr(one, NAME, None)
+        if not isinstance(name, str):
+            raise UserError(
+                f"contexts are names such as 'profile' or functions under @pf.context(NAME), not {type(one).__name__}."
+            )
+        found.append(name)
+    return found
+
+
+def _people(people: int | str | Path | Iterable[str] | None) -> str | list[str] | None:
+    if people is None:
+        return None
+    if isinstance(people, bool) or (isinstance(people, int) and people < 1):
+        raise UserError(f"people={people!r}: give a number of at least 1, a list of ids, or a file of them.")
+    return str(people) if isinstance(people, int | str | Path) else [str(one) for one in each_of(people)]
+
+
+def _texts(named: Iterable[str]) -> list[str]:
+    return [str(one) for one in each_of(named)]
+
+
+def _statuses(named: Iterable[str]) -> frozenset[Status]:
+    try:
+        return frozenset(Status(one) for one in _texts(named))
+    except ValueError as error:
+        raise UserError(
+            f"retry: {error}; there are {', '.join(status.value for status in Status)}."
+        ) from None
+
+
+def _at_least_one(**numbers: int | None) -> None:
+    for name, value in numbers.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise UserError(f"{name}={value!r}: give a whole number of at least 1.")
+
+
+def _call(benchmark: Any, raters: Any, systems: Any, limit: int | None) -> str:
+    """The call as it may be kept with the run."""
+    parts = [repr(str(benchmark)) if isinstance(benchmark, str | Path) else type(benchmark).__name__]
+    for name, named in (("raters", raters), ("systems", systems)):
+        shown = [
+            repr(one) if isinstance(one, str) else getattr(one, "__name__", "...") for one in each_of(named)
+        ]
+        if shown:
+            parts.append(f"{name}=[{', '.join(shown)}]")
+    if limit is not None:
+        parts.append(f"limit={limit}")
+    return f"personafit.evaluate({', '.join(parts)})"

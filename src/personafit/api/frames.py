@@ -1,0 +1,104 @@
+"""What is evaluated, as it may be handed over: a name, a path, a frame, rows, or a benchmark object."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError
+from personafit.benchmarks import Benchmark, open_benchmark
+from personafit.benchmarks.lines import read_lines
+from personafit.benchmarks.pairs import ImportedPairs
+from personafit.benchmarks.rows import is_pairs, rows_benchmark
+from personafit.people import Person
+
+FILES = (".jsonl", ".csv", ".parquet")
+
+
+def is_log(path: Path) -> bool:
+    """Whether a JSONL file holds answers, which are read line by line, and not pairs."""
+    if path.suffix != ".jsonl":
+        return False
+    for _, row in read_lines(path):
+        return not is_pairs(row)
+    raise UserError(f"{path} holds no answers.")
+
+
+def _is_benchmark(source: object) -> bool:
+    return all(hasattr(source, name) for name in ("info", "items", "gold", "people", "products"))
+
+
+def is_file(source: object) -> bool:
+    """Whether a source is a file of rows."""
+    return isinstance(source, str | Path) and Path(source).suffix in FILES
+
+
+def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
+    """The benchmark that rows, a frame or a file of them make up; `data` is a folder with the people they name by id."""
+    if _is_benchmark(source):
+        benchmark: Benchmark = source
+        return benchmark
+    known: dict[str, Person] = {}
+    if data is not None:
+        known = {person.id: person for person in open_benchmark(str(data)).people()}
+    if not isinstance(source, str | Path):
+        return rows_benchmark(rows_of(source), known, seed)
+    path = Path(source)
+    if path.suffix == ".csv" and _csv_of_pairs(path):
+        return ImportedPairs(path)
+    return rows_benchmark(rows_of(_read(path)), known, seed, path.stem, path)
+
+
+def named_benchmark(made: Any, name: str) -> Benchmark:
+    """What a function under `@benchmark` returned, as a benchmark of that name."""
+    if _is_benchmark(made):
+        benchmark: Benchmark = made
+        return benchmark
+    if isinstance(made, str | Path):
+        return open_benchmark(str(made))
+    opened = rows_benchmark(rows_of(made), name=name)
+    opened.info = opened.info.model_copy(update={"name": name})
+    return opened
+
+
+def rows_of(source: Any) -> list[dict[str, Any]]:
+    """The rows of a polars or pandas frame, of an Arrow table, or of anything that goes through dictionaries."""
+    if hasattr(source, "collect") and hasattr(source, "lazy"):  # a lazy frame of polars
+        source = source.collect()
+    for method in ("to_dicts", "to_pylist"):
+        if callable(found := getattr(source, method, None)):
+            return list(found())
+    if hasattr(source, "notna") and hasattr(source, "to_dict"):
+        source = source.astype(object).where(source.notna(), None).to_dict("records")
+    if isinstance(source, Mapping | str | bytes) or not isinstance(source, Iterable):
+        raise UserError(
+            f"Rows are a polars or pandas frame, or a list of dictionaries, not {type(source).__name__}."
+        )
+    rows: Sequence[Any] = list(source)
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, Mapping):
+            raise UserError(f"Row {number} must be a dictionary, not {type(row).__name__}.")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _csv_of_pairs(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            return "answer" not in [name.strip(' "\n') for name in file.readline().split(",")]
+    except (OSError, UnicodeDecodeError):
+        return True  # its reader says what is wrong
+
+
+def _read(path: Path) -> Any:
+    if path.suffix == ".jsonl":
+        return [row for _, row in read_lines(path)]
+    import polars as pl
+
+    try:
+        if path.suffix == ".csv":
+            return pl.read_csv(path, infer_schema=False)
+        return pl.read_parquet(path)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror or error}); check the path.") from error
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())[:200].rstrip(".")
+        raise UserError(f"{path} cannot be read ({why}).") from error

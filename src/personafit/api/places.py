@@ -1,0 +1,123 @@
+"""Where runs live, how one is found, and what its files are called."""
+
+import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit._names import inside
+from personafit.reporting import Result, RunScores, load_scores
+from personafit.store import RunRecord, Store
+
+HOME = Path(".personafit")
+SHOWN = 5  # runs named in an error
+LONG = 300_000  # judgments that take more than some ten seconds to read
+
+
+def hint(text: str) -> None:
+    """A line for people, on standard error."""
+    print(text, file=sys.stderr)
+
+
+def working_on(where: str) -> AbstractContextManager[None]:
+    """Let models be held where `where` says: `local`, or `ray[://ADDRESS]`."""
+    if where == "local":
+        return nullcontext()
+    from personafit.engine.ray import working_on as workers
+
+    return workers(where)
+
+
+def store_url(store: str | Path | None) -> str:
+    """The store asked for, or the one in the working folder."""
+    return str(store or os.environ.get("PERSONAFIT_STORE") or HOME / "store.db")
+
+
+def out_folder(out: Path | None, run: str) -> Path:
+    """Where a run's files go; its name comes from the store, and with it from data."""
+    return out or inside(HOME / "runs", run)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for a run's files, or say why it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written ({error.strerror}); choose another with --out."
+        ) from error
+
+
+def find_run(store: Store, name: str) -> RunRecord:
+    """A run by name, by folder or as `last`; of a long one it is said that reading it takes its time."""
+    try:
+        run = store.run(_run_of_folder(Path(name)) if Path(name).is_dir() else name)
+    except KeyError:
+        known = [run.name for run in store.runs()]
+        more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""
+        listed = f"there are {', '.join(known[:SHOWN])}{more}" if known else "there are none yet"
+        raise UserError(f"There is no run '{name}' in {store.url}; {listed}.") from None
+    say_if_long(run)
+    return run
+
+
+def say_if_long(run: RunRecord) -> None:
+    """Say what keeps the reader waiting, where that is more than a few seconds."""
+    if run.planned > LONG:
+        hint(f"Reading {run.planned:,} judgments of {run.name} ...")
+
+
+def judged_run(store: Store, name: str) -> RunRecord:
+    """A run that has got as far as being judged."""
+    return require_judged(find_run(store, name))
+
+
+def require_judged(run: RunRecord) -> RunRecord:
+    """The run, or a sentence that says why there is nothing to read in it."""
+    if run.config.get("kind") == "stages":
+        raise UserError(
+            f"{run.name} found attributes in conversations; its files are in {run.config['out']}, and `personafit extraction measure` "
+            "reads them."
+        )
+    if "raters" not in run.config:
+        raise UserError(
+            f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
+        )
+    return run
+
+
+def load_run(store: Store, name: str) -> RunScores:
+    """A run of choices opened up for reading."""
+    return choice_scores(store, judged_run(store, name))
+
+
+def choice_scores(store: Store, run: RunRecord) -> RunScores:
+    """The scores of a run of choices; other kinds have none of that sort."""
+    if (kind := require_judged(run).config.get("kind", "choice")) != "choice":
+        raise UserError(f"{run.name} is a {kind} run; this command reads runs in which raters chose answers.")
+    return load_scores(store, run)
+
+
+def results_json(benchmark: str, results: list[Result], command: str | None = None) -> bytes:
+    """The results as the one object `--json` prints; in a file that no run stands behind, with the command that made it."""
+    body: dict[str, Any] = {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
+    if command is not None:
+        body["command"] = command
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2)
+
+
+def write_results(folder: Path, run: str, benchmark: str, results: list[Result]) -> None:
+    """Write a run's numbers, and whose they are, so that the folder can be given as a RUN."""
+    (folder / "results.json").write_bytes(results_json(benchmark, results))
+    (folder / "run.json").write_bytes(orjson.dumps({"run": run}) + b"\n")
+
+
+def _run_of_folder(folder: Path) -> str:
+    try:
+        return str(orjson.loads((folder / "run.json").read_bytes())["run"])
+    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+        return folder.name

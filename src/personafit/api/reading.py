@@ -1,0 +1,353 @@
+"""`compare`, `agree` and `audit`: what can be said of runs, raters and benchmarks without asking anybody anything."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import polars as pl
+from rich.console import Console
+
+from personafit._errors import UserError
+from personafit._names import inside
+from personafit.api.frames import benchmark_of, is_file
+from personafit.api.places import HOME, choice_scores, find_run, require_judged, store_url
+from personafit.api.run import Run, results_frame
+from personafit.benchmarks import open_benchmark
+from personafit.reporting import load_scores
+from personafit.reporting.claims import legend_for
+from personafit.reporting.compare import Comparison, compare_with_base, fitted_notes
+from personafit.reporting.compare_ranking import HOW, Ranked, rank_runs
+from personafit.statistics.decisions import MARGIN, Verdict
+from personafit.store import RunRecord, Store, run_answers
+
+if TYPE_CHECKING:
+    from personafit.reporting.agree import Agreement, Finding
+    from personafit.reporting.agree_ratings import Source
+    from personafit.reporting.audit import Audit
+
+
+def _html(sentences: Sequence[str], results: pl.DataFrame) -> str:
+    """What a notebook shows: the sentences, then the frame."""
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences) + results._repr_html_()
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """How runs differ from the first of them: paired by item, clustered by person, adjusted for how many are compared."""
+
+    comparisons: Sequence[Comparison]
+    rankings: Sequence[Ranked]
+    notes: Sequence[str]
+
+    @property
+    def results(self) -> pl.DataFrame:
+        """Every difference, a row each: first minus second, its interval, p-values, and whether it can be claimed."""
+        rows = [{**row, "runs": " - ".join(row["runs"])} for row in self._rows]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What can be said, a sentence each."""
+        ranked = [sentence for ranking in self.rankings for sentence in ranking.sentences()]
+        return [*(comparison.sentence() for comparison in self.comparisons), *ranked, *self.notes]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as the one object that `--json` prints."""
+        return {
+            "comparisons": self._rows,
+            "rankings": [ranking.as_dict() for ranking in self.rankings],
+            "notes": list(self.notes),
+        }
+
+    def print(self, console: Console | None = None) -> None:
+        """Say it in a terminal."""
+        shown = console or Console()
+        for comparison in self.comparisons:
+            print(comparison.sentence())
+        for legend in legend_for(comparison.tested for comparison in self.comparisons):
+            print(legend)
+        for ranking in self.rankings:
+            shown.print(ranking.table())
+            for sentence in ranking.sentences():
+                print(sentence)
+        if self.rankings:
+            print(HOW)
+        for note in self.notes:
+            print(note)
+
+    def _repr_html_(self) -> str:
+        return _html(self.sentences, self.results)
+
+    @property
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "first": c.first.name,
+                "second": c.second.name,
+                "runs": [c.first.run, c.second.run],
+                "metric": c.metric,
+                "value": c.difference.value,
+                "low": c.difference.low,
+                "high": c.difference.high,
+                "p": c.p_value,
+                "p_holm": c.p_holm,
+                "p_permutation": c.permutation.p,
+                "p_permutation_holm": c.p_permutation_holm,
+                "distinguishable": c.distinguishable,
+                "equivalent": c.tested.verdict is Verdict.EQUIVALENT,
+                "p_equivalent": c.tested.p_equivalent,
+                "margin": c.tested.margin,
+                "detectable": c.tested.detectable,
+                "n": c.difference.n,
+                "people": c.difference.people,
+                "note": c.difference.note,
+                "permutation_note": c.permutation.note,
+                "words": c.sentence(),
+            }
+            for c in self.comparisons
+        ]
+
+
+def compare(
+    *runs: Run | str,
+    anyway: bool = False,
+    margin: float | None = None,
+    store: str | Path | Store | None = None,
+) -> RunComparison:
+    """Say whether runs differ: each against the first, paired by item and clustered by person; three or more are ranked too.
+
+    Args:
+        runs: Two or more runs, or their names.
+        anyway: Compare even if the instruments differ.
+        margin: Differences below this share of the scale count as none in tests of equivalence; 0.05 by default.
+        store: Where runs that are given by name are looked for.
+    """
+    if len(runs) < 2:
+        raise UserError("compare needs two runs; `personafit report last` shows one.")
+    with _Stores(store) as stores:
+        loaded = [choice_scores(*stores.found(run)).by_item_only() for run in runs]
+    compared = compare_with_base(loaded, anyway, MARGIN if margin is None else margin)
+    return RunComparison(compared, rank_runs(loaded), fitted_notes(loaded))
+
+
+@dataclass(frozen=True)
+class RaterAgreement:
+    """How far people, judges and gold agree, question by question."""
+
+    source: "Source"
+    agreements: Sequence["Agreement"]
+    rankings: Sequence["Finding"]
+
+    @property
+    def results(self) -> pl.DataFrame:
+        """Every figure, a row each: which, between whom, its interval, and why it is undefined where it is."""
+        return pl.DataFrame(self.as_dict()["results"], infer_schema_length=None)
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it comes to, a sentence each."""
+        return [
+            text for said in self.as_dict()["words"] for text in [*said["conclusions"], *said["cautions"]]
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The agreement as the one object that `--json` prints."""
+        from personafit.reporting.agree_page import agreement_object
+
+        return agreement_object(self.source, self.agreements, self.rankings)
+
+    def print(self, console: Console | None = None) -> None:
+        """Show the tables in a terminal."""
+        from personafit.reporting.agree_page import print_agreement
+
+        print_agreement(console or Console(), self.source, self.agreements, self.rankings)
+
+    def _repr_html_(self) -> str:
+        return _html(self.sentences, self.results)
+
+
+def agree(*sources: Run | str | Path, store: str | Path | Store | None = None) -> RaterAgreement:
+    """Say how far all raters agree with each other and with gold, and what a person reaches.
+
+    Args:
+        sources: A run (or its name), a benchmark folder with votes.jsonl, or a study. A folder or a study brings the votes in
+            it and the runs on the same items that the store holds; a run beside it must be one of those.
+        store: Where runs and studies are looked for.
+    """
+    from personafit.reporting.agree import agreements, ranking_findings
+    from personafit.reporting.agree_ratings import run_source
+
+    if not sources:
+        raise UserError("agree needs a run, a benchmark folder with votes.jsonl, or a study.")
+    with _Stores(store) as stores:
+        people = [(one, votes) for one in sources if (votes := _votes(one, stores)) is not None]
+        runs = [one for one in sources if not any(one is named for named, _ in people)]
+        if len(people) > 1 or (not people and len(runs) > 1):
+            raise UserError("agree takes one run, or one study or folder with the runs on its items.")
+        if not people:
+            opened, run = stores.found(runs[0])
+            _refuse_other_kinds(run)
+            answers = run_answers(opened, run.id)
+            source = run_source(opened, run, answers)
+            return RaterAgreement(
+                source, agreements(source), ranking_findings(load_scores(opened, run, answers))
+            )
+        source = people[0][1]
+        found = agreements(source)
+        there = {rater.name for one in found for rater in one.ratings.raters}
+        for named in runs:
+            _, run = stores.found(named)
+            if not there & {rater["name"] for rater in require_judged(run).config["raters"]}:
+                raise UserError(
+                    f"{run.name} has judged none of the items of {source.name} in this store: nothing to compare."
+                )
+        return RaterAgreement(source, found, ())
+
+
+def votes_source(name: str, store: Store) -> "Source | None":
+    """Everybody's answers in a benchmark folder or a study; None where the name is of neither."""
+    from personafit.reporting.agree_ratings import folder_source
+
+    if (Path(name) / "benchmark.toml").is_file():
+        return folder_source(Path(name), store)
+    from personafit.labeling.studies import Studies
+
+    studies = Studies(store)
+    if name not in studies.names():
+        return None
+    from personafit.labeling.agreement import study_source
+
+    return study_source(studies, name)
+
+
+def _votes(named: Run | str | Path, stores: "_Stores") -> "Source | None":
+    if isinstance(named, Run):
+        return None
+    if (Path(named) / "benchmark.toml").is_file() and not stores.exists:
+        from personafit.reporting.agree_ratings import folder_source
+
+        return folder_source(Path(named), None)  # votes can be read without a store, so none is made
+    return votes_source(str(named), stores.opened)
+
+
+def _refuse_other_kinds(run: RunRecord) -> None:
+    kind = require_judged(run).config.get("kind", "choice")
+    if kind in ("relevance", "preference"):
+        raise UserError(
+            f"{run.name} is a {kind} run: its raters are compared by `personafit study {run.name}`."
+        )
+    if kind == "dialogue":
+        raise UserError(
+            f"{run.name} is a dialogue run: its judges stand side by side in `personafit report {run.name}`."
+        )
+
+
+@dataclass(frozen=True)
+class BenchmarkAudit:
+    """What a benchmark's labels reward besides fitting the person."""
+
+    found: "Audit"
+
+    @property
+    def results(self) -> pl.DataFrame:
+        """What rules, surface features and the data's own structure score, a row each."""
+        from personafit.reporting.audit.page import audit_results
+
+        return results_frame(audit_results(self.found))
+
+    @property
+    def sentences(self) -> list[str]:
+        """What a careful reader should take away, a sentence each."""
+        return [f"{one.check} {one.grade}: {one.finding}" for one in self.found.verdicts()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The audit as the one object that `--json` prints."""
+        from personafit.reporting.audit.page import audit_object
+
+        return audit_object(self.found)
+
+    def print(self, console: Console | None = None) -> None:
+        """Show the tables in a terminal."""
+        from personafit.reporting.audit.page import rules_table, verdict_table
+
+        shown = console or Console()
+        shown.print(rules_table(self.found))
+        shown.print(verdict_table(self.found))
+
+    def write(self, folder: str | Path | None = None, command: str | None = None) -> Path:
+        """Write audit.html, audit.json and the plots into a folder, and return where the page is."""
+        from personafit.reporting.audit.page import write_audit
+
+        place = Path(folder) if folder is not None else inside(HOME / "audits", self.found.pairs.name)
+        body = self.as_dict() if command is None else self.as_dict() | {"command": command}
+        try:
+            page = write_audit(self.found, place)
+            (place / "audit.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+        except OSError as error:
+            raise UserError(
+                f"{place} cannot be written ({error.strerror}); choose another with --out."
+            ) from error
+        return page
+
+    def _repr_html_(self) -> str:
+        return _html(self.sentences, self.results)
+
+
+def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> BenchmarkAudit:
+    """Say what simple rules, surface features and the data's own structure score on a benchmark; nothing is asked.
+
+    Args:
+        benchmark: A benchmark's name or folder, a file of pairs, a frame, or rows, as `evaluate` takes them.
+        data: Folder with the benchmark's data in its published layout.
+        seed: Seed of wrong people and folds.
+    """
+    from personafit.reporting.audit import audit_benchmark
+
+    named = isinstance(benchmark, str | Path) and not is_file(benchmark)
+    opened = (
+        open_benchmark(str(benchmark), None if data is None else Path(data))
+        if named
+        else benchmark_of(benchmark, data, seed)
+    )
+    return BenchmarkAudit(audit_benchmark(opened, seed))
+
+
+class _Stores:
+    """The store that names are looked for in, opened when the first one is."""
+
+    def __init__(self, store: str | Path | Store | None) -> None:
+        self._store = store
+        self._stack = ExitStack()
+        self._opened: Store | None = store if isinstance(store, Store) else None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a store already."""
+        if self._opened is not None:
+            return True
+        url = store_url(None if isinstance(self._store, Store) else self._store)
+        return "://" in url or Path(url).is_file()
+
+    @property
+    def opened(self) -> Store:
+        """The store."""
+        if self._opened is None:
+            assert not isinstance(self._store, Store)
+            self._opened = self._stack.enter_context(Store(store_url(self._store)))
+        return self._opened
+
+    def found(self, run: Run | str | Path) -> tuple[Store, RunRecord]:
+        """A run with the store it is in."""
+        if isinstance(run, Run):
+            return run._store, run.record
+        return self.opened, find_run(self.opened, str(run))
+
+    def __enter__(self) -> "_Stores":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stack.close()

@@ -1,0 +1,437 @@
+"""A run as Python sees it: its numbers, judgments and items as frames, its report, and what it says first."""
+
+import weakref
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+
+from personafit._errors import UserError
+from personafit.api.places import (
+    find_run,
+    make_folder,
+    require_judged,
+    say_if_long,
+    store_url,
+    write_results,
+)
+from personafit.engine import Summary
+from personafit.reporting import Result
+from personafit.reporting.run_report import RunReport, open_report
+from personafit.store import RunRecord, Store, gold_answers, run_answers
+
+MOST_SHOWN = 40  # rows of the table that a notebook shows
+
+_RESULTS: dict[str, Any] = {
+    "rater": pl.String,
+    "system": pl.String,
+    "system_context": pl.String,
+    "context": pl.String,
+    "metric": pl.String,
+    "slice": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "people": pl.Int64,
+    "coverage": pl.Float64,
+    "control": pl.String,
+    "note": pl.String,
+    "se": pl.Float64,
+    "df": pl.Float64,
+    "met_people": pl.Boolean,
+    "fingerprint": pl.String,
+}
+_JUDGMENTS: dict[str, Any] = {
+    "item": pl.String,
+    "target": pl.String,
+    "question": pl.String,
+    "rater": pl.String,
+    "context": pl.String,
+    "order": pl.String,
+    "sample": pl.Int64,
+    "status": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+    "detail": pl.String,
+    "tokens_in": pl.Int64,
+    "tokens_out": pl.Int64,
+    "cost": pl.Float64,
+    "seconds": pl.Float64,
+    "fingerprint": pl.String,
+}
+HEADLINES = {
+    "choice": ("lift", "accuracy", "win_rate"),
+    "relevance": ("f1",),
+    "preference": ("rating",),
+    "dialogue": ("personalization", "completion"),
+    "injection": ("unmoved",),
+    "writing": ("lift", "rouge_l"),
+}
+"""Kind of run to the figures that are said first, the first that there is."""
+_SHOWN = ("rater", "system", "system_context", "context", "metric", "value", "low", "high", "n", "people")
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """What can be said first about a run: one figure of one subject, with its interval, and the sentence."""
+
+    subject: str
+    """Whose figure it is: the rater or the system that was asked for first."""
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    """Items behind the figure."""
+    people: int
+    sentence: str
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+class Run:
+    """A run that was carried out, or read back from a store.
+
+    Frames are read when they are first looked at. A run that was interrupted shows what is judged so far; calling `evaluate`
+    again with the same arguments goes on from there.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        record: RunRecord,
+        summary: Summary | None = None,
+        owns: bool = False,
+        notes: Sequence[str] = (),
+        margin: float | None = None,
+    ) -> None:
+        """`summary` says how the work went, where this process did it; `owns` closes the store with the run.
+
+        Differences below `margin` count as none in tests of equivalence.
+        """
+        self._margin = margin
+        self._store = store
+        self._notes = list(notes)
+        self.record = record
+        """The run as it is stored: name, data set, configuration, when it began and ended."""
+        self.summary = summary
+        """What this call did and spent; None for a run that was read back."""
+        self._close = weakref.finalize(self, store.close) if owns else None
+
+    @property
+    def name(self) -> str:
+        """The run's name, by which `load`, `compare` and the commands find it."""
+        return self.record.name
+
+    @property
+    def benchmark(self) -> str:
+        """The name of the benchmark it is a run of."""
+        return str(self.record.config.get("benchmark", ""))
+
+    @property
+    def kind(self) -> str:
+        """What was judged: choice, relevance, preference, dialogue, injection or writing."""
+        return str(self.record.config.get("kind", "choice"))
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything that was planned has been tried."""
+        return self.record.finished is not None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether this call was interrupted, so that only a part is judged."""
+        return self.summary is not None and self.summary.interrupted
+
+    @property
+    def judged(self) -> bool:
+        """Whether it got as far as being judged; a run can stop while its systems are still answering."""
+        return "raters" in self.record.config
+
+    @property
+    def asked(self) -> int:
+        """How many asks this call made."""
+        return sum(lane.finished + lane.failed for lane in self._lanes)
+
+    @property
+    def reused(self) -> int:
+        """How many asks were answered before and not made again."""
+        return sum(lane.reused for lane in self._lanes)
+
+    @property
+    def failed(self) -> int:
+        """How many asks of this call failed for good; the same call tries them again."""
+        return sum(lane.failed for lane in self._lanes)
+
+    @property
+    def stopped(self) -> list[str]:
+        """Why parts of the work ended early, a sentence each."""
+        return [f"{lane.name} stopped: {lane.stopped}" for lane in self._lanes if lane.stopped]
+
+    @property
+    def cost(self) -> float:
+        """What this call spent, in USD."""
+        return self.summary.cost if self.summary is not None else 0.0
+
+    @property
+    def notes(self) -> list[str]:
+        """What was noted about the data and the raters, a sentence each."""
+        return [*self._notes, *(str(note) for note in self.record.config.get("notes", []))]
+
+    @property
+    def figures(self) -> list[Result]:
+        """Every number of the run as a record; `results` is the same as a frame."""
+        return self._report.results if self.judged else []
+
+    @cached_property
+    def results(self) -> pl.DataFrame:
+        """Every number of the run, a row each, with its 95 % interval.
+
+        `slice` is empty for totals and otherwise says what the number is over, such as `half=general, tier=hard`; `control`
+        says why a line is a control and is null for what was asked for.
+        """
+        return results_frame(self.figures)
+
+    @cached_property
+    def judgments(self) -> pl.DataFrame:
+        """Every judgment of the run: item, rater, context, order, status, label, value, cost."""
+        if not self.judged:
+            return pl.DataFrame(schema=_JUDGMENTS)
+        names = {rater["fingerprint"]: rater["name"] for rater in self.record.config["raters"]}
+        answers = run_answers(self._store, self.record.id)
+        if answers.is_empty():
+            return pl.DataFrame(schema=_JUDGMENTS)
+        answers = answers.rename({"context": "context_id"}).rename(
+            {"view": "context", "rater": "fingerprint"}
+        )
+        if names:  # what else was asked made contexts, answers or turns
+            answers = answers.filter(pl.col("fingerprint").is_in(list(names)))
+        called = pl.col("fingerprint").replace_strict(names, default=None, return_dtype=pl.String)
+        return answers.with_columns(called.alias("rater")).select(
+            pl.col(name).cast(dtype) for name, dtype in _JUDGMENTS.items()
+        )
+
+    @cached_property
+    def items(self) -> pl.DataFrame:
+        """Every item of the run: person, question, answers, the gold label and tier where known, and its slices."""
+        dataset = self.record.dataset
+        selected = self.record.config.get("selected")
+        wanted = None if selected is None else set(selected)
+        items = [item for item in self._store.items(dataset) if wanted is None or item.id in wanted]
+        texts = self._store.texts({product for item in items for product in item.products})
+        slices = sorted({name for item in items for name in item.slices})
+        columns: dict[str, Any] = {
+            "item": [item.id for item in items],
+            "person": [item.person for item in items],
+            "question": [item.prompt for item in items],
+            "answers": [[texts.get(product) for product in item.products] for item in items],
+        }
+        schema: dict[str, Any] = {
+            "item": pl.String,
+            "person": pl.String,
+            "question": pl.String,
+            "answers": pl.List(pl.String),
+        }
+        frame = pl.DataFrame(columns, schema=schema)
+        gold = gold_answers(self._store, dataset, self._store.dataset_info(dataset).get("gold"))
+        told = gold.select("item", "gold", "tier").unique("item", keep="first")
+        frame = frame.join(told, on="item", how="left", maintain_order="left")
+        return frame.with_columns(
+            pl.Series(name, [item.slices.get(name) for item in items], dtype=pl.String)
+            for name in slices
+            if name not in frame.columns
+        )
+
+    @property
+    def sentences(self) -> list[str]:
+        """What the report says in words, a sentence each."""
+        return self._report.sentences() if self.judged else []
+
+    @cached_property
+    def verdict(self) -> RunVerdict:
+        """What can be said first about the run: of the first rater or system asked for, its lift where there is one."""
+        return run_verdict(self.name, self.figures, self.sentences, self.kind)
+
+    @property
+    def coverage_gap(self) -> str | None:
+        """The sentence that says too little was answered for the numbers to stand; None where enough was."""
+        if not self.judged:
+            return None
+        worst = self._report.worst_coverage()
+        bar = self._report.coverage_bar
+        if worst is None or worst[1] >= bar:
+            return None
+        return f"coverage of {worst[0]} is {100 * worst[1]:.1f} %, below the bar of {100 * bar:.0f} %."
+
+    def report(self, path: str | Path) -> Path:
+        """Write the report as one self-contained HTML page and return where it is."""
+        page = Path(path)
+        make_folder(page.parent)
+        try:
+            self._report.write_html(page)
+        except OSError as error:
+            raise UserError(f"{page} cannot be written ({error.strerror}); name another place.") from error
+        return page
+
+    def write(self, folder: str | Path) -> Path:
+        """Write report.html, results.json and run.json into a folder, and return where the page is."""
+        place = Path(folder)
+        make_folder(place)
+        try:
+            write_results(place, self.name, self._report.benchmark, self.figures)
+            self._report.write_html(place / "report.html")
+        except OSError as error:
+            raise UserError(
+                f"{place} cannot be written ({error.strerror}); choose another with --out."
+            ) from error
+        return place / "report.html"
+
+    def print(self, console: Console | None = None) -> None:
+        """Show the tables of the run in a terminal, and say in sentences what they mean."""
+        self._report.print(console or Console())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The run as the one object that `--json` prints."""
+        benchmark = self._report.benchmark if self.judged else self.benchmark
+        return {"benchmark": benchmark, "results": [result.as_dict() for result in self.figures]}
+
+    def close(self) -> None:
+        """Let go of the store, where the run opened it itself; what was read stays."""
+        if self._close is not None:
+            self._close()
+
+    def __repr__(self) -> str:
+        state = "" if self.finished else ", not finished"
+        return f"<Run {self.name}: {self._said.rstrip('.')}{state}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, the totals, and the notes."""
+        parts = [f"<p><b>{escape(self.name)}</b>{'' if self.finished else ' (not finished)'}</p>"]
+        parts.append(f"<p>{escape(self._said)}</p>")
+        if "verdict" in self.__dict__ and (totals := [one for one in self.figures if not one.slice]):
+            parts.append(_html_table(totals))
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in [*self.stopped, *self.notes]]
+        return "\n".join(parts)
+
+    @property
+    def _said(self) -> str:
+        """The verdict's sentence; of a run that cannot be read, why."""
+        try:
+            return self.verdict.sentence
+        except UserError as error:
+            return str(error)
+
+    @property
+    def _lanes(self) -> Sequence[Any]:
+        return self.summary.lanes if self.summary is not None else ()
+
+    @cached_property
+    def _report(self) -> RunReport:
+        say_if_long(require_judged(self.record))
+        return open_report(self._store, self.record, self._margin)
+
+
+def load(name: str = "last", *, store: str | Path | Store | None = None, margin: float | None = None) -> Run:
+    """A run that is in the store: by its name, by the folder its files are in, or the one used `last`.
+
+    Nothing is asked, and nothing that the store names is imported. Differences below `margin`, a share of the scale, count as
+    none in tests of equivalence; 0.05 by default.
+    """
+    opened, owns = open_store(store)
+    try:
+        return Run(opened, find_run(opened, name), owns=owns, margin=margin)
+    except BaseException:
+        if owns:
+            opened.close()
+        raise
+
+
+def open_store(store: str | Path | Store | None) -> tuple[Store, bool]:
+    """The store asked for, and whether it was opened here."""
+    return (store, False) if isinstance(store, Store) else (Store(store_url(store)), True)
+
+
+def results_frame(results: Iterable[Result]) -> pl.DataFrame:
+    """Results as a frame, in the words of the Python surface."""
+    rows = []
+    for result in results:
+        row = asdict(result)
+        row["context"], row["system_context"] = row.pop("view"), row.pop("given")
+        row["slice"] = ", ".join(f"{name}={value}" for name, value in result.slice.items())
+        rows.append(tuple(row[name] for name in _RESULTS))
+    return pl.DataFrame(rows, schema=_RESULTS, orient="row")
+
+
+def run_verdict(
+    run: str, results: Sequence[Result], sentences: Sequence[str], kind: str = "choice"
+) -> RunVerdict:
+    """What can be said first: the lift of whoever was asked for first, else their headline figure, else the best control's.
+
+    The sentence is the report's own where it is about that subject.
+    """
+    totals = [
+        result
+        for result in results
+        if not result.slice and result.value is not None and (result.rater or result.system)
+    ]
+    asked = [result for result in totals if result.control is None and not result.met_people]
+    wanted = [*HEADLINES.get(kind, ()), *(result.metric for result in totals)]
+    for metric in dict.fromkeys(wanted):
+        of_metric = [result for result in asked or totals if result.metric == metric]
+        if of_metric:
+            found = of_metric[0] if asked else max(of_metric, key=lambda result: result.value or 0.0)
+            break
+    else:
+        return RunVerdict("", "", None, None, None, 0, 0, f"Nothing is judged in {run} yet.")
+    subject = _subject(found)
+    told = (f"{subject} ({found.view})", f"{subject} ", f"{subject}:")
+    said = next((one for start in told for one in sentences if one.startswith(start)), None)
+    return RunVerdict(
+        subject,
+        found.metric,
+        found.value,
+        found.low,
+        found.high,
+        found.n,
+        found.people,
+        said or _plain_sentence(subject, found),
+    )
+
+
+def _subject(result: Result) -> str:
+    if not result.system:
+        return str(result.rater)
+    told = f" ({result.given})" if result.given else ""
+    return f"{result.rater} on {result.system}{told}" if result.rater else f"{result.system}{told}"
+
+
+def _plain_sentence(subject: str, result: Result) -> str:
+    said = f"{subject}: {result.metric.replace('_', ' ')} {result.value:.3f}"
+    if result.low is not None and result.high is not None:
+        said += f" ({result.low:.3f} to {result.high:.3f})"
+    return f"{said} on {result.n:,} items of {result.people:,} people."
+
+
+def _html_table(results: Sequence[Result]) -> str:
+    frame = results_frame(results).select(_SHOWN)
+    shown = [name for name in _SHOWN if frame[name].null_count() < len(frame)]
+    head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in shown)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>"
+        for row in frame.select(shown).head(MOST_SHOWN).iter_rows()
+    )
+    more = f"<p>{len(frame) - MOST_SHOWN} more in results.</p>" if len(frame) > MOST_SHOWN else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))

@@ -1,0 +1,156 @@
+"""`@pf.rater`, `@pf.context`, `@pf.benchmark`, and the same by entry point: loaded only when named."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import personafit as pf
+from personafit import _plugins
+from personafit.people import Person
+from tests.api.world import pairs
+from tests.helpers import run_cli
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> Iterator[None]:
+    before = dict(_plugins._registered)
+    yield
+    _plugins._registered.clear()
+    _plugins._registered.update(before)
+
+
+def test_a_named_rater_is_found_by_object_and_by_name(tmp_path: Path) -> None:
+    orders = []
+
+    @pf.rater("mine", version="2", order_matters=True)
+    def judge(shown: pf.Shown) -> pf.Rating:
+        orders.append(shown.order)
+        return [len(answer) for answer in shown.answers]
+
+    asked: dict[str, Any] = {"contexts": "profile", "store": tmp_path / "s.db", "progress": False}
+    run = pf.evaluate(pairs(), raters=judge, **asked)
+    assert len(orders) == 16  # both orders
+    assert set(orders) == {(0, 1), (1, 0)}
+    assert run.verdict.subject == "mine"
+    assert run.results.filter(rater="mine", metric="accuracy", slice="")["value"].to_list() == [1.0]
+    named = pf.evaluate(pairs(), raters=["mine"], **asked)
+    assert (named.name, named.asked) == (run.name, 0)
+
+    @pf.rater("mine", version="2", order_matters=True)
+    def edited(shown: pf.Shown) -> pf.Rating:
+        return 0
+
+    assert pf.evaluate(pairs(), raters="mine", **asked).asked == 0  # the version stands for what it says
+
+    @pf.rater("mine", version="3", order_matters=True)
+    def raised(shown: pf.Shown) -> pf.Rating:
+        return 0
+
+    assert pf.evaluate(pairs(), raters="mine", **asked).asked == 16
+
+
+def test_a_named_context_tells_what_its_function_says(tmp_path: Path) -> None:
+    seen = set()
+
+    @pf.context("initial")
+    def initial(person: Person) -> str:
+        return f"The first letter is {str(person.facets['About'])[0]}"
+
+    def judge(person: str, answers: list[str]) -> int:
+        seen.add(person)
+        return 0
+
+    run = pf.evaluate(
+        pairs(),
+        raters=judge,
+        contexts=[initial, "wrong:initial", "none"],
+        store=tmp_path / "s.db",
+        progress=False,
+    )
+    assert seen == {"The first letter is A", ""}
+    assert set(run.judgments["context"]) == {"initial", "wrong:initial", "none"}
+
+    @pf.context("broken")
+    def broken(person: Person, item: Any) -> Any:
+        return item.prompt if person.id is None else 3
+
+    with pytest.raises(pf.UserError, match="context broken must return a text, not int"):
+        pf.evaluate(pairs(), raters=judge, contexts="broken", store=tmp_path / "s.db", progress=False)
+
+
+def test_a_named_benchmark_is_rows_or_a_benchmark(tmp_path: Path) -> None:
+    @pf.benchmark("cats")
+    def cats() -> list[dict[str, Any]]:
+        return pairs(6)
+
+    @pf.benchmark("again")
+    def again(data: Path | None) -> Any:
+        from personafit.benchmarks import starter
+
+        assert data == Path("here")
+        return starter()
+
+    run = pf.evaluate("cats", raters="rule:length", store=tmp_path / "s.db", progress=False)
+    assert (run.benchmark, run.items.height) == ("cats", 6)
+    other = pf.evaluate(
+        "again", data="here", raters="rule:length", limit=3, store=tmp_path / "s.db", progress=False
+    )
+    assert (other.benchmark, other.items.height) == ("starter", 3)
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a,b", "a b"])
+def test_a_name_that_no_spec_can_say_is_refused(name: str) -> None:
+    with pytest.raises(pf.UserError, match="is no name for one of your raters"):
+        pf.rater(name)(lambda answers: 0)
+
+
+def test_entry_points_are_loaded_only_when_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme.py").write_text(
+        "import personafit as pf\n"
+        "print('loaded')\n"
+        "@pf.rater('longest')\n"
+        "def longest(answers):\n"
+        "    return [len(answer) for answer in answers]\n"
+        "@pf.context('hello')\n"
+        "def hello(person):\n"
+        "    return 'hello ' + person.id\n"
+        "@pf.benchmark('tea')\n"
+        "def tea():\n"
+        "    return [{'person': f'likes tea {n}', 'question': 'what?', 'chosen': 'some tea', 'rejected': 'no'} for n in range(3)]\n"
+    )
+    info = tmp_path / "acme-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[personafit.raters]\nlongest = acme:longest\nbroken = acme:nothing\n"
+        "[personafit.contexts]\nhello = acme:hello\n[personafit.benchmarks]\ntea = acme:tea\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import sys
+
+    run = pf.evaluate(pairs(), raters="rule:length", store=tmp_path / "s.db", progress=False)
+    assert "acme" not in sys.modules
+    run = pf.evaluate(
+        "tea", raters="longest", contexts=["hello", "none"], store=tmp_path / "s.db", progress=False
+    )
+    assert "acme" in sys.modules
+    assert run.verdict.subject == "longest"
+    assert set(run.judgments["context"]) == {"hello", "none"}
+    with pytest.raises(pf.UserError, match="broken: the entry point acme:nothing cannot be loaded"):
+        pf.evaluate(pairs(), raters="broken", store=tmp_path / "s.db", progress=False)
+    del sys.modules["acme"]
+
+
+def test_the_command_runs_a_file_of_rows_as_the_api_does(tmp_path: Path) -> None:
+    import json
+
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs()))
+    printed = run_cli("run", "mine.jsonl", "--rater", "rule:length", "--json", cwd=tmp_path)
+    body = json.loads(printed.stdout)
+    run = pf.evaluate(
+        tmp_path / "mine.jsonl", raters="rule:length", store=tmp_path / ".personafit" / "store.db"
+    )
+    assert run.asked == 0
+    assert body == json.loads(json.dumps(run.as_dict()))
