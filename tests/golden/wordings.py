@@ -14,15 +14,15 @@ import orjson
 
 from personafit.contexts import Context, filtering, profiling
 from personafit.contexts.persona import Persona
+from personafit.engine.ask import follow_up
 from personafit.items import FIT, GUARDS, ChoiceQuestion, Shown, guarded_question
 from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, ShownDialogue
-from personafit.items.preference import PREFER, Compared
+from personafit.items.preference import NAMED, PREFER, Compared
 from personafit.items.relevance import GRADED, LIST, PAIR, Candidate, Listing, RelevanceQuestion
-from personafit.models import ChatReply
+from personafit.models import ChatReply, ChatRequest, Message
 from personafit.people import RENDERING, Memory, Person, Task, render_person
 from personafit.raters import aspects, likelihood, rule
-from personafit.raters.preference import prompted
 from personafit.raters.preference import scored as preference_rules
 from personafit.raters.preference.mention import NAMING_VERSION
 from personafit.raters.relevance import rules as relevance_rules
@@ -151,10 +151,14 @@ LETTERS = (
 )
 
 
+def _followed(messages: tuple[Message, ...], reply: str, words: str) -> tuple[Message, ...]:
+    return follow_up(ChatRequest(messages), ChatReply(reply), words).messages
+
+
 def _choice(name: str, question: ChoiceQuestion) -> Wording:
     shown = [_shown(2), _shown(2, ""), _shown(3, backwards=True), _shown(20)]
     prompts: list[Any] = [question.messages(one) for one in shown]
-    prompts += [question.ask_again(prompts[0], reply, 3) for reply in ("", "Well.")]
+    prompts += [_followed(prompts[0], reply, question.again(shown[2])) for reply in ("", "Well.")]
     readings = {f"of {count}": _readings(LETTERS, partial(_parsed, question, count)) for count in (2, 3, 20)}
     return Wording(name, question.version, question.fingerprint, prompts, readings)
 
@@ -172,7 +176,7 @@ def _likelihood() -> Wording:
 def _aspects() -> Wording:
     question = aspects.QUESTION
     prompts: list[Any] = [question.messages(_shown(2, person), n) for person in (PERSON, "") for n in (0, 1)]
-    prompts.append(question.ask_again(prompts[0], ""))
+    prompts.append(_followed(prompts[0], "", question.again))
     marks = [f"{name}: {n}" for n, name in enumerate(aspects.ASPECTS)]
     replies = (
         "\n".join(marks),
@@ -198,7 +202,7 @@ def _listing(view: str, listed: bool) -> Listing:
 def _relevance(question: RelevanceQuestion) -> Wording:
     listings = [_listing(view, question.by_list) for view in ("none", "reason", "attribute-alone")]
     prompts: list[Any] = [question.messages(one) for one in listings]
-    prompts.append(question.ask_again(prompts[0], ""))
+    prompts.append(_followed(prompts[0], "", question.again(listings[0])))
     replies = [
         ChatReply(text)
         for text in (
@@ -237,7 +241,7 @@ def _relevance(question: RelevanceQuestion) -> Wording:
     )
     replies += [ChatReply("no", letter_scores=dict(one)) for one in scores]
     read = {
-        f"{reply.text!r} {reply.letter_scores or ''}".strip(): _plain(question.read(reply, listings[0]))
+        f"{reply.text!r} {reply.letter_scores or ''}".strip(): _plain(question.parse(reply, listings[0]))
         for reply in replies
     }
     read["room"] = question.reply_tokens(listings[0])
@@ -269,19 +273,17 @@ MARKS = (
 def _preference() -> Wording:
     both = [_compared((0, 1)), _compared((1, 0))]
     prompts: list[Any] = [PREFER.messages(one) for one in both]
-    prompts.append(PREFER.ask_again(prompts[0], "", both[0]))
-    readings = {one.order_name: _readings(MARKS, partial(PREFER.read, compared=one)) for one in both}
+    prompts.append(_followed(prompts[0], "", PREFER.again(both[0])))
+    readings = {one.order_name: _readings(MARKS, partial(PREFER.parse, compared=one)) for one in both}
     return Wording("preference", PREFER.version, PREFER.fingerprint, prompts, readings)
 
 
 def _mention() -> Wording:
-    rater = prompted.PromptedMention(ScriptedModel([]))
     compared = _compared((0, 1))
-    prompts: list[Any] = [rater.request(compared).messages]
-    prompts.append(rater._again(prompts[0], "", compared))
-    readings = _readings(MARKS, lambda reply: rater._answers(reply, compared))
-    fingerprint = rater.record.settings["question"]
-    return Wording("mention", prompted.MENTION_VERSION, fingerprint, prompts, readings)
+    prompts: list[Any] = [NAMED.messages(compared)]
+    prompts.append(_followed(prompts[0], "", NAMED.again(compared)))
+    readings = _readings(MARKS, lambda reply: NAMED.parse(reply, compared))
+    return Wording("mention", NAMED.version, NAMED.fingerprint, prompts, readings)
 
 
 def _dialogue() -> Dialogue:
@@ -338,7 +340,7 @@ def _dialogues() -> Iterator[Wording]:
     ]
     for question in DIALOGUE_QUESTIONS:
         prompts: list[Any] = [question.messages(one) for one in shown]
-        prompts.append(question.ask_again(prompts[0], "", dialogue))
+        prompts.append(_followed(prompts[0], "", question.again(shown[0])))
         readings = _readings(RUBRIC_REPLIES, partial(question.parse, dialogue=dialogue))
         yield Wording(f"dialogue {question.name}", question.version, question.fingerprint, prompts, readings)
 

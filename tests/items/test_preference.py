@@ -29,8 +29,8 @@ def test_marks_are_turned_and_turning_twice_gives_them_back() -> None:
     for mark in range(1, 6):
         assert turned(mark, (0, 1)) == mark
         assert turned(turned(mark, (1, 0)), (1, 0)) == mark
-    assert PREFER.read('{"1": 5, "2": 3}', pair(order=(1, 0))) == {"a0": 1, "a1": 3}
-    assert PREFER.read('{"1": 5, "2": 3}', pair(order=(0, 1))) == {"a0": 5, "a1": 3}
+    assert PREFER.parse('{"1": 5, "2": 3}', pair(order=(1, 0))) == {"a0": 1, "a1": 3}
+    assert PREFER.parse('{"1": 5, "2": 3}', pair(order=(0, 1))) == {"a0": 5, "a1": 3}
 
 
 @pytest.mark.parametrize(

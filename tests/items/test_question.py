@@ -5,7 +5,9 @@ from dataclasses import fields, replace
 
 import pytest
 
+from personafit.engine.ask import follow_up
 from personafit.items import FIT, GUARDS, MOST, QUESTIONS, ChoiceQuestion, guarded_question, order_places
+from personafit.models import ChatReply, ChatRequest
 from tests.scripted import shown
 
 
@@ -152,12 +154,14 @@ def test_other_markup_and_braces_stay_as_they_are() -> None:
 
 
 def test_the_reask_shows_the_reply_and_asks_for_one_letter() -> None:
-    first = FIT.messages(shown())
-    again = FIT.ask_again(first, "Both are nice.", 2)
-    assert again[:1] == first
+    first = ChatRequest(FIT.messages(shown()))
+    again = follow_up(first, ChatReply("Both are nice."), FIT.again(shown())).messages
+    assert again[:1] == first.messages
     assert again[1] == {"role": "assistant", "content": "Both are nice."}
     assert again[2] == {"role": "user", "content": "Reply with exactly one letter (A or B) and nothing else."}
-    assert FIT.ask_again(first, "", 2)[1]["content"], "an empty turn is refused by some endpoints"
+    assert follow_up(first, ChatReply(" "), "Again.").messages[1]["content"].strip(), (
+        "some endpoints refuse an empty turn"
+    )
 
 
 @pytest.mark.parametrize("field", [field.name for field in fields(ChoiceQuestion)])

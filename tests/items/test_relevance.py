@@ -40,7 +40,7 @@ def text_of(question: RelevanceQuestion, shown: Listing) -> str:
     ],
 )
 def test_pair_replies(reply: str, label: str | None) -> None:
-    read = PAIR.read(ChatReply(reply), listing())
+    read = PAIR.parse(ChatReply(reply), listing())
     assert (read.answers[0][0] if read else None) == label
 
 
@@ -50,7 +50,7 @@ def test_every_spelling_of_yes_counts() -> None:
         "yes": math.log(0.2),
         "No": math.log(0.35),
     }
-    read = PAIR.read(ChatReply("No", letter_scores=scores), listing())
+    read = PAIR.parse(ChatReply("No", letter_scores=scores), listing())
     assert read is not None
     assert read.answers[0][0] == "yes"
     assert read.answers[0][1] == pytest.approx(math.log(0.6 / 0.35), abs=1e-3)
@@ -58,7 +58,7 @@ def test_every_spelling_of_yes_counts() -> None:
 
 def test_a_margin_of_nothing_is_a_yes() -> None:
     scores = {"Yes": -1.0, "No": -1.0}
-    read = PAIR.read(ChatReply("Yes", letter_scores=scores), listing())
+    read = PAIR.parse(ChatReply("Yes", letter_scores=scores), listing())
     assert read is not None
     assert read.answers == [("yes", 0.0)]
 
@@ -81,13 +81,13 @@ def test_a_margin_of_nothing_is_a_yes() -> None:
     ],
 )
 def test_grades(reply: str, grade: str | None) -> None:
-    read = GRADED.read(ChatReply(reply), listing())
+    read = GRADED.parse(ChatReply(reply), listing())
     assert (read.answers[0][0] if read else None) == grade
 
 
 def test_grade_scores_give_the_expected_grade() -> None:
     scores = {"3": math.log(0.5), "2": math.log(0.25), "1": math.log(0.25), "0": math.log(1e-12)}
-    read = GRADED.read(ChatReply("3", letter_scores=scores), listing())
+    read = GRADED.parse(ChatReply("3", letter_scores=scores), listing())
     assert read is not None
     assert read.answers[0][0] == "must"
     assert read.answers[0][1] == pytest.approx(2.25)
@@ -111,12 +111,12 @@ def test_grade_scores_give_the_expected_grade() -> None:
     ],
 )
 def test_list_replies(reply: str, labels: list[str] | None) -> None:
-    read = LIST.read(ChatReply(reply), listing("likes tea", "is a nurse", "has a dog"))
+    read = LIST.parse(ChatReply(reply), listing("likes tea", "is a nurse", "has a dog"))
     assert ([label for label, _ in read.answers] if read else None) == labels
 
 
 def test_numbers_that_are_not_there_are_noted_beside_those_that_are() -> None:
-    read = LIST.read(ChatReply("[1, 99, 4]"), listing("likes tea", "is a nurse"))
+    read = LIST.parse(ChatReply("[1, 99, 4]"), listing("likes tea", "is a nurse"))
     assert read is not None
     assert [label for label, _ in read.answers] == ["yes", "no"]
     assert "4, 99" in str(read.remark)
@@ -125,7 +125,7 @@ def test_numbers_that_are_not_there_are_noted_beside_those_that_are() -> None:
 def test_repeated_attributes_are_listed_once_and_answered_together() -> None:
     shown = listing("likes tea", "is a nurse", "likes  tea")
     assert text_of(LIST, shown).count("likes tea") == 1
-    read = LIST.read(ChatReply("[1]"), shown)
+    read = LIST.parse(ChatReply("[1]"), shown)
     assert read is not None
     assert [label for label, _ in read.answers] == ["yes", "no", "yes"]
 

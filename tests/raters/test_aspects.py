@@ -8,9 +8,9 @@ import pytest
 from personafit._errors import UserError
 from personafit.items import FIT
 from personafit.models import ChatReply, Unanswerable
+from personafit.models.thinking import THINKING
 from personafit.raters import Verdict, make_rater
 from personafit.raters.aspects import ASPECTS, QUESTION, SHORT_REPLY, AspectRater
-from personafit.raters.llm import REASONED_REPLY
 from personafit.store import Status
 from tests.scripted import ScriptedModel, shown, write_lines
 
@@ -111,7 +111,11 @@ def test_a_model_that_turns_out_to_think_first_gets_room() -> None:
     good = ChatReply(marks(2, 2, 2, 2, 2), reasoning="Hm, fine", tokens_reasoning=90)
     verdict, model = rated(thinking, good, good)
     assert (verdict.status, verdict.tokens_reasoning) == (Status.OK, 240)
-    assert [request.max_tokens for request in model.asked] == [SHORT_REPLY, REASONED_REPLY, REASONED_REPLY]
+    assert [request.max_tokens for request in model.asked] == [
+        SHORT_REPLY,
+        SHORT_REPLY + THINKING,
+        SHORT_REPLY + THINKING,
+    ]
     assert "[answer 1]\nHm, fine" in (verdict.reasoning or "")
 
 

@@ -14,7 +14,7 @@ from personafit.engine import Job
 from personafit.items import FIT, ChoiceQuestion
 from personafit.models import ChatReply
 from personafit.people import FacetValue, Person
-from personafit.raters import Judging, LLMRater, judging_lanes, make_rater, select_items
+from personafit.raters import Judging, Rater, choosing_rater, judging_lanes, make_rater, select_items
 from personafit.store import Item, Outcome, Product, Status, Store
 from tests.scripted import ScriptedModel
 
@@ -69,16 +69,16 @@ def judging(
     return Judging(store, dataset, known, contexts, question, seed, samples, selected)
 
 
-def llm(**settings: str) -> LLMRater:
+def llm(**settings: str) -> Rater:
     model = ScriptedModel([], settings={"kind": "scripted", **settings})
-    return LLMRater(model, FIT.fingerprint)
+    return choosing_rater(model)
 
 
 async def done(job: Job) -> Outcome:
     return await job.work(0)
 
 
-def keys(work: Judging, rater: LLMRater | None = None) -> list[str]:
+def keys(work: Judging, rater: Rater | None = None) -> list[str]:
     (lane,) = judging_lanes(work, [rater or llm()])
     return [job.key for job in lane.jobs]
 
@@ -120,7 +120,7 @@ def test_a_key_follows_nothing_else(store: Store) -> None:
     assert some < base, "a sample is part of the whole"
     relabelled = [entry.model_copy(update={"slices": {"half": "general"}}) for entry in ITEMS]
     assert set(keys(judging(store, relabelled, dataset="sliced"))) == base, "slices are not shown"
-    renamed = LLMRater(ScriptedModel([], name="another name"), FIT.fingerprint)
+    renamed = choosing_rater(ScriptedModel([], name="another name"))
     assert set(keys(judging(store), renamed)) == base
 
 
@@ -179,7 +179,7 @@ def test_identical_answers_are_a_tie_and_nobody_is_asked(store: Store) -> None:
 
 def test_an_outcome_says_what_was_shown_and_a_failure_is_no_judgment(store: Store) -> None:
     model = ScriptedModel([ChatReply("A", tokens_in=7, cost=0.5)])
-    rater = LLMRater(model, FIT.fingerprint)
+    rater = choosing_rater(model)
     (lane,) = judging_lanes(judging(store, ITEMS[:1]), [rater])
     job = next(iter(lane.jobs))
     outcome = asyncio.run(done(job))

@@ -3,6 +3,7 @@
 import asyncio
 
 from personafit.contexts import Context
+from personafit.engine.ask import Asker
 from personafit.models import ChatReply, ChatRequest
 from personafit.simulate.answer_job import answer_job
 from personafit.store import Item, Outcome, Status
@@ -13,7 +14,7 @@ def answered(*replies: ChatReply) -> tuple[Outcome, ScriptedModel]:
     model = ScriptedModel(list(replies))
     item = Item(id="i", person="ann", prompt="Tea?", products=[])
     request = ChatRequest(({"role": "user", "content": "Tea?"},), 1024)
-    job = answer_job(model, "maker", "key", item, Context("none", "", (), None), request)
+    job = answer_job(Asker(model), "maker", "key", item, Context("none", "", (), None), request)
 
     async def work() -> Outcome:
         return await job.work(0)

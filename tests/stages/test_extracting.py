@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from personafit.models.tokens import count_tokens
-from personafit.stages.asking import Answer
+from personafit.stages.asking import StageAnswer
 from personafit.stages.extracting import (
     OVERLAP_TURNS,
     PART_TOKENS,
-    Part,
+    ConversationPart,
     extracted_from,
     parts_of,
     prompts_of,
@@ -30,8 +30,8 @@ def conversation(*said: str, language: str = "en") -> StagedConversation:
 
 def rows_of(entries: list[dict[str, Any]], *said: str) -> list[Extracted]:
     shown = conversation(*said)
-    answers: list[tuple[Part, Answer[list[dict[str, Any]]]]] = [
-        (parts_of(shown)[0], Answer(Status.OK, entries, None))
+    answers: list[tuple[ConversationPart, StageAnswer[list[dict[str, Any]]]]] = [
+        (parts_of(shown)[0], StageAnswer(Status.OK, entries, None))
     ]
     rows, status, reason = extracted_from(shown, answers, redacting=True)
     assert (status, reason) == (Status.OK, None)
@@ -152,8 +152,10 @@ def test_what_the_model_repeats_is_redacted_too() -> None:
 def test_a_part_that_failed_does_not_take_the_others_with_it() -> None:
     long = conversation(*["word " * 4000, "I like tea."])
     parts = parts_of(long)
-    answers: list[Answer[list[dict[str, Any]]]] = [Answer(Status.UNPARSED, None, "No.") for _ in parts]
-    answers[-1] = Answer(Status.OK, [entry(turns=[2])], None)
+    answers: list[StageAnswer[list[dict[str, Any]]]] = [
+        StageAnswer(Status.UNPARSED, None, "No.") for _ in parts
+    ]
+    answers[-1] = StageAnswer(Status.OK, [entry(turns=[2])], None)
     rows, status, reason = extracted_from(long, zip(parts, answers, strict=True), redacting=True)
     assert len(rows) == 1
     assert status == Status.UNPARSED

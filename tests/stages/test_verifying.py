@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from personafit.stages.asking import Answer
+from personafit.stages.asking import StageAnswer
 from personafit.stages.records import By, Extracted, Label, StagedConversation, Verdict
 from personafit.stages.refining import read_refinement, refined
 from personafit.stages.rules import RuleVerifier
@@ -126,7 +126,7 @@ def test_what_becomes_of_a_flagged_attribute(value: dict[str, Any] | None, statu
     flagged = row("The user loves green tea.")
     said = ["I had a green tea and wrote a mail about it."]
     verdict = Verdict(attribute="a", label="unsure", mode="over-generalised", by="rule", verifier="rule")
-    answer: Answer[dict[str, Any]] = Answer(Status.OK if value else Status.UNPARSED, value, "No.")
+    answer: StageAnswer[dict[str, Any]] = StageAnswer(Status.OK if value else Status.UNPARSED, value, "No.")
     after = refined(flagged, said, verdict, answer, RuleVerifier(Bags()), redacting=True)
     assert after.status == status
     assert reason in (after.reason or "")

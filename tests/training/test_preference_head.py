@@ -141,7 +141,7 @@ def test_a_head_is_kept_and_read_back_and_a_changed_one_is_refused(
     assert (len(marked), marked.voters, marked.ceiling) == (24, "gold", None)
     fit_head(marked, "letters").save(tmp_path, {"marks": len(marked)})
     rater = make_preference_rater(f"fitted:{tmp_path}")
-    verdict = asyncio.run(rater.judge(pair()))
+    verdict = asyncio.run(rater.rate(pair()))
     assert [part.target for part in verdict.parts] == ["a0", "a1"]
     assert all(part.value is not None and 1 <= part.value <= 5 and part.label for part in verdict.parts)
     assert hash_text("What shall I bake?") in rater.fitted_on  # type: ignore[attr-defined]

@@ -12,9 +12,10 @@ from dataclasses import replace
 from personafit._hashing import content_hash
 from personafit._versions import frozen_text
 from personafit.contexts.context import Context, People, Unmade
-from personafit.contexts.making import MadeAsk, made_job
+from personafit.contexts.making import ContextPrompt, context_job
 from personafit.contexts.memory import MemoryContext, Settings, told
 from personafit.engine import Job
+from personafit.engine.ask import Asker
 from personafit.models import Message, Model
 from personafit.people import Memory, Person
 from personafit.store import Item, Status, Store
@@ -61,12 +62,17 @@ class FilteredContext:
 
     def __init__(self, settings: Settings, people: People, model: Model, named: str | None) -> None:
         self._plain = MemoryContext(settings, people)
-        self.model = model
+        self.asker = Asker(model)
         self.name = f"{self._plain.name}{SUFFIX}" + (f"@{named}" if named else "")
         self.fingerprint = content_hash(
             [self._plain.fingerprint, model.settings, WORDING, _TAGS.pattern, frozen_code()]
         )
         self._store: Store | None = None
+
+    @property
+    def model(self) -> Model:
+        """Who does the work."""
+        return self.asker.model
 
     def begin(self, store: Store) -> None:
         """Say where the model's replies are kept."""
@@ -79,7 +85,7 @@ class FilteredContext:
     def job(self, person: Person, item: Item) -> Job | None:
         """The ask about what was found; None where nothing was."""
         found = self._plain.find(person, item)
-        return made_job(self._asked(person, item, found), self.model) if found else None
+        return context_job(self._prompt(person, item, found), self.asker) if found else None
 
     def build(self, person: Person, item: Item) -> Context:
         """The memories that were kept or flagged."""
@@ -87,7 +93,7 @@ class FilteredContext:
         plain = told(self.name, self.fingerprint, person, found, {})
         if not found:
             return plain
-        key = self._asked(person, item, found).key
+        key = self._prompt(person, item, found).key
         ask = self._store.final_asks([key]).get(key) if self._store is not None else None
         if ask is None:
             raise Unmade(
@@ -103,9 +109,9 @@ class FilteredContext:
         chosen = told(self.name, self.fingerprint, person, kept, marks)
         return replace(chosen, parents=(*chosen.parents, ask.id))
 
-    def _asked(self, person: Person, item: Item, found: Sequence[Memory]) -> MadeAsk:
+    def _prompt(self, person: Person, item: Item, found: Sequence[Memory]) -> ContextPrompt:
         keys = ", ".join(f'"{number}"' for number in range(1, len(found) + 1))
-        return MadeAsk(
+        return ContextPrompt(
             item=item.id,
             view=self.name,
             question=self.question,

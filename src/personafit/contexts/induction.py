@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts.context import Context, Unmade
-from personafit.contexts.making import MadeAsk, made_job
+from personafit.contexts.making import ContextPrompt, context_job
 from personafit.contexts.memories import HISTORY, has_memories, memories_of, oldest_first
 from personafit.contexts.persona import Persona
 from personafit.contexts.profiling import (
@@ -20,6 +20,7 @@ from personafit.contexts.profiling import (
     words_for,
 )
 from personafit.engine import Job
+from personafit.engine.ask import Asker
 from personafit.models import Model
 from personafit.people import Memory, Person, facet_values
 from personafit.store import Item, Outcome, Product, Status, Store
@@ -36,13 +37,18 @@ class InducedContext:
     per_person = True
 
     def __init__(self, model: Model, every: int, named: str | None) -> None:
-        self.model = model
+        self.asker = Asker(model)
         self._every = every
         options = f":every={every}" if every != EVERY else ""
         self.name = f"{KIND}{options}" + (f"@{named}" if named else "")
         self.fingerprint = content_hash([model.settings, every, LONGEST_MEMORY, profiling_fingerprint()])
         self._store: Store | None = None
         self._made: dict[str, Context] = {}
+
+    @property
+    def model(self) -> Model:
+        """Who does the work."""
+        return self.asker.model
 
     def begin(self, store: Store) -> None:
         """Say where the model's replies are kept."""
@@ -72,8 +78,8 @@ class InducedContext:
         """The persona from the stored replies, the asks it came from, and the worst status among them."""
         persona, asks, status, step = Persona(), list[str](), Status.OK, 0
         while new := self._next(person, persona):
-            asked = self._asked(person, persona, new, step)
-            ask = self._store.final_asks([asked.key]).get(asked.key) if self._store is not None else None
+            prompt = self._prompt(person, persona, new, step)
+            ask = self._store.final_asks([prompt.key]).get(prompt.key) if self._store is not None else None
             if ask is None:
                 raise Unmade(
                     f"{self.name} of {person.id} is not made: the model was not asked or did not answer; the same "
@@ -111,12 +117,12 @@ class InducedContext:
             edits = edits_in(outcome.ask.reply or "", new) or []
             return self._link(person, persona.updated(edits, new), step + 1)
 
-        return made_job(self._asked(person, persona, new, step), self.model, then)
+        return context_job(self._prompt(person, persona, new, step), self.asker, then)
 
-    def _asked(self, person: Person, persona: Persona, new: Sequence[Memory], step: int) -> MadeAsk:
+    def _prompt(self, person: Person, persona: Persona, new: Sequence[Memory], step: int) -> ContextPrompt:
         shown = [memory.model_copy(update={"text": memory.text[:LONGEST_MEMORY]}) for memory in new]
         said = "\n".join(f"{memory.id}: {memory.text}" for memory in shown)
-        return MadeAsk(
+        return ContextPrompt(
             item=person.id,
             view=self.name,
             question=self.question,

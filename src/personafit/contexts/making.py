@@ -4,8 +4,6 @@ Each is made by a keyed job like any other ask, so making resumes, is retried, k
 then read what was made back from the store; what could not be made is told to nobody.
 """
 
-import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -16,8 +14,8 @@ from personafit._hashing import hash_text
 from personafit.contexts.context import ContextBuilder, People, Unmade
 from personafit.contexts.wrong import WrongContext
 from personafit.engine import Job, Lane, Runner, Summary
+from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job
 from personafit.models import MODELS, ChatReply, ChatRequest, Message, Model, parse_spec
-from personafit.models.thinking import chat_with_room
 from personafit.people import Person
 from personafit.store import Ask, Item, Outcome, Product, RaterRecord, Status, Store
 from personafit.store import tables as t
@@ -34,13 +32,17 @@ class ModelMade(Protocol):
     """A builder whose contexts take a model's work."""
 
     name: str
-    model: Model
+    asker: Asker
     question: str
     """What its asks are called in the store."""
     fingerprint: str
     """Hash of the model, the wording and everything else that decides what is made."""
     per_person: bool
     """Whether what is made depends on the person alone, and not on the item."""
+
+    @property
+    def model(self) -> Model:
+        """Who does the work."""
 
     def begin(self, store: Store) -> None:
         """Say where what is made is kept."""
@@ -50,8 +52,8 @@ class ModelMade(Protocol):
 
 
 @dataclass(frozen=True)
-class MadeAsk:
-    """One ask of a model that makes a context."""
+class ContextPrompt:
+    """What a model is asked so that a context can be made."""
 
     item: str
     """Id of the item, or of the person where no item matters."""
@@ -87,62 +89,28 @@ def made_key(item: str, question: str, person: str, step: str) -> str:
     return f"{item}|{question} {person}|{step}|0"
 
 
-def made_job(asked: MadeAsk, model: Model, then: Callable[[Outcome], Job | None] | None = None) -> Job:
+def context_job(
+    prompt: ContextPrompt, asker: Asker, then: Callable[[Outcome], Job | None] | None = None
+) -> Job:
     """The job that asks, and asks once more if the reply cannot be read."""
-    key = asked.key
 
-    def ask(
-        status: Status, ask_id: str, generation: int, replies: Sequence[ChatReply], **more: object
-    ) -> Ask:
-        last = replies[-1] if replies else ChatReply("")
-        spent = {
-            name: sum(getattr(reply, name) for reply in replies)
-            for name in ("tokens_in", "tokens_out", "tokens_reasoning", "cost")
-        }
-        return Ask.model_validate(
-            {
-                "id": ask_id,
-                "job": key,
-                "generation": generation,
-                "item": asked.item,
-                "question": asked.question,
-                "rater": asked.fingerprint,
-                "view": asked.view,
-                "context": asked.source.id,
-                "order": asked.step,
-                "status": status,
-                "reply": last.text,
-                "reasoning": last.reasoning,
-                "attempts": max(1, len(replies)),
-                "at": time.time(),
-                **spent,
-                **more,
-            }
-        )
+    def read(reply: ChatReply, _: str | None) -> str | None:
+        return reply.text if prompt.readable(reply.text) else None
 
-    async def work(generation: int) -> Outcome:
-        started = time.monotonic()
-        replies = await chat_with_room(model, ChatRequest(asked.messages, asked.tokens, key=asked.replay))
-        detail, first = None, replies[-1]
-        if not first.refused and not asked.readable(first.text):
-            detail = f"first reply: {first.text[:500]}"
-            more = (
-                *asked.messages,
-                {"role": "assistant", "content": first.text or "…"},
-                {"role": "user", "content": asked.again},
-            )
-            replies += await chat_with_room(model, ChatRequest(more, asked.tokens, key=asked.replay))
-        last = replies[-1]
-        readable = asked.readable(last.text)
-        status = Status.OK if readable else Status.REFUSED if last.refused else Status.UNPARSED
-        ask_id, seconds = hash_text(key, str(generation)), time.monotonic() - started
-        finished = ask(status, ask_id, generation, replies, detail=detail, seconds=seconds)
-        return Outcome(ask=finished, products=[asked.source])
+    async def ask(_: str) -> Exchange:
+        exchange = Exchange()
+        request = ChatRequest(prompt.messages, prompt.tokens, key=prompt.replay)
+        await asker.ask(request, exchange, read, prompt.again)
+        return exchange
 
-    def failure(message: str, attempts: int) -> Outcome:
-        return Outcome(ask=ask(Status.FAILED, uuid.uuid4().hex, 0, (), detail=message, attempts=attempts))
+    def rows(_: Ask, __: Exchange) -> Rows:
+        return [], [prompt.source]
 
-    return Job(key, work, failure, then)
+    context = prompt.source.id
+    key = AskKey(
+        prompt.key, prompt.item, prompt.question, prompt.fingerprint, prompt.view, context, prompt.step
+    )
+    return ask_job(key, ask, rows, then=then)
 
 
 def makers(builders: Sequence[ContextBuilder]) -> list[ModelMade]:
@@ -166,10 +134,10 @@ async def make_contexts(
     needed = makers(builders)
     if not needed:
         return None
-    models: dict[str, Model] = {}
+    askers: dict[str, Asker] = {}
     for builder in builders:
         if isinstance(inner := _inner(builder), ModelMade):
-            inner.model = models.setdefault(inner.model.name, inner.model)  # weights are loaded once
+            inner.asker = askers.setdefault(inner.model.name, inner.asker)  # weights are loaded once
             inner.begin(store)
     store.add_raters(
         RaterRecord(
@@ -205,8 +173,8 @@ async def make_contexts(
             )
         return await runner.run(lanes)
     finally:
-        for model in models.values():
-            await model.close()
+        for asker in askers.values():
+            await asker.model.close()
 
 
 def usual_cost(price: tuple[float, float] | None) -> float:

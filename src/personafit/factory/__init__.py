@@ -3,7 +3,7 @@
 `step.py` tells how to add a step.
 """
 
-from personafit.factory.asking import Answer, Maker, Unfit, Wanted, chosen, plain
+from personafit.factory.asking import Generation, Maker, Target, Unfit, chosen, plain
 from personafit.factory.bench import Batch, Bench, Stopped
 from personafit.factory.config import BuildConfig, Section, read_config
 from personafit.factory.line import Built, build, estimate
@@ -12,20 +12,20 @@ from personafit.factory.quota import Quota
 from personafit.factory.step import Expected, Step
 
 __all__ = [
-    "Answer",
     "Batch",
     "Bench",
     "BuildConfig",
     "Built",
     "Expected",
+    "Generation",
     "Maker",
     "Prompt",
     "Quota",
     "Section",
     "Step",
     "Stopped",
+    "Target",
     "Unfit",
-    "Wanted",
     "build",
     "chosen",
     "estimate",

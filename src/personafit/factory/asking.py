@@ -5,21 +5,19 @@ for nothing twice. What comes of it is a product with its lineage, or the reason
 """
 
 import re
-import time
-import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job
-from personafit.factory.prompts import Prompt, ask_again
+from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job, follow_up
+from personafit.factory.prompts import Prompt, again_words
 from personafit.models import ChatReply, ChatRequest, Message, Model
-from personafit.models.thinking import chat_with_room
-from personafit.store import Ask, Outcome, Product, RaterRecord, Status
+from personafit.store import Ask, Product, RaterRecord, Status
 
 SEEDS = 2**31 - 1
-QUOTED = 400  # characters of an unusable reply that are kept with its reason
 
 
 class Unfit(Exception):
@@ -42,8 +40,8 @@ def plain(reply: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One thing wanted from a model."""
+class Target:
+    """One thing to be made by a model."""
 
     key: str
     """Names it within the step, such as 'p12/food'; the same key and prompt is the same thing."""
@@ -74,10 +72,10 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What came of a wanted thing: a product's text, or the reason why there is none."""
+class Generation:
+    """What came of a target: a product's text, or the reason why there is none."""
 
-    wanted: Wanted
+    target: Target
     text: str | None
     product: str | None = None
     maker: str | None = None
@@ -101,16 +99,16 @@ class Maker:
     """Which time the step is done; `--step` does it anew with other draws."""
     _records: dict[tuple[str, float], RaterRecord] = field(default_factory=dict, compare=False)
 
-    def record(self, wanted: Wanted) -> RaterRecord:
+    def record(self, target: Target) -> RaterRecord:
         """The lineage every product of this maker and prompt shares."""
-        known = (wanted.prompt.fingerprint, wanted.temperature)
+        known = (target.prompt.fingerprint, target.temperature)
         if known not in self._records:
             settings: dict[str, Any] = {
                 "model": self.model.name,
                 "model_settings": self.model.settings,
-                "prompt": wanted.prompt.label,
-                "prompt_fingerprint": wanted.prompt.fingerprint,
-                "temperature": wanted.temperature,
+                "prompt": target.prompt.label,
+                "prompt_fingerprint": target.prompt.fingerprint,
+                "temperature": target.temperature,
                 "step": self.step,
                 "seed": self.seed,
                 "take": self.take,
@@ -120,73 +118,66 @@ class Maker:
             )
         return self._records[known]
 
-    def key(self, wanted: Wanted) -> str:
+    def key(self, target: Target) -> str:
         """The job key."""
-        said = [f"{line['role']}\n{line['content']}" for line in wanted.messages]
-        return hash_text(self.record(wanted).fingerprint, wanted.key, str(wanted.sample), *said)
+        said = [f"{line['role']}\n{line['content']}" for line in target.messages]
+        return hash_text(self.record(target).fingerprint, target.key, str(target.sample), *said)
 
-    def request(self, wanted: Wanted, key: str, messages: tuple[Message, ...] | None = None) -> ChatRequest:
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.model)
+
+    def request(self, target: Target, key: str) -> ChatRequest:
         """The call to make; its seed is drawn from the key, so that nothing depends on the order of work."""
         return ChatRequest(
-            messages=messages or wanted.messages,
-            max_tokens=wanted.max_tokens,
-            temperature=0.0 if wanted.letters else wanted.temperature,
-            letters=wanted.letters,
+            messages=target.messages,
+            max_tokens=target.max_tokens,
+            temperature=0.0 if target.letters else target.temperature,
+            letters=target.letters,
             seed=int(key[:12], 16) % SEEDS,
-            key=f"{self.step}|{wanted.key}|{wanted.sample}",
+            key=f"{self.step}|{target.key}|{target.sample}",
         )
 
-    def job(self, wanted: Wanted) -> Job:
+    def job(self, target: Target) -> Job:
         """The job that asks, reads, and asks once more where the reply does not do."""
-        key, maker, waiting = self.key(wanted), self.record(wanted).fingerprint, [wanted]
-        del wanted
+        job, maker, asker = self.key(target), self.record(target).fingerprint, self._asker
 
-        async def work(generation: int) -> Outcome:
-            started, wanted = time.monotonic(), waiting[0]
-            request = self.request(wanted, key)
-            replies = await chat_with_room(self.model, request)
-            first = replies[-1]
-            text, unfit = _read(wanted, first)
-            if unfit is not None and not first.refused:
-                told = unfit.said(wanted.language)
-                again = ask_again(request.messages, first.text, told, wanted.language)
-                replies += await chat_with_room(self.model, self.request(wanted, key, again))
-                text, unfit = _read(wanted, replies[-1])
-            ask_id = hash_text(key, str(generation))
-            refused = replies[-1].refused
-            status = Status.OK if text is not None else Status.REFUSED if refused else Status.UNPARSED
-            ask = _ask(ask_id, key, generation, wanted, maker, status)
-            for reply in replies:
-                ask.tokens_in += reply.tokens_in
-                ask.tokens_out += reply.tokens_out
-                ask.tokens_reasoning += reply.tokens_reasoning
-                ask.cost += reply.cost
-            ask.reply, ask.reasoning = replies[-1].text, replies[-1].reasoning
-            ask.detail = str(unfit) if unfit else (first.text[:QUOTED] if replies[-1] is not first else None)
-            ask.attempts, ask.seconds = len(replies), time.monotonic() - started
-            waiting.clear()  # outcomes wait for the store by the thousand; what was asked need not wait with them
-            if text is None:
-                return Outcome.built(ask=ask, judgments=[], products=[])
+        def read(reply: ChatReply, _: str | None) -> str | None:
+            return _read(target, reply)[0]
+
+        async def ask(_: str) -> Exchange:
+            request, exchange = self.request(target, job), Exchange()
+
+            def again(reply: ChatReply, _: str | None) -> ChatRequest:
+                _, unfit = _read(target, reply)
+                reason = unfit.said(target.language) if unfit is not None else ""
+                return follow_up(request, reply, again_words(reason, target.language))
+
+            await asker.ask(request, exchange, read, again)
+            if exchange.status != Status.OK:
+                exchange.detail = str(_read(target, exchange.replies[-1])[1])
+            return exchange
+
+        def rows(ask: Ask, exchange: Exchange) -> Rows:
+            if exchange.status != Status.OK:
+                return [], []
+            text, _ = _read(target, exchange.replies[-1])
             product = Product.built(
-                id=ask_id,
-                kind=wanted.kind,
+                id=ask.id,
+                kind=target.kind,
                 text=text,
                 maker=maker,
-                given=wanted.given,
-                about=wanted.about,
-                parents=list(wanted.parents),
+                given=target.given,
+                about=target.about,
+                parents=list(target.parents),
                 status=Status.OK,
                 cost=ask.cost,
-                sample=wanted.sample,
+                sample=target.sample,
             )
-            return Outcome.built(ask=ask, judgments=[], products=[product])
+            return [], [product]
 
-        def failure(message: str, attempts: int) -> Outcome:
-            ask = _ask(uuid.uuid4().hex, key, 0, waiting[0], maker, Status.FAILED)
-            ask.detail, ask.attempts = message, attempts
-            return Outcome.built(ask=ask, judgments=[], products=[])
-
-        return Job(key, work, failure)
+        label, given, sample = target.prompt.label, target.given, target.sample
+        return ask_job(AskKey(job, target.key, label, maker, context=given, sample=sample), ask, rows)
 
 
 def chosen(letters: Iterable[str]) -> Callable[[str], str]:
@@ -207,42 +198,16 @@ def chosen(letters: Iterable[str]) -> Callable[[str], str]:
     return read
 
 
-def _read(wanted: Wanted, reply: ChatReply) -> tuple[str | None, Unfit | None]:
+def _read(target: Target, reply: ChatReply) -> tuple[str | None, Unfit | None]:
     """The product's text, or the reason why the reply cannot be used."""
     if reply.refused:
         return None, Unfit("the model refused", "模型拒绝回答")
     scores = reply.letter_scores
-    if wanted.letters and scores is not None and set(wanted.letters) <= scores.keys():
-        return max(wanted.letters, key=lambda letter: scores[letter]), None
-    if reply.cut and not wanted.letters:
+    if target.letters and scores is not None and set(target.letters) <= scores.keys():
+        return max(target.letters, key=lambda letter: scores[letter]), None
+    if reply.cut and not target.letters:
         return None, Unfit("it is longer than it may be", "超过了允许的长度")
     try:
-        return wanted.read(reply.text), None
+        return target.read(reply.text), None
     except Unfit as error:
         return None, error
-
-
-def _ask(ask_id: str, key: str, generation: int, wanted: Wanted, maker: str, status: Status) -> Ask:
-    return Ask.built(
-        id=ask_id,
-        job=key,
-        generation=generation,
-        item=wanted.key,
-        question=wanted.prompt.label,
-        rater=maker,
-        view="none",
-        context=wanted.given,
-        order="",
-        sample=wanted.sample,
-        status=status,
-        reply=None,
-        reasoning=None,
-        detail=None,
-        tokens_in=0,
-        tokens_out=0,
-        tokens_reasoning=0,
-        cost=0.0,
-        seconds=0.0,
-        attempts=1,
-        at=time.time(),
-    )

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.engine import Lane, ProgressView, Runner, Silence, Summary, together
-from personafit.factory.asking import Answer, Maker, Wanted
+from personafit.factory.asking import Generation, Maker, Target
 from personafit.factory.config import BuildConfig
 from personafit.factory.rows import RowWriter, Scratch, read_records, read_rows
 from personafit.models import Model, make_model
@@ -43,7 +43,7 @@ class Batch:
     """Things wanted from one model."""
 
     model: Model
-    wanted: Callable[[], Iterable[Wanted]]
+    wanted: Callable[[], Iterable[Target]]
     """Gives the same things in the same order each time it is called."""
     total: int
     label: str = ""
@@ -163,11 +163,11 @@ class Bench:
         if len(self._fresh) >= PAGE:
             self._flush()
 
-    async def ask(self, *batches: Batch) -> Iterator[Answer]:
+    async def ask(self, *batches: Batch) -> Iterator[Generation]:
         """Ask for everything that is not there yet; then the answers, batch after batch, in the order of `wanted`."""
         return chain.from_iterable(await self.ask_each(*batches))
 
-    async def ask_each(self, *batches: Batch) -> list[Iterator[Answer]]:
+    async def ask_each(self, *batches: Batch) -> list[Iterator[Generation]]:
         """The same, with the answers of each batch apart, to be read side by side."""
         store = self._opened
         self._flush()
@@ -226,8 +226,8 @@ class Bench:
                     1,
                 )
 
-    def _answers(self, maker: Maker, batch: Batch) -> Iterator[Answer]:
-        page: list[Wanted] = []
+    def _answers(self, maker: Maker, batch: Batch) -> Iterator[Generation]:
+        page: list[Target] = []
         for wanted in batch.wanted():
             page.append(wanted)
             if len(page) == PAGE:
@@ -235,7 +235,7 @@ class Bench:
                 page = []
         yield from self._page(maker, page)
 
-    def _page(self, maker: Maker, page: list[Wanted]) -> Iterator[Answer]:
+    def _page(self, maker: Maker, page: list[Target]) -> Iterator[Generation]:
         keys = [maker.key(wanted) for wanted in page]
         asks = self._opened.final_asks(keys)
         texts = self._opened.texts(ask.id for ask in asks.values() if ask.status == Status.OK)
@@ -243,11 +243,13 @@ class Bench:
         for wanted, key in zip(page, keys, strict=True):
             ask = asks.get(key)
             if ask is None:
-                yield Answer(wanted, None, status=Status.FAILED, reason="the call failed")
+                yield Generation(wanted, None, status=Status.FAILED, reason="the call failed")
             elif ask.status != Status.OK or ask.id not in texts:
-                yield Answer(wanted, None, status=ask.status, reason=ask.detail or "the reply was of no use")
+                yield Generation(
+                    wanted, None, status=ask.status, reason=ask.detail or "the reply was of no use"
+                )
             else:
-                yield Answer(wanted, texts[ask.id], ask.id, ask.rater)
+                yield Generation(wanted, texts[ask.id], ask.id, ask.rater)
 
     # -- what the line does with it ------------------------------------------------------------------------------
 

@@ -46,10 +46,6 @@ class Prompt:
         return tuple(said)
 
 
-def ask_again(messages: tuple[Message, ...], reply: str, reason: str, language: str) -> tuple[Message, ...]:
-    """The same conversation, with the reply that did not do and why."""
-    return (
-        *messages,
-        {"role": "assistant", "content": reply[:2000]},
-        {"role": "user", "content": AGAIN[language].format(reason=reason.rstrip("."))},
-    )
+def again_words(reason: str, language: str) -> str:
+    """What is said after a reply that does not do, and why it does not."""
+    return AGAIN[language].format(reason=reason.rstrip("."))

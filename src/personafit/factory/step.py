@@ -31,16 +31,16 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
                def wanted():                # called again to read the answers: it must give the same things each time
                    for person in bench.read("people", Person):
                        for number in range(self._count(bench)):
-                           yield Wanted(f"{person.id}/{number}", LETTER, person.language,
+                           yield Target(f"{person.id}/{number}", LETTER, person.language,
                                         {"person": render_person(person)}, kind="letter", read=read_letter,
                                         about=person.id, parents=(person.id,), sample=number)
                for answer in await bench.ask(Batch(bench.model("writer"), wanted, total)):
-                   if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.wanted.about})
-                   else:         bench.reject(answer.wanted.key, answer.reason, about=answer.wanted.about)
+                   if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
+                   else:         bench.reject(answer.target.key, answer.reason, about=answer.target.about)
 
 4. One line in `registry.py`.
 
-What the bench does for you: every `Wanted` becomes a keyed job of the engine (concurrency, retries, budget, resume by
+What the bench does for you: every `Target` becomes a keyed job of the engine (concurrency, retries, budget, resume by
 key after kill -9) and, if `read` accepts the reply, at first or when asked once more, a stored `Product` with maker (model,
 prompt version, seed, take), `given`, `parents` and `about`. `read` returns the product's text or raises `Unfit(reason,
 reason_zh)`; the model is told the reason. A choice names its `letters` and `read=chosen("AB")`. Answers come in the order of `wanted`,

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 
 from personafit._errors import UserError
-from personafit.factory.asking import Answer, Wanted
+from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Batch, Bench
 
 TRIAL = 12
@@ -14,7 +14,9 @@ ENOUGH_TO_TELL = 10  # asks of which not one could be used
 ENOUGH_ALIKE = 6  # usable answers that are all the same
 
 
-async def ask_after_trial(bench: Bench, batch: Batch, remedy: str, differ: bool = False) -> Iterator[Answer]:
+async def ask_after_trial(
+    bench: Bench, batch: Batch, remedy: str, differ: bool = False
+) -> Iterator[Generation]:
     """The answers of a batch; where the first few show that the rest would be of no use, a sentence instead.
 
     `remedy` says what to do then. With `differ`, answers about different people must not all be the same.
@@ -40,11 +42,11 @@ async def ask_after_trial(bench: Bench, batch: Batch, remedy: str, differ: bool 
     return await bench.ask(batch)
 
 
-def _few(batch: Batch) -> Iterator[Wanted]:
+def _few(batch: Batch) -> Iterator[Target]:
     return islice(iter(batch.wanted()), TRIAL)
 
 
-def _all_the_same(answers: Sequence[Answer]) -> bool:
+def _all_the_same(answers: Sequence[Generation]) -> bool:
     """In each language by itself."""
-    languages = {answer.wanted.language for answer in answers}
-    return len({(answer.wanted.language, answer.text) for answer in answers}) == len(languages)
+    languages = {answer.target.language for answer in answers}
+    return len({(answer.target.language, answer.text) for answer in answers}) == len(languages)

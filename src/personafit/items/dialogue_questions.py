@@ -14,8 +14,9 @@ import orjson
 
 from personafit._hashing import content_hash
 from personafit._versions import fingerprint_of
-from personafit.items.dialogue import Dialogue
-from personafit.models import Message
+from personafit.items.dialogue import Dialogue, DialogueTurn
+from personafit.items.reading import Part, Reading, replay_key
+from personafit.models import ChatReply, Message
 
 View = Literal["given", "full"]
 VIEWS: tuple[View, ...] = ("given", "full")
@@ -149,10 +150,36 @@ class DialogueQuestion:
             )
         return f'Reply with one JSON object and nothing else: {reason}"score", {scale}.'
 
-    def ask_again(self, messages: tuple[Message, ...], reply: str, dialogue: Dialogue) -> tuple[Message, ...]:
-        """The one re-ask after a reply that cannot be read."""
-        said = f"That could not be read. {self.closing(dialogue)}"
-        return (*messages, {"role": "assistant", "content": reply or "…"}, {"role": "user", "content": said})
+    def again(self, shown: ShownDialogue) -> str:
+        """What is said after a reply that cannot be read."""
+        return f"That could not be read. {self.closing(shown.dialogue)}"
+
+    def read(self, reply: ChatReply, shown: ShownDialogue) -> Reading | None:
+        """The mark, or one for each turn of the assistant."""
+        marks = self.parse(reply.text, shown.dialogue)
+        if marks is None:
+            return None
+        if not self.by_turn:
+            return Reading(str(marks[0]), float(marks[0]))
+        pairs = zip(self.parts(shown), marks, strict=True)
+        return Reading(parts=tuple(Part(part.target, str(mark), float(mark)) for part, mark in pairs))
+
+    def parts(self, shown: ShownDialogue) -> tuple[Part, ...]:
+        """One for each turn of the assistant where turns are marked."""
+        turns = shown.dialogue.turns if self.by_turn else ()
+        return tuple(Part(turn_target(turn)) for turn in turns if turn.role == "assistant")
+
+    def options(self, shown: ShownDialogue) -> tuple[str, ...]:
+        """None: an answer is longer than a word."""
+        return ()
+
+    def reply_tokens(self, shown: ShownDialogue) -> int:
+        """Room for a reason and the marks."""
+        return REPLY_TOKENS
+
+    def recorded_as(self, shown: ShownDialogue) -> str:
+        """The name of the request in recordings."""
+        return judge_key(shown.dialogue, shown.view, self.name, shown.sample)
 
     def parse(self, reply: str, dialogue: Dialogue) -> list[int] | None:
         """The marks, one or one per turn, or None."""
@@ -173,6 +200,17 @@ class DialogueQuestion:
         return (
             type(score) is int and self.low <= score <= self.high
         )  # True is an int to isinstance, but no mark
+
+
+def turn_target(turn: DialogueTurn) -> str:
+    """What marks of a turn are kept under."""
+    return f"turn {turn.index + 1}"
+
+
+def judge_key(dialogue: Dialogue, view: str, question: str, sample: int) -> str:
+    """The name of a request in recordings; what was said is part of it, not who is on record as having said it."""
+    item = f"{dialogue.person}/{dialogue.task.id}|{dialogue.given}|{dialogue.sample}|{dialogue.content}"
+    return replay_key(item, view, question, sample)
 
 
 def read_object(reply: str) -> dict[str, Any] | None:

@@ -11,12 +11,14 @@ from typing import ClassVar
 
 from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
-from personafit.models import Message
+from personafit.items.reading import Part, Reading, choice_of, replay_key
+from personafit.models import ChatReply, Message
 from personafit.store import Item
 
 MOST = 20
 """Answers in a choice: services show the scores of twenty tokens, so each letter can have one."""
 PLACES = "0123456789abcdefghij"  # an answer's place in the name of an order
+SHORT_REPLY = 16  # tokens
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # no I: many a reply begins with that word
 _TAGS = re.compile(r"<(?=[\s/]*(?:person|question|answer))", re.IGNORECASE)
 
@@ -73,7 +75,7 @@ class ChoiceQuestion:
     )
     unknown: str = "Nothing is known about the person."
     closing: str = "Which answer fits best? Reply with its letter ({letters}) and nothing else."
-    again: str = "Reply with exactly one letter ({letters}) and nothing else."
+    reminder: str = "Reply with exactly one letter ({letters}) and nothing else."
 
     @cached_property
     def fingerprint(self) -> str:
@@ -95,10 +97,40 @@ class ChoiceQuestion:
         parts.append(self.closing.format(letters=" or ".join(letters)))
         return ({"role": "user", "content": "\n\n".join(parts)},)
 
-    def ask_again(self, messages: tuple[Message, ...], reply: str, count: int) -> tuple[Message, ...]:
-        """The one re-ask after a reply that names no letter."""
-        said = self.again.format(letters=" or ".join(self.letters(count)))
-        return (*messages, {"role": "assistant", "content": reply or "…"}, {"role": "user", "content": said})
+    def again(self, shown: Shown) -> str:
+        """What is said after a reply that names no letter."""
+        return self.reminder.format(letters=" or ".join(self.options(shown)))
+
+    def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
+        """The choice by the scores of the letters, with its margin; without them by the letter that the reply names."""
+        letters, said = self.options(shown), reply.letter_scores
+        if said is not None and set(letters) <= said.keys():
+            scores = {index: said[letter] for letter, index in zip(letters, shown.order, strict=True)}
+        elif (named := self.parse(reply.text, len(letters))) is not None:
+            said = None
+            scores = {
+                index: float(letter == named) for letter, index in zip(letters, shown.order, strict=True)
+            }
+        else:
+            return None
+        label, margin = choice_of([scores[index] for index in range(len(letters))])
+        return Reading(label, margin, letter_scores=said)
+
+    def parts(self, shown: Shown) -> tuple[Part, ...]:
+        """None: the choice is about the item as a whole."""
+        return ()
+
+    def options(self, shown: Shown) -> tuple[str, ...]:
+        """The letters of the answers shown."""
+        return self.letters(len(shown.order))
+
+    def reply_tokens(self, shown: Shown) -> int:
+        """Room for a letter."""
+        return SHORT_REPLY
+
+    def recorded_as(self, shown: Shown) -> str:
+        """The name of the request in recordings."""
+        return replay_key(shown.item.id, shown.context.name, shown.order_name, shown.sample)
 
     def parse(self, reply: str, count: int) -> str | None:
         """The letter a reply names, or None. Strict: the last line must say a letter and nothing else."""

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from personafit._hashing import hash_text
 from personafit._versions import fingerprint_of, other_words, own_version
+from personafit.items.reading import Part, Reading, replay_key
 from personafit.models import ChatReply, Message
 
 RELEVANCE = "relevance"
@@ -77,7 +78,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class Listed:
     """What a reply says of each attribute, in the order given: a label and a number that grows with relevance."""
 
     answers: list[tuple[str, float]]
@@ -96,7 +97,7 @@ class RelevanceQuestion(ABC):
     name: str = ""
     task: str = ""
     closing: str = ""
-    again: str = ""
+    reminder: str = ""
 
     withheld: ClassVar[str] = "What the person asks is not shown: judge by what is known alone."
     material: ClassVar[str] = (
@@ -114,17 +115,38 @@ class RelevanceQuestion(ABC):
         parts = [f"{self.task} {self.material}", question, self._known(listing), self.closing]
         return ({"role": "user", "content": "\n\n".join(parts)},)
 
-    def ask_again(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
-        """The one re-ask after a reply that cannot be read."""
-        said = {"role": "assistant", "content": reply or "…"}
-        return (*messages, said, {"role": "user", "content": self.again})
+    def again(self, listing: Listing) -> str:
+        """What is said after a reply that cannot be read."""
+        return self.reminder
+
+    def read(self, reply: ChatReply, listing: Listing) -> Reading | None:
+        """What the reply says of each attribute. Without the prompt one ask answers for the attribute wherever it stands."""
+        found = self.parse(reply, listing)
+        if found is None:
+            return None
+        answers = found.answers if self.by_list else found.answers * len(listing.candidates)
+        pairs = zip(listing.candidates, answers, strict=True)
+        parts = tuple(Part("", label, value, item=one.item) for one, (label, value) in pairs)
+        return Reading(parts=parts, remark=found.remark)
+
+    def parts(self, listing: Listing) -> tuple[Part, ...]:
+        """One for each attribute."""
+        return tuple(Part("", item=one.item) for one in listing.candidates)
+
+    def options(self, listing: Listing) -> tuple[str, ...]:
+        """The words whose scores are an answer."""
+        return self.letters
+
+    def recorded_as(self, listing: Listing) -> str:
+        """The name of the request in recordings."""
+        return replay_key(listing.name, listing.view, listing.part, listing.sample)
 
     def reply_tokens(self, listing: Listing) -> int:
         """Room for an answer, and hardly more: some models go on and on."""
         return 16
 
     @abstractmethod
-    def read(self, reply: ChatReply, listing: Listing) -> Read | None:
+    def parse(self, reply: ChatReply, listing: Listing) -> Listed | None:
         """What the reply says of each attribute, or None."""
 
     def _known(self, listing: Listing) -> str:
@@ -151,19 +173,19 @@ class PairQuestion(RelevanceQuestion):
         "somebody of whom this is not true, it does not matter."
     )
     closing: str = "Should knowing this change the reply? Answer yes or no and nothing else."
-    again: str = "Answer with exactly one word, yes or no, and nothing else."
+    reminder: str = "Answer with exactly one word, yes or no, and nothing else."
 
-    def read(self, reply: ChatReply, listing: Listing) -> Read | None:
+    def parse(self, reply: ChatReply, listing: Listing) -> Listed | None:
         """The scores of the two words where the model shows them, else the word of the last line."""
         scores = reply.letter_scores or {}
         yes, no = ([scores[word] for word in words if word in scores] for words in (YES_WORDS, NO_WORDS))
         if yes and no:
             margin = _log_sum(yes) - _log_sum(no)
-            return Read([(YES if margin >= 0 else NO, margin)])
+            return Listed([(YES if margin >= 0 else NO, margin)])
         match = re.fullmatch(r"(?:answer\s*:\s*)?(y|yes|n|no)", _last_words(reply.text))
         if match is None:
             return None
-        return Read([(YES, 1.0) if match[1].startswith("y") else (NO, 0.0)])
+        return Listed([(YES, 1.0) if match[1].startswith("y") else (NO, 0.0)])
 
 
 # What a grade is called, what it is worth as a number, and whether it counts as relevant.
@@ -186,15 +208,15 @@ class GradeQuestion(RelevanceQuestion):
         "it would be intrusive, presumptuous or unfitting."
     )
     closing: str = "Which is it? Answer with one digit, 3, 2, 1 or 0, and nothing else."
-    again: str = "Answer with exactly one digit, 3, 2, 1 or 0, and nothing else."
+    reminder: str = "Answer with exactly one digit, 3, 2, 1 or 0, and nothing else."
 
-    def read(self, reply: ChatReply, listing: Listing) -> Read | None:
+    def parse(self, reply: ChatReply, listing: Listing) -> Listed | None:
         """The grade, and as its number the expected one where the model shows the scores of the digits."""
         names = {str(worth): grade for grade, worth in GRADES.items()}
         scores = reply.letter_scores
         if scores is not None and set(self.letters) <= scores.keys():
             best = max(self.letters, key=lambda letter: scores[letter])
-            return Read([(names[best], _expected({int(one): scores[one] for one in self.letters}))])
+            return Listed([(names[best], _expected({int(one): scores[one] for one in self.letters}))])
         listed = "|".join(GRADES)
         match = re.fullmatch(
             rf"(?:answer\s*:\s*)?(?:([0-3])(?:\s*[(:-]?\s*({listed}))?|({listed}))", _last_words(reply.text)
@@ -203,7 +225,7 @@ class GradeQuestion(RelevanceQuestion):
         if match is None or match[2] not in (None, names.get(match[1])):
             return None
         grade = match[3] or names[match[1]]
-        return Read([(grade, float(GRADES[grade]))])
+        return Listed([(grade, float(GRADES[grade]))])
 
 
 @dataclass(frozen=True)
@@ -223,9 +245,11 @@ class ListQuestion(RelevanceQuestion):
         "Which entries should change the reply? Answer with a JSON list of their numbers, such as [2, 7], or [] if "
         "there are none, and nothing else."
     )
-    again: str = "Answer with nothing but a JSON list of numbers from the list above, such as [2, 7] or []."
+    reminder: str = (
+        "Answer with nothing but a JSON list of numbers from the list above, such as [2, 7] or []."
+    )
 
-    def read(self, reply: ChatReply, listing: Listing) -> Read | None:
+    def parse(self, reply: ChatReply, listing: Listing) -> Listed | None:
         """The numbers named. Strict: a JSON list of whole numbers, as the whole reply or its last line."""
         numbers = _numbers(reply.text)
         if numbers is None:
@@ -238,7 +262,7 @@ class ListQuestion(RelevanceQuestion):
         picked = {texts[number - 1] for number in there}
         answers = [(YES, 1.0) if _one_line(text) in picked else (NO, 0.0) for text in listing.attributes]
         remark = f"it named numbers that are not on the list: {', '.join(map(str, unknown[:10]))}"
-        return Read(answers, remark if unknown else None)
+        return Listed(answers, remark if unknown else None)
 
     def reply_tokens(self, listing: Listing) -> int:
         """Room for naming every number."""

@@ -5,15 +5,16 @@ from dataclasses import replace
 
 from personafit._errors import UserError
 from personafit._plugins import NAME, find_plugin
-from personafit.items import FIT, guarded_question
-from personafit.models import Spec, make_model, parse_spec
+from personafit.items import FIT, ChoiceQuestion, Shown, guarded_question
+from personafit.items.reading import replay_key
+from personafit.models import Model, Spec, make_model, parse_spec
 from personafit.raters.aspects import aspect_rater
 from personafit.raters.blend import BlendRater
 from personafit.raters.fitted.rater import FittedRater
 from personafit.raters.function import FunctionRater
 from personafit.raters.judging import Judging, judging_lanes, select_items
 from personafit.raters.likelihood import likelihood_rater
-from personafit.raters.llm import LLMRater, replay_key
+from personafit.raters.prompted import PromptedRater
 from personafit.raters.rater import Part, Rater, Verdict, choice_of, rater_record
 from personafit.raters.reward import reward_rater
 from personafit.raters.rule import RULES, RuleRater
@@ -23,10 +24,16 @@ def _llm(spec: Spec) -> Rater:
     if "ask" in spec.options:
         return likelihood_rater(spec)
     if "guard" not in spec.options:
-        return LLMRater(make_model(spec), FIT.fingerprint)
+        return choosing_rater(make_model(spec))
     question = guarded_question(spec.options["guard"])
     rest = {name: value for name, value in spec.options.items() if name != "guard"}
-    return LLMRater(make_model(replace(spec, options=rest)), question.fingerprint, question)
+    return choosing_rater(make_model(replace(spec, options=rest)), question)
+
+
+def choosing_rater(model: Model, question: ChoiceQuestion = FIT) -> PromptedRater[Shown]:
+    """Asks a model which answer fits."""
+    settings = {"question": question.fingerprint, "reading": "letters-then-parser-1"}
+    return PromptedRater(model, question, settings, order_matters=True)
 
 
 RATERS: dict[str, Callable[[Spec], Rater]] = {
@@ -64,11 +71,12 @@ __all__ = [
     "RATERS",
     "RULES",
     "Judging",
-    "LLMRater",
     "Part",
+    "PromptedRater",
     "Rater",
     "Verdict",
     "choice_of",
+    "choosing_rater",
     "judging_lanes",
     "make_rater",
     "rater_record",

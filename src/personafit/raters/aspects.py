@@ -13,7 +13,9 @@ from typing import Any, ClassVar
 
 from personafit._errors import UserError
 from personafit._versions import fingerprint_of, other_words, own_version
+from personafit.engine.ask import Exchange
 from personafit.items import ChoiceQuestion, Shown, inert
+from personafit.items.reading import replay_key
 from personafit.models import (
     ChatReply,
     ChatRequest,
@@ -25,10 +27,8 @@ from personafit.models import (
     parse_spec,
 )
 from personafit.raters.function import FunctionRater
-from personafit.raters.llm import REASONED_REPLY, replay_key
-from personafit.raters.prompting import Prompting
+from personafit.raters.prompted import ModelRater
 from personafit.raters.rater import Part, Rater, Verdict, choice_of, rater_record
-from personafit.store import Status
 
 ASPECTS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 SHORT_REPLY = 64  # five lines of a word and a digit
@@ -56,7 +56,7 @@ class AspectQuestion:
     closing: str = (
         "Reply with exactly five lines, each an aspect, a colon and its mark, such as `coherence: 2`."
     )
-    again: str = (
+    reminder: str = (
         "Reply with exactly five lines and nothing else: {aspects}, each with a colon and 0, 1, 2, 3 or 4."
     )
 
@@ -76,10 +76,10 @@ class AspectQuestion:
         ]
         return ({"role": "user", "content": "\n\n".join([*parts, self.closing])},)
 
-    def ask_again(self, messages: tuple[Message, ...], reply: str) -> tuple[Message, ...]:
-        """The one re-ask after a reply that cannot be read."""
-        said = self.again.format(aspects=", ".join(ASPECTS))
-        return (*messages, {"role": "assistant", "content": reply or "…"}, {"role": "user", "content": said})
+    @property
+    def again(self) -> str:
+        """What is said after a reply that cannot be read."""
+        return self.reminder.format(aspects=", ".join(ASPECTS))
 
     def parse(self, reply: str) -> dict[str, float] | None:
         """The five marks, or None. Strict: the last five lines name each aspect once, with a whole number from 0 to 4."""
@@ -114,7 +114,7 @@ def aspect_rater(spec: Spec) -> Rater:
     return AspectRater(make_model(inner))
 
 
-class AspectRater(Prompting):
+class AspectRater(ModelRater):
     """Asks a model for the five marks of each answer."""
 
     order_matters = False
@@ -129,8 +129,16 @@ class AspectRater(Prompting):
         marks: list[Scores] = []
         # One at a time: how many calls run at once is the engine's to say, and it counts this as one.
         for index in range(len(shown.texts)):
-            found = await self._mark(shown, index, verdict)
+            exchange = Exchange()
+            request = self._request(QUESTION.messages(shown, index), shown, index)
+            found = await self._asker.ask(request, exchange, _read, QUESTION.again)
+            for reply in exchange.replies:
+                verdict.add(reply)
+                verdict.reply = _appended(verdict.reply, index, reply.text)
+                if reply.reasoning:
+                    verdict.reasoning = _appended(verdict.reasoning, index, reply.reasoning)
             if found is None:
+                verdict.status = exchange.status
                 return verdict
             marks.append(found)
         return _decide(verdict, marks)
@@ -138,40 +146,19 @@ class AspectRater(Prompting):
     def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest:
         """The calls to be made, put together into one: an estimate only counts what is in them."""
         messages = [m for index in range(len(shown.texts)) for m in QUESTION.messages(shown, index)]
-        return self._request(tuple(messages), shown, 0)
-
-    async def _mark(self, shown: Shown, index: int, verdict: Verdict) -> Scores | None:
-        messages = QUESTION.messages(shown, index)
-        reply = await self._said(messages, shown, index, verdict)
-        if self._starts_reasoning(reply):
-            # Only now do we know that this model thinks first: give it room, here and from now on.
-            self._reasons = True
-            reply = await self._said(messages, shown, index, verdict)
-        marks = QUESTION.parse(reply.text)
-        if marks is None and not reply.refused and not (reply.cut and self._reasons):
-            reply = await self._said(QUESTION.ask_again(messages, reply.text), shown, index, verdict)
-            marks = QUESTION.parse(reply.text)
-        if marks is None:
-            verdict.status = Status.REFUSED if reply.refused else Status.UNPARSED
-        return marks
-
-    async def _said(
-        self, messages: tuple[Message, ...], shown: Shown, index: int, verdict: Verdict
-    ) -> ChatReply:
-        """One call; everything it said and took is added to the verdict."""
-        reply = await self._chat(self._request(messages, shown, index), verdict)
-        verdict.reply = _appended(verdict.reply, index, reply.text)
-        if reply.reasoning:
-            verdict.reasoning = _appended(verdict.reasoning, index, reply.reasoning)
-        return reply
+        return self._asker.given_room(self._request(tuple(messages), shown, 0))
 
     def _request(self, messages: tuple[Message, ...], shown: Shown, index: int) -> ChatRequest:
         return ChatRequest(
             messages=messages,
-            max_tokens=REASONED_REPLY if self._reasons else SHORT_REPLY,
+            max_tokens=SHORT_REPLY,
             seed=None if shown.sample == 0 else shown.sample,
             key=replay_key(shown.item.id, shown.context.name, str(index), shown.sample),
         )
+
+
+def _read(reply: ChatReply, _: Scores | None) -> Scores | None:
+    return QUESTION.parse(reply.text)
 
 
 class AspectFunctionRater(FunctionRater):

@@ -15,7 +15,7 @@ from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane
 from personafit.items import ChoiceQuestion, Shown
 from personafit.people import Person
-from personafit.raters.asking import Asked, rating_job
+from personafit.raters.asking import rating_job, rating_key
 from personafit.raters.lanes import rater_lane
 from personafit.raters.rater import Rater, Verdict
 from personafit.store import TIE, UNMADE, Item, Status, Store
@@ -138,7 +138,7 @@ def _jobs(judging: Judging, rater: Rater) -> Iterator[Job]:
 
 def _job(judging: Judging, rater: Rater, shown: Shown) -> Job:
     order = shown.order_name if rater.order_matters else ""
-    asked = Asked(
+    key = rating_key(
         item=shown.item.id,
         content=shown.item.hash,
         question=judging.question.name,
@@ -153,4 +153,4 @@ def _job(judging: Judging, rater: Rater, shown: Shown) -> Job:
     async def rate() -> Verdict:
         return _foregone(shown) or await rater.rate(shown, judging.question)
 
-    return rating_job(asked, rate)
+    return rating_job(key, rate)

@@ -13,9 +13,9 @@ from personafit._errors import UserError
 from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
 from personafit.items import ChoiceQuestion, Shown
+from personafit.items.reading import replay_key
 from personafit.models import LIKELIHOOD, ChatRequest, Message, Model, Spec, Unanswerable, make_model
-from personafit.raters.llm import replay_key
-from personafit.raters.prompting import Prompting
+from personafit.raters.prompted import ModelRater
 from personafit.raters.rater import Verdict, choice_of
 
 UNTOLD = "none"
@@ -45,7 +45,7 @@ class Telling:
 TELLING = Telling()
 
 
-class LikelihoodRater(Prompting):
+class LikelihoodRater(ModelRater):
     """Weighs each answer by what it gains from the person."""
 
     order_matters = False
@@ -89,10 +89,12 @@ class LikelihoodRater(Prompting):
             weighed=shown.texts[index],
             key=replay_key(shown.item.id, context.name, str(index), 0),
         )
-        reply = await self._chat(request, verdict)
+        model = self._asker.model
+        reply = await model.chat(request)
+        verdict.add(reply)
         score = (reply.letter_scores or {}).get(LIKELIHOOD)
         if score is None:
-            raise Unanswerable(f"{self._model.name} gives no likelihood for {request.key}.")
+            raise Unanswerable(f"{model.name} gives no likelihood for {request.key}.")
         return score
 
 

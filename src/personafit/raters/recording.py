@@ -8,8 +8,8 @@ from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit.contexts import MADE, made_key
+from personafit.items.reading import replay_key
 from personafit.models import LIKELIHOOD
-from personafit.raters.llm import replay_key
 from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 

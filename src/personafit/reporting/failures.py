@@ -14,11 +14,11 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit.contexts import People
+from personafit.engine.ask import Asker, Exchange
 from personafit.engine.retries import RetryPolicy
 from personafit.models import ChatRequest, Message, Model, ModelError, Transient, Unusable
 from personafit.people import render_person
 from personafit.raters.aspects import tagged
-from personafit.raters.llm import REASONED_REPLY
 from personafit.reporting.answer_pairs import answer_pairs
 from personafit.reporting.failure_rules import MODES, failures, portraits
 from personafit.reporting.graded import has_truth
@@ -123,10 +123,10 @@ async def ask_model(store: Store, scores: RunScores, frame: pl.DataFrame, model:
     cases = open_rows.select("person", "prompt", "product", "text").unique(
         ["person", "prompt", "product"], maintain_order=True
     )
-    slots = asyncio.Semaphore(model.max_concurrency)
+    asker, slots = Asker(model), asyncio.Semaphore(model.max_concurrency)
     said = await asyncio.gather(
         *(
-            _ask(model, slots, question_messages(render_person(people[person]), prompt, text))
+            _ask(asker, slots, question_messages(render_person(people[person]), prompt, text))
             for person, prompt, _, text in cases.iter_rows()
         )
     )
@@ -141,14 +141,13 @@ async def ask_model(store: Store, scores: RunScores, frame: pl.DataFrame, model:
     return SecondOpinion(joined.with_columns(marked).drop("said"), model.name, len(said), read)
 
 
-async def _ask(model: Model, slots: asyncio.Semaphore, messages: tuple[Message, ...]) -> str | None:
+async def _ask(asker: Asker, slots: asyncio.Semaphore, messages: tuple[Message, ...]) -> str | None:
     policy, started, attempt = RetryPolicy(), time.monotonic(), 0
-    room = REASONED_REPLY if model.settings.get("effort") else SHORT_REPLY
     async with slots:
         while True:
             attempt += 1
             try:
-                reply = await model.chat(ChatRequest(messages, max_tokens=room))
+                reply = await asker.send(ChatRequest(messages, max_tokens=SHORT_REPLY), Exchange())
             except Unusable as error:
                 raise UserError(str(error)) from error
             except Transient as error:
@@ -159,9 +158,6 @@ async def _ask(model: Model, slots: asyncio.Semaphore, messages: tuple[Message, 
                 continue
             except ModelError:
                 return None
-            if reply.cut and room == SHORT_REPLY and (reply.reasoning or reply.tokens_reasoning):
-                room = REASONED_REPLY  # it thinks first, and needs room for that
-                continue
             return parse_mode(reply.text)
 
 

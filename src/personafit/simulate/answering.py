@@ -6,10 +6,12 @@ Answers are made by keyed jobs like judgments are, so making them resumes, retri
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane, together
+from personafit.engine.ask import Asker
 from personafit.items import inert
 from personafit.models import ChatRequest, Message, Model
 from personafit.models.tokens import estimated_cost
@@ -53,6 +55,10 @@ class Answering:
         for item in self.store.items(self.dataset):
             if self.selected is None or item.id in self.selected:
                 yield item
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.system)
 
     def lane(self) -> Lane:
         """All answers to be made, by person and context."""
@@ -103,7 +109,7 @@ class Answering:
             key=f"{item.id}|{context.name}",
             context={"person": item.person, "given": context.name, "text": context.text},
         )
-        return answer_job(self.system, self.fingerprint, self.key(item, context), item, context, request)
+        return answer_job(self._asker, self.fingerprint, self.key(item, context), item, context, request)
 
     def answers(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
         """Every question with the answers made to it so far, by context name."""

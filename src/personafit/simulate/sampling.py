@@ -6,10 +6,12 @@ rest.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import Context, ContextBuilder
 from personafit.engine import Job, Lane
+from personafit.engine.ask import Asker
 from personafit.models import ChatRequest, Model
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
@@ -34,6 +36,10 @@ class Sampling:
     def fingerprint(self) -> str:
         """Hash of the system, of how it is told about people, and of how freely it answers."""
         return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS, self.temperature])
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.system)
 
     def lane(self) -> Lane:
         """All answers to be made."""
@@ -89,4 +95,4 @@ class Sampling:
             key=f"{item.id}|{context.name}|{sample}",
         )
         key = self.key(item, context, sample)
-        return answer_job(self.system, self.fingerprint, key, item, context, request, sample)
+        return answer_job(self._asker, self.fingerprint, key, item, context, request, sample)

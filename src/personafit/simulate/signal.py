@@ -34,7 +34,7 @@ _TOOL_TAG = re.compile(r"\A<(tool_call|function_call|\|python_tag\|)>?", re.IGNO
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UserMessage:
     """A reply taken apart."""
 
     text: str
@@ -42,7 +42,7 @@ class Said:
     thought: str | None = None
 
 
-def read_user(reply: str) -> Said:
+def read_user(reply: str) -> UserMessage:
     """What a user agent thought, said and signalled."""
     thought = None
     if match := _THOUGHT.match(reply):
@@ -52,10 +52,10 @@ def read_user(reply: str) -> Said:
         before = text[: match.start()].rstrip(_BEFORE)
         if not before or before[-1].isspace():
             signal, text = Signal(match[1]), before.rstrip()
-    return Said(text, signal, thought)
+    return UserMessage(text, signal, thought)
 
 
-def fault_of_user(said: Said, opening: bool) -> str | None:
+def fault_of_user(said: UserMessage, opening: bool) -> str | None:
     """Why the user's words cannot be used, as a clause; None if they can. Only who goes on has to say something."""
     if not said.text and (opening or said.signal in (None, Signal.CONTINUE)):
         return "the user agent said nothing"

@@ -5,21 +5,21 @@ model and every context: only what it was told differs. Change a wording here an
 how prompts are put together, or how replies are taken apart (here or in `signal`), raises the speaker's version.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from personafit._hashing import content_hash
 from personafit._versions import frozen_text
 from personafit.contexts import Context
+from personafit.engine.ask import Asker, Exchange, follow_up
 from personafit.items import inert
 from personafit.items.dialogue import DialogueTurn
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.people import RENDERING, Person, Task, render_person, select_facets
 from personafit.simulate.signal import (
     SIGNAL_VERSION,
-    Said,
     Signal,
+    UserMessage,
     fault_of_assistant,
     fault_of_user,
     harmless,
@@ -74,15 +74,11 @@ LETTERS = {"A": Signal.CONTINUE, "B": Signal.SATISFIED, "C": Signal.GIVE_UP}
 
 
 @dataclass(slots=True)
-class Spoken:
+class Spoken(Exchange):
     """One turn as it came out: the reply to be kept, how it ended and what it took."""
 
-    reply: str
-    status: Status
-    detail: str | None = None
-    calls: list[ChatReply] = field(default_factory=list)
-    said: Said | None = None
-    """The reply taken apart, where that was done already."""
+    said: UserMessage | None = None
+    """The reply of a user agent, taken apart."""
 
 
 class Speaker:
@@ -97,14 +93,18 @@ class Speaker:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.asker = Asker(model)
 
     @cached_property
     def tokens(self) -> int:
-        """How long a turn may be."""
-        if self.model.settings.get("effort"):
-            return REASONED_TOKENS
+        """How long a turn may be, thoughts apart."""
         usual = SMALL_TOKENS if self.model.settings.get("kind") == "embedded" else TURN_TOKENS
         return usual + self.room
+
+    @property
+    def limit(self) -> int:
+        """What stands for the length of turns in fingerprints."""
+        return REASONED_TOKENS if self.model.settings.get("effort") else self.tokens
 
     @property
     def layout(self) -> str:
@@ -126,7 +126,7 @@ class Assistant(Speaker):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything about it that can change what it says."""
-        return content_hash([self.model.settings, ASSISTANT, TOLD, UNTOLD, AGAIN, self.tokens, self.layout])
+        return content_hash([self.model.settings, ASSISTANT, TOLD, UNTOLD, AGAIN, self.limit, self.layout])
 
     def opening(self, told: Context) -> tuple[Message, ...]:
         """What the assistant is sent before anybody speaks: what it was told."""
@@ -139,18 +139,18 @@ class Assistant(Speaker):
 
     async def speak(self, request: ChatRequest) -> Spoken:
         """Say something, and say it again if it cannot be used."""
-        first = await self.model.chat(request)
-        if first.refused:
-            return Spoken(first.text, Status.REFUSED, "The assistant refused to answer.", [first])
-        text = first.text.strip()
-        if fault_of_assistant(text) is None:
-            return Spoken(text, Status.OK, None, [first])
-        second = await self.model.chat(_again(request, first, AGAIN))
-        spoken = Spoken(second.text.strip(), Status.OK, f"first reply: {first.text[:500]}", [first, second])
-        if second.refused:
-            spoken.status, spoken.detail = Status.REFUSED, "The assistant refused to answer."
+
+        def read(reply: ChatReply, _: str | None) -> str | None:
+            text = reply.text.strip()
+            return text if fault_of_assistant(text) is None else None
+
+        spoken = Spoken()
+        await self.asker.ask(request, spoken, read, lambda reply, _: _again(request, reply, AGAIN))
+        spoken.reply = (spoken.reply or "").strip()
+        if spoken.status == Status.REFUSED:
+            spoken.detail = "The assistant refused to answer."
         elif fault := fault_of_assistant(spoken.reply):
-            spoken.status, spoken.detail = Status.UNPARSED, _sentence(fault)
+            spoken.detail = _sentence(fault, spoken)
         return spoken
 
 
@@ -170,7 +170,7 @@ class UserAgent(Speaker):
         """Hash of everything about it that can change what it says."""
         words = [USER, THINKING, OPEN, USER_AGAIN, ASIDE, RENDERING]
         return content_hash(
-            [self.model.settings, self.style, USER_TEMPERATURE, words, self.tokens, self.layout]
+            [self.model.settings, self.style, USER_TEMPERATURE, words, self.limit, self.layout]
         )
 
     def opening(self, brief: Context, language: str) -> tuple[Message, ...]:
@@ -189,38 +189,48 @@ class UserAgent(Speaker):
         return {"role": "user", "content": harmless(turn.text)}
 
     async def speak(self, request: ChatRequest, opening: bool) -> Spoken:
-        """Say something and signal how things stand; what cannot be used or lacks the signal is asked for once more."""
-        first = await self.model.chat(request)
-        if first.refused:
-            return Spoken(first.text, Status.REFUSED, "The user agent refused to play its part.", [first])
-        said = read_user(first.text)
-        fault = fault_of_user(said, opening)
-        if fault is None and (said.signal is not None or opening):
-            return Spoken(first.text, Status.OK, None, [first], said)
-        if fault is None:
-            return await self._ask_aside(request, first)
-        second = await self.model.chat(_again(request, first, USER_AGAIN))
-        spoken = Spoken(second.text, Status.OK, f"first reply: {first.text[:500]}", [first, second])
-        said = read_user(second.text)
-        fault = fault_of_user(said, opening)
-        if fault is None and said.signal is None and not opening:
-            fault = "the user agent gave no end signal"
-        if second.refused:
-            spoken.status, spoken.detail = Status.REFUSED, "The user agent refused to play its part."
-        elif fault is not None:
-            spoken.status, spoken.detail = Status.UNPARSED, _sentence(fault)
+        """Say something and signal how things stand; what cannot be used is asked for once more, and a missing signal apart."""
+        unsignalled: list[str] = []
+
+        def complete(said: UserMessage) -> bool:
+            return opening or said.signal is not None
+
+        def read(reply: ChatReply, earlier: UserMessage | None) -> UserMessage | None:
+            if earlier is not None:  # all that is missing is the signal
+                letter = _letter(reply)
+                return replace(earlier, signal=LETTERS[letter]) if letter is not None else earlier
+            said = read_user(reply.text)
+            return said if fault_of_user(said, opening) is None else None
+
+        def again(reply: ChatReply, earlier: UserMessage | None) -> ChatRequest:
+            if earlier is None:
+                return _again(request, reply, USER_AGAIN)
+            unsignalled.append(reply.text)
+            return replace(_again(request, reply, ASIDE), letters=tuple(LETTERS), temperature=0.0)
+
+        spoken = Spoken()
+        said = await self.asker.ask(request, spoken, read, again, complete)
+        if unsignalled:
+            self._put_signal(spoken, unsignalled[0], said)
+        elif spoken.status == Status.REFUSED:
+            spoken.detail = "The user agent refused to play its part."
+        elif said is None or not complete(said):
+            fault = (
+                fault_of_user(read_user(spoken.reply or ""), opening) or "the user agent gave no end signal"
+            )
+            spoken.status, spoken.detail = Status.UNPARSED, _sentence(fault, spoken)
+        else:
+            spoken.said = said
         return spoken
 
-    async def _ask_aside(self, request: ChatRequest, first: ChatReply) -> Spoken:
-        """Ask for the signal that a reply lacks, by letter, and put it where it belongs."""
-        aside = replace(_again(request, first, ASIDE), letters=tuple(LETTERS), temperature=0.0)
-        second = await self.model.chat(aside)
-        calls = [first, second]
-        letter = _letter(second)
-        if letter is None:
-            return Spoken(first.text, Status.UNPARSED, "The user agent gave no end signal.", calls)
-        reply = f"{first.text.strip()}\n{LETTERS[letter]}"
-        return Spoken(reply, Status.OK, "the end signal was asked for apart", calls)
+    def _put_signal(self, spoken: Spoken, reply: str, said: UserMessage | None) -> None:
+        """Put the signal that was asked for apart where it belongs."""
+        if said is None or said.signal is None:
+            spoken.reply, spoken.status = reply, Status.UNPARSED
+            spoken.detail = "The user agent gave no end signal."
+        else:
+            spoken.reply = f"{reply.strip()}\n{said.signal}"
+            spoken.detail = "the end signal was asked for apart"
 
 
 def user_brief(person: Person, task: Task) -> Context:
@@ -235,13 +245,9 @@ def user_brief(person: Person, task: Task) -> Context:
     return Context("user brief", "\n\n".join(filter(None, parts)), (), person.id, facets)
 
 
-def _again(request: ChatRequest, reply: ChatReply, said: str) -> ChatRequest:
-    words: list[dict[str, Any]] = [
-        {"role": "assistant", "content": reply.text.strip()[:2000] or "…"},
-        {"role": "user", "content": said},
-    ]
+def _again(request: ChatRequest, reply: ChatReply, words: str) -> ChatRequest:
     room = REASONED_TOKENS if reply.cut and not reply.text.strip() else request.max_tokens
-    return replace(request, messages=(*request.messages, *words), max_tokens=room, key=f"{request.key}|again")
+    return replace(follow_up(request, reply, words), max_tokens=room, key=f"{request.key}|again")
 
 
 def _letter(reply: ChatReply) -> str | None:
@@ -252,5 +258,5 @@ def _letter(reply: ChatReply) -> str | None:
     return named if alone and named in LETTERS else None
 
 
-def _sentence(clause: str) -> str:
-    return f"{clause[0].upper()}{clause[1:]}, also when asked again."
+def _sentence(clause: str, spoken: Spoken) -> str:
+    return f"{clause[0].upper()}{clause[1:]}{', also when asked again' if spoken.calls > 1 else ''}."

@@ -10,8 +10,7 @@ from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit.items.dialogue import Dialogue
-from personafit.items.dialogue_questions import QUESTIONS_BY_NAME, DialogueQuestion
-from personafit.raters.dialogues.judge import judge_key, turn_target
+from personafit.items.dialogue_questions import QUESTIONS_BY_NAME, DialogueQuestion, judge_key, turn_target
 from personafit.simulate.reading import dialogues
 from personafit.simulate.records import DIALOGUE, QUESTIONS, turn_key
 from personafit.store import Judgment, RunRecord, Status, Store

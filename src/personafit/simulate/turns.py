@@ -5,19 +5,18 @@ it stood, and no finished turn is asked for again. What follows from a reply is 
 stored.
 """
 
-import time
-import uuid
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from personafit._hashing import hash_text
 from personafit.contexts import Context, TaskItem
 from personafit.engine import Job
+from personafit.engine.ask import AskKey, Rows, ask_job
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
-from personafit.models import ChatReply, Message
+from personafit.models import Message
 from personafit.people import Person, Task
 from personafit.simulate.records import DIALOGUE, QUESTIONS, TURN, dialogue_product, turn_key
-from personafit.simulate.signal import Said, Signal, read_user
+from personafit.simulate.signal import Signal, UserMessage, read_user
 from personafit.simulate.speakers import Assistant, Spoken, UserAgent
 from personafit.store import Ask, Outcome, Product, Status
 from personafit.store.rows import storable
@@ -136,26 +135,27 @@ def opening_job(scene: Scene) -> Job:
 
 def _job(state: _State, found: tuple[Product, ...] = ()) -> Job:
     """The next turn; `found` are turns that were read from stored asks, kept once more in case an older version named them otherwise."""
-    key, part = state.key, state.part
+    scene, part = state.play.scene, state.part
     fresh: dict[str, _Step] = {}  # what follows from the ask just made: it need not be found out twice
 
-    async def work(generation: int) -> Outcome:
-        started = time.monotonic()
-        ask_id = hash_text(key, str(generation))
+    async def ask(ask_id: str) -> Spoken:
         spoken = await _speak(state, ask_id)
-        ask = _ask(state, ask_id, generation, spoken, time.monotonic() - started)
-        step = fresh[ask.id] = _step(state, ask, spoken.said if ask.reply == spoken.reply else None)
+        kept = storable(spoken.reply or "")
+        if kept != spoken.reply:  # what follows is decided from the reply as stored
+            spoken.reply, spoken.said = kept, None
+        return spoken
+
+    def rows(ask: Ask, spoken: Spoken) -> Rows:
+        step = fresh[ask.id] = _step(state, ask, spoken.said)
         products = list(found)
         if step.turn is not None:
             products.append(_turn_product(state, step.turn, ask.cost))
         if step.stop is not None:
             products.append(_ending(state, ask, step))
-        return Outcome.built(ask=ask, judgments=[], products=products)
+        return [], products
 
-    def failure(message: str, attempts: int) -> Outcome:
-        ask = _ask(state, uuid.uuid4().hex, 0, Spoken("", Status.FAILED, message), 0.0)
-        ask.attempts = attempts
-        return Outcome(ask=ask, products=[*found, _ending(state, ask, _Step(stop=StopReason.FAILED))])
+    def failed(ask: Ask) -> list[Product]:
+        return [*found, _ending(state, ask, _Step(stop=StopReason.FAILED))]
 
     def then(outcome: Outcome) -> Job | None:
         ask = outcome.ask
@@ -165,7 +165,16 @@ def _job(state: _State, found: tuple[Product, ...] = ()) -> Job:
             return None
         return _job(state.after(turn), () if step else (*found, _turn_product(state, turn, ask.cost)))
 
-    return Job(key, work, failure, then, part.speaker.model.endpoint)
+    key = AskKey(
+        job=state.key,
+        item=scene.item.id,
+        question=QUESTIONS[part.role],
+        rater=part.fingerprint,
+        view=part.view,
+        context=part.context,
+        sample=scene.sample,
+    )
+    return ask_job(key, ask, rows, failed=failed, then=then, endpoint=part.speaker.model.endpoint)
 
 
 async def _speak(state: _State, ask: str) -> Spoken:
@@ -185,7 +194,7 @@ def _seed(ask: str) -> int:
     return int(ask, 16) % SEEDS
 
 
-def _step(state: _State, ask: Ask, said: Said | None = None) -> _Step:
+def _step(state: _State, ask: Ask, said: UserMessage | None = None) -> _Step:
     """What follows from a reply that was kept; `said` is the reply taken apart, where that was done already."""
     if ask.status != Status.OK:
         return _Step(stop=StopReason.REFUSED if ask.status == Status.REFUSED else StopReason.EMPTY)
@@ -250,43 +259,3 @@ def _ending(state: _State, ask: Ask, step: _Step) -> Product:
         detail=None if step.stop.whole else ask.detail,
     )
     return dialogue_product(dialogue, scene.item.products[0], ask.status)
-
-
-def _ask(state: _State, ask_id: str, generation: int, spoken: Spoken, seconds: float) -> Ask:
-    scene, part = state.play.scene, state.part
-    spent = spoken.calls[0] if len(spoken.calls) == 1 else _sum(spoken.calls)
-    return Ask.built(
-        id=ask_id,
-        job=state.key,
-        generation=generation,
-        item=scene.item.id,
-        question=QUESTIONS[part.role],
-        rater=part.fingerprint,
-        view=part.view,
-        context=part.context,
-        order="",
-        sample=scene.sample,
-        status=spoken.status,
-        reply=storable(spoken.reply),
-        reasoning=spent.reasoning,
-        detail=spoken.detail,
-        attempts=max(1, len(spoken.calls)),
-        tokens_in=spent.tokens_in,
-        tokens_out=spent.tokens_out,
-        tokens_reasoning=spent.tokens_reasoning,
-        cost=spent.cost,
-        seconds=seconds,
-        at=time.time(),
-    )
-
-
-def _sum(calls: list[ChatReply]) -> ChatReply:
-    """What several calls took together, with the reasoning of the last."""
-    return ChatReply(
-        text="",
-        reasoning=calls[-1].reasoning if calls else None,
-        tokens_in=sum(call.tokens_in for call in calls),
-        tokens_out=sum(call.tokens_out for call in calls),
-        tokens_reasoning=sum(call.tokens_reasoning for call in calls),
-        cost=sum(call.cost for call in calls),
-    )

@@ -16,11 +16,10 @@ from sqlalchemy import select
 
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
+from personafit.engine.ask import Asker, AskKey
 from personafit.models import ChatReply, ChatRequest, Message, Model
-from personafit.models.thinking import only_thought
 from personafit.models.tokens import estimated_cost
-from personafit.raters.asking import Asked, rating_job
-from personafit.raters.llm import REASONED_REPLY
+from personafit.raters.asking import rating_job, rating_key
 from personafit.raters.rater import Verdict
 from personafit.store import Product, Status, Store
 from personafit.store import tables as t
@@ -28,11 +27,10 @@ from personafit.store import tables as t
 T = TypeVar("T")
 BATCH = 200
 USUAL_REPLY = 200  # tokens, for what is held back from a budget
-FIRST_REPLY = 300  # characters of a first reply that are kept beside the second
 
 
 @dataclass(frozen=True)
-class Prompt:
+class StagePrompt:
     """One ask: what is shown of whom, and the whole prompt."""
 
     name: str
@@ -51,7 +49,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Answer(Generic[T]):
+class StageAnswer(Generic[T]):
     """What came of an ask; no value unless it is ok."""
 
     status: Status
@@ -59,7 +57,7 @@ class Answer(Generic[T]):
     reason: str | None
 
 
-class Question(Generic[T]):
+class StageQuestion(Generic[T]):
     """A question: its name, the version of its wording, and how a reply is read."""
 
     def __init__(self, name: str, version: str, read: Callable[[str], T | None]) -> None:
@@ -68,17 +66,17 @@ class Question(Generic[T]):
         self.instrument = content_hash([name, version])
 
 
-class Asker(Generic[T]):
+class StageAsks(Generic[T]):
     """Puts one question to one model."""
 
-    def __init__(self, store: Store, model: Model, question: Question[T]) -> None:
+    def __init__(self, store: Store, model: Model, question: StageQuestion[T]) -> None:
         self._store = store
         self._model = model
         self._question = question
-        self._reasons = bool(model.settings.get("effort"))
+        self._asker = Asker(model)
         self.fingerprint = content_hash([model.settings, question.instrument])
 
-    def lane(self, prompts: Callable[[], Iterable[Prompt]], total: int) -> Lane:
+    def lane(self, prompts: Callable[[], Iterable[StagePrompt]], total: int) -> Lane:
         """All asks as one lane; the prompts are made as they are needed."""
         model = self._model
         first = next(iter(prompts()), None) if model.price not in (None, (0.0, 0.0)) else None
@@ -93,26 +91,26 @@ class Asker(Generic[T]):
             free=model.price == (0.0, 0.0),
         )
 
-    def answers(self, prompts: Iterable[Prompt]) -> Iterator[tuple[Prompt, Answer[T]]]:
+    def answers(self, prompts: Iterable[StagePrompt]) -> Iterator[tuple[StagePrompt, StageAnswer[T]]]:
         """What came of every prompt, in order, read from the store."""
         for batch in _batches(prompts):
-            keys = [self._asked(prompt).key for prompt in batch]
+            keys = [self._key(prompt).job for prompt in batch]
             asks = self._store.final_asks(keys)
             missing = [key for key in keys if key not in asks]
             failures = self._failures(missing) if missing else {}
             for prompt, key in zip(batch, keys, strict=True):
                 ask = asks.get(key)
                 if ask is None:
-                    yield prompt, Answer(Status.FAILED, None, failures.get(key, "It was not asked yet."))
+                    yield prompt, StageAnswer(Status.FAILED, None, failures.get(key, "It was not asked yet."))
                 elif ask.status != Status.OK:
-                    yield prompt, Answer(ask.status, None, _sentence(ask.status, ask.reply))
+                    yield prompt, StageAnswer(ask.status, None, _sentence(ask.status, ask.reply))
                 elif (value := self._question.read(ask.reply or "")) is None:
-                    yield prompt, Answer(Status.UNPARSED, None, _sentence(Status.UNPARSED, ask.reply))
+                    yield prompt, StageAnswer(Status.UNPARSED, None, _sentence(Status.UNPARSED, ask.reply))
                 else:
-                    yield prompt, Answer(Status.OK, value, None)
+                    yield prompt, StageAnswer(Status.OK, value, None)
 
-    def _asked(self, prompt: Prompt) -> Asked:
-        return Asked(
+    def _key(self, prompt: StagePrompt) -> AskKey:
+        return rating_key(
             item=prompt.product.id,
             content=hash_text(*(message["content"] for message in prompt.messages)),
             question=self._question.name,
@@ -121,49 +119,27 @@ class Asker(Generic[T]):
             context=prompt.product.id,
         )
 
-    def _jobs(self, prompts: Iterable[Prompt]) -> Iterator[Job]:
+    def _jobs(self, prompts: Iterable[StagePrompt]) -> Iterator[Job]:
         seen: set[bytes] = set()  # the same words may stand in two conversations of one person
         for batch in _batches(prompts):
             self._store.add_products({prompt.product.id: prompt.product for prompt in batch}.values())
             for prompt in batch:
-                job = rating_job(self._asked(prompt), partial(self._ask, prompt))
+                job = rating_job(self._key(prompt), partial(self._ask, prompt))
                 mark = bytes.fromhex(job.key)
                 if mark not in seen:
                     seen.add(mark)
                     yield job
 
-    async def _ask(self, prompt: Prompt) -> Verdict:
+    async def _ask(self, prompt: StagePrompt) -> Verdict:
         """Ask, and once more if the reply cannot be read."""
-        verdict = Verdict(calls=0, answers_whole=False)
-        reply = await self._chat(prompt, prompt.messages, verdict)
-        if not self._reasons and only_thought(reply):
-            self._reasons = (
-                True  # only now is it known that this model thinks first: give it room from now on
-            )
-            reply = await self._chat(prompt, prompt.messages, verdict)
-        if not reply.refused and self._question.read(reply.text) is None:
-            verdict.detail = f"first reply: {reply.text[:FIRST_REPLY]}"
-            said = {"role": "assistant", "content": reply.text[: 4 * prompt.max_tokens] or "…"}
-            again = {"role": "user", "content": prompt.again}
-            reply = await self._chat(prompt, (*prompt.messages, said, again), verdict)
-        verdict.reply, verdict.reasoning = reply.text, reply.reasoning
-        if reply.refused:
-            verdict.status = Status.REFUSED
-        elif self._question.read(reply.text) is None:
-            verdict.status = Status.UNPARSED
-        return verdict
 
-    async def _chat(self, prompt: Prompt, messages: tuple[Message, ...], verdict: Verdict) -> ChatReply:
-        room = max(REASONED_REPLY, prompt.max_tokens) if self._reasons else prompt.max_tokens
-        reply = await self._model.chat(
-            ChatRequest(messages, room, key=f"{self._question.name}|{prompt.name}")
-        )
-        verdict.calls += 1
-        verdict.tokens_in += reply.tokens_in
-        verdict.tokens_out += reply.tokens_out
-        verdict.tokens_reasoning += reply.tokens_reasoning
-        verdict.cost += reply.cost
-        return reply
+        def read(reply: ChatReply, _: T | None) -> T | None:
+            return self._question.read(reply.text)
+
+        verdict = Verdict(calls=0, answers_whole=False)
+        request = ChatRequest(prompt.messages, prompt.max_tokens, key=f"{self._question.name}|{prompt.name}")
+        await self._asker.ask(request, verdict, read, prompt.again)
+        return verdict
 
     def _failures(self, keys: list[str]) -> dict[str, str]:
         query = select(t.asks.c.job, t.asks.c.detail).where(t.asks.c.status == Status.FAILED)
@@ -188,7 +164,7 @@ def _sentence(status: Status, reply: str | None) -> str:
     return f"The reply could not be read, asked for twice: {' '.join((reply or '').split())[:80]!r}."
 
 
-def _batches(prompts: Iterable[Prompt]) -> Iterator[list[Prompt]]:
+def _batches(prompts: Iterable[StagePrompt]) -> Iterator[list[StagePrompt]]:
     iterator = iter(prompts)
     while batch := list(islice(iterator, BATCH)):
         yield batch

@@ -12,7 +12,7 @@ import orjson
 from personafit.engine import check_budget
 from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
-from personafit.stages.asking import Asker, Prompt
+from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.config import FITTED, PEOPLE, RULE
 from personafit.stages.corpus import Corpus
 from personafit.stages.marks import NOT_TRUE, Marks
@@ -70,9 +70,9 @@ class Checking:
     async def check(self, session: Session, merged: Merged) -> None:
         """Have every verifier judge every attribute that stands for others or for itself."""
         total = sum(row.status == "kept" for _, _, rows in merged() for row in rows)
-        askers = [(name, Asker(session.store, model, VERIFICATION)) for name, model in self._models]
+        askers = [(name, StageAsks(session.store, model, VERIFICATION)) for name, model in self._models]
 
-        def prompts() -> Iterator[Prompt]:
+        def prompts() -> Iterator[StagePrompt]:
             for _, language, rows in merged():
                 for row, texts in self._with_evidence(rows):
                     yield verify_prompt(row, texts, language)
@@ -90,7 +90,7 @@ class Checking:
         self,
         cases: list[tuple[Extracted, list[str]]],
         language: str,
-        askers: Sequence[tuple[str, Asker[dict[str, object]]]],
+        askers: Sequence[tuple[str, StageAsks[dict[str, object]]]],
     ) -> Iterator[Verdict]:
         """All verdicts on one person's attributes, by attribute; those that find fault are remembered."""
         said: dict[str, list[Verdict]] = {row.id: [] for row, _ in cases}
@@ -109,7 +109,7 @@ class Checking:
 
     async def refine(self, session: Session, model: Model, merged: Merged, redacting: bool) -> None:
         """Have the model mend what was found fault with."""
-        asker = Asker(session.store, model, REFINEMENT)
+        asker = StageAsks(session.store, model, REFINEMENT)
 
         def cases() -> Iterator[tuple[Extracted, list[str], str]]:
             for _, language, rows in merged():
@@ -117,7 +117,7 @@ class Checking:
                 for row, texts in self._with_evidence(flagged):
                     yield row, texts, language
 
-        def prompts() -> Iterator[Prompt]:
+        def prompts() -> Iterator[StagePrompt]:
             for row, texts, language in cases():
                 yield refine_prompt(row, texts, self._flagged[row.id], language)
 

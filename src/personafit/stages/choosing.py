@@ -7,7 +7,7 @@ import numpy as np
 from personafit._hashing import hash_text
 from personafit.models import Model
 from personafit.models.embeddings import Embedder, Vectors
-from personafit.stages.asking import Asker, Prompt, Question, read_json
+from personafit.stages.asking import StageAsks, StagePrompt, StageQuestion, read_json
 from personafit.stages.corpus import Corpus, Entry, user_texts
 from personafit.stages.material import nonce, tagged
 from personafit.stages.preparing import drop_people
@@ -30,15 +30,15 @@ def read_score(reply: str) -> float | None:
     return float(score)
 
 
-ASSISTANT_USE = Question("assistant-use", VERSION, read_score)
+ASSISTANT_USE = StageQuestion("assistant-use", VERSION, read_score)
 
 
 async def drop_other_uses(session: Session, model: Model, corpus: Corpus, seed: int) -> str:
     """Leave out accounts scored below the bar; one that could not be scored stays, and is counted."""
-    asker = Asker(session.store, model, ASSISTANT_USE)
+    asker = StageAsks(session.store, model, ASSISTANT_USE)
     people = corpus.by_person()
 
-    def prompts() -> Iterator[Prompt]:
+    def prompts() -> Iterator[StagePrompt]:
         return (_prompt(corpus, person, entries, seed) for person, entries in people.items())
 
     await session.carry([asker.lane(prompts, len(people))])
@@ -52,13 +52,13 @@ async def drop_other_uses(session: Session, model: Model, corpus: Corpus, seed: 
     return f"{unscored} could not be scored and stay" if unscored else ""
 
 
-def _prompt(corpus: Corpus, person: str, entries: Sequence[Entry], seed: int) -> Prompt:
+def _prompt(corpus: Corpus, person: str, entries: Sequence[Entry], seed: int) -> StagePrompt:
     words = wording(language_of(entries))
     texts = [text[:SHOWN_LETTERS] for text in _drawn(corpus, entries, SHOWN, seed)]
     mark = nonce(texts)
     material = "\n".join(tagged("message", mark, text) for text in texts)
     content = "\n\n".join([words.assistant_use, material, words.assistant_close])
-    return Prompt(person, person, material, ({"role": "user", "content": content},), 32, words.again)
+    return StagePrompt(person, person, material, ({"role": "user", "content": content},), 32, words.again)
 
 
 def _drawn(corpus: Corpus, entries: Sequence[Entry], count: int, seed: int) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from personafit._hashing import hash_text
 from personafit.models.tokens import count_tokens
 from personafit.people.redaction import redacted
-from personafit.stages.asking import Answer, Prompt, Question, read_json
+from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
 from personafit.stages.material import nonce, tagged
 from personafit.stages.records import KINDS, Extracted, StagedConversation
 from personafit.stages.wording import VERSION, wording
@@ -41,7 +41,7 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Part:
+class ConversationPart:
     """As much of a conversation as one ask shows."""
 
     turns: tuple[Shown, ...]
@@ -63,10 +63,10 @@ def read_extraction(reply: str) -> list[dict[str, Any]] | None:
     return entries
 
 
-EXTRACTION = Question(EXTRACT, VERSION, read_extraction)
+EXTRACTION = StageQuestion(EXTRACT, VERSION, read_extraction)
 
 
-def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> list[Part]:
+def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> list[ConversationPart]:
     """A conversation in parts of at most so many tokens, each with some of what came before; parts without user turns are left out."""
     turns = list(_shown(conversation, budget))
     parts: list[list[Shown]] = []
@@ -82,7 +82,7 @@ def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> lis
         size += tokens
     parts.append(current)
     kept = [tuple(part) for part in parts if any(one.role == "user" for one in part)]
-    return [Part(part, number, len(kept)) for number, part in enumerate(kept, 1)]
+    return [ConversationPart(part, number, len(kept)) for number, part in enumerate(kept, 1)]
 
 
 def _overlap(turns: list[Shown], room: int) -> list[Shown]:
@@ -121,7 +121,7 @@ def _pieces(text: str, budget: int) -> Iterator[str]:
             return
 
 
-def prompts_of(conversation: StagedConversation) -> list[tuple[Part, Prompt]]:
+def prompts_of(conversation: StagedConversation) -> list[tuple[ConversationPart, StagePrompt]]:
     """Every ask about a conversation."""
     words = wording(conversation.language)
     found = []
@@ -140,7 +140,7 @@ def prompts_of(conversation: StagedConversation) -> list[tuple[Part, Prompt]]:
         found.append(
             (
                 part,
-                Prompt(
+                StagePrompt(
                     name=f"{conversation.id}|{part.number}",
                     person=conversation.person,
                     shown=material,
@@ -155,7 +155,7 @@ def prompts_of(conversation: StagedConversation) -> list[tuple[Part, Prompt]]:
 
 def extracted_from(
     conversation: StagedConversation,
-    answers: Iterable[tuple[Part, Answer[list[dict[str, Any]]]]],
+    answers: Iterable[tuple[ConversationPart, StageAnswer[list[dict[str, Any]]]]],
     redacting: bool,
 ) -> tuple[list[Extracted], Status, str | None]:
     """The attributes found in all parts of a conversation, and how asking about it went: the worst of its parts."""
@@ -176,7 +176,11 @@ def extracted_from(
 
 
 def _row(
-    conversation: StagedConversation, part: Part, place: int, entry: dict[str, Any], redacting: bool
+    conversation: StagedConversation,
+    part: ConversationPart,
+    place: int,
+    entry: dict[str, Any],
+    redacting: bool,
 ) -> Extracted:
     """One entry as an attribute; whatever is wrong with it makes it invalid, and is said."""
     said = entry.get("statement", entry.get("attribute"))
@@ -210,7 +214,9 @@ def _row(
     )
 
 
-def _pointed(value: Any, part: Part, conversation: StagedConversation) -> tuple[list[int], str | None]:
+def _pointed(
+    value: Any, part: ConversationPart, conversation: StagedConversation
+) -> tuple[list[int], str | None]:
     """The user's turns an entry points to, and what is wrong where it points to none of them."""
     numbers = value if isinstance(value, list) else [value]
     named = sorted(

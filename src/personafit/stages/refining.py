@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from personafit.people.redaction import redacted
-from personafit.stages.asking import Answer, Prompt, Question, read_json
+from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
 from personafit.stages.extracting import LONGEST_STATEMENT
 from personafit.stages.records import Extracted, Fate, Verdict
 from personafit.stages.verifying import Verifier, shown
@@ -30,10 +30,10 @@ def read_refinement(reply: str) -> dict[str, Any] | None:
     return {"action": value["action"], "statement": statement}
 
 
-REFINEMENT = Question(REFINE, VERSION, read_refinement)
+REFINEMENT = StageQuestion(REFINE, VERSION, read_refinement)
 
 
-def refine_prompt(row: Extracted, texts: Sequence[str], verdict: Verdict, language: str) -> Prompt:
+def refine_prompt(row: Extracted, texts: Sequence[str], verdict: Verdict, language: str) -> StagePrompt:
     """The ask to mend one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
@@ -42,7 +42,7 @@ def refine_prompt(row: Extracted, texts: Sequence[str], verdict: Verdict, langua
         problem=verdict.mode if verdict.mode != "none" else verdict.label, reason=""
     ).strip()
     parts = [words.refine, material, found, words.refine_close]
-    return Prompt(
+    return StagePrompt(
         name=row.id,
         person=row.person,
         shown=material,
@@ -56,7 +56,7 @@ def refined(
     row: Extracted,
     texts: Sequence[str],
     verdict: Verdict,
-    answer: Answer[dict[str, Any]],
+    answer: StageAnswer[dict[str, Any]],
     rule: Verifier,
     redacting: bool,
 ) -> Extracted:

@@ -19,7 +19,7 @@ from personafit.engine import ProgressView, check_budget
 from personafit.models import Model, make_model
 from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
 from personafit.people import Person
-from personafit.stages.asking import Asker, Prompt
+from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.checking import Checking
 from personafit.stages.choosing import drop_other_uses, keep_diverse
 from personafit.stages.config import RULE, WORK, StagesConfig, StagesDone
@@ -175,10 +175,10 @@ class _Stages:
 
     async def _extract(self) -> None:
         corpus, config = self._corpus, self._config
-        asker = Asker(self._session.store, self._model, EXTRACTION)
+        asker = StageAsks(self._session.store, self._model, EXTRACTION)
         people = corpus.by_person()
 
-        def prompts() -> Iterator[Prompt]:
+        def prompts() -> Iterator[StagePrompt]:
             for entries in people.values():
                 for entry in entries:
                     yield from (prompt for _, prompt in prompts_of(corpus.read(entry)))

@@ -8,7 +8,7 @@ rule; but what the rule rejects, for want of any evidence, nobody else can save.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from personafit.stages.asking import Answer, Prompt, Question, read_json
+from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
 from personafit.stages.material import nonce, tagged
 from personafit.stages.records import LABELS, MODES, By, Extracted, Verdict
 from personafit.stages.wording import VERSION, wording
@@ -38,14 +38,14 @@ def read_verdict(reply: str) -> dict[str, Any] | None:
     return {"label": value["label"], "mode": problem, "reason": value.get("reason")}
 
 
-VERIFICATION = Question(VERIFY, VERSION, read_verdict)
+VERIFICATION = StageQuestion(VERIFY, VERSION, read_verdict)
 
 
-def verify_prompt(row: Extracted, texts: Sequence[str], language: str) -> Prompt:
+def verify_prompt(row: Extracted, texts: Sequence[str], language: str) -> StagePrompt:
     """The ask about one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
-    return Prompt(
+    return StagePrompt(
         name=row.id,
         person=row.person,
         shown=material,
@@ -63,7 +63,7 @@ def shown(statement: str, texts: Sequence[str]) -> str:
     return f"{said}\n\n{tagged('statement', mark, statement)}"
 
 
-def model_verdict(row: Extracted, answer: Answer[dict[str, Any]], verifier: str) -> Verdict:
+def model_verdict(row: Extracted, answer: StageAnswer[dict[str, Any]], verifier: str) -> Verdict:
     """A model's answer as a verdict; one that did not answer says nothing either way."""
     if answer.value is None:
         return Verdict(

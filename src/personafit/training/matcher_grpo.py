@@ -76,7 +76,7 @@ class AgreementReward:
 
     def of(self, reply: str, relevant: bool) -> float:
         """The reward of one reply."""
-        read = PAIR.read(ChatReply(text=reply), _listing("", "", ""))
+        read = PAIR.parse(ChatReply(text=reply), _listing("", "", ""))
         if read is None:
             return UNREADABLE * self.weights[relevant]
         right = read.answers[0][0] == (YES if relevant else NO)

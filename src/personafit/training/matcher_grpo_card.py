@@ -65,7 +65,7 @@ async def _ask(spec: str, pairs: Sequence[Listing]) -> Said:
     try:
         for place, pair in enumerate(pairs):
             with suppress(Unanswerable):
-                said[place] = worth[(await rater.judge(pair)).parts[0].label]
+                said[place] = worth[(await rater.rate(pair)).parts[0].label]
     except Unusable as error:
         raise UserError(str(error)) from error
     finally:

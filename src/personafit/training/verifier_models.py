@@ -11,7 +11,7 @@ from personafit.engine import ProgressView
 from personafit.models import make_model
 from personafit.raters.matcher.pairs import Floats, Rows
 from personafit.raters.verifier.patterns import CHINESE
-from personafit.stages.asking import Asker, Prompt
+from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.records import Extracted
 from personafit.stages.session import Ended, Session
 from personafit.stages.verifying import VERIFICATION, verify_prompt
@@ -58,7 +58,7 @@ async def model_figures(
     figures: list[Figure] = []
     for spec in specs:
         model = make_model(spec)
-        asker = Asker(store, model, VERIFICATION)
+        asker = StageAsks(store, model, VERIFICATION)
         try:
             await session.carry([asker.lane(lambda: prompts, len(prompts))])
         except Ended:
@@ -73,7 +73,7 @@ async def model_figures(
     return figures
 
 
-def _prompt(statements: Statements, place: int) -> Prompt:
+def _prompt(statements: Statements, place: int) -> StagePrompt:
     conversation = statements.conversations[statements.of[place]]
     own = [turn.text for turn in conversation.turns if turn.role == "user"]
     text = statements.texts[place]

@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from personafit.engine import Lane, Runner, Silence, Summary, together
 from personafit.engine.ray import working_on
-from personafit.factory.asking import Maker, Unfit, Wanted
+from personafit.factory.asking import Maker, Target, Unfit
 from personafit.factory.prompts import Prompt
 from personafit.models import make_model
 from personafit.store import Store
@@ -66,7 +66,7 @@ def write(store: Store, spec: str) -> Summary:
     return asyncio.run(ask())
 
 
-def _wanted(number: int) -> Wanted:
+def _wanted(number: int) -> Target:
     def read(reply: str) -> str:
         if number % 10 == 0:
             raise Unfit("it is never good enough")
@@ -75,7 +75,7 @@ def _wanted(number: int) -> Wanted:
     # Letters that are no tokens of the tiny model, so that it writes, and what it writes is read.
     letters = ("甲", "乙")
     values: dict[str, object] = {"name": f"number {number}"}
-    return Wanted(f"letter {number}", PROMPT, "en", values, "letter", read, letters, max_tokens=4)
+    return Target(f"letter {number}", PROMPT, "en", values, "letter", read, letters, max_tokens=4)
 
 
 def made(url: str | Path) -> list[tuple[Any, ...]]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from personafit.factory.asking import Maker, Unfit, Wanted, chosen
+from personafit.factory.asking import Maker, Target, Unfit, chosen
 from personafit.factory.prompts import Prompt
 from personafit.models import ChatReply
 from personafit.store import Outcome, Status
@@ -13,7 +13,7 @@ from tests.scripted import ScriptedModel
 PROMPT = Prompt("test", 1, {"en": "Which?"})
 
 
-def worked(model: ScriptedModel, wanted: Wanted) -> Outcome:
+def worked(model: ScriptedModel, wanted: Target) -> Outcome:
     async def work() -> Outcome:
         return await Maker("step", model, 0).job(wanted).work(0)
 
@@ -62,7 +62,7 @@ def test_no_option_or_several(reply: str) -> None:
 def test_a_model_that_thinks_first_is_given_room() -> None:
     thought = ChatReply("", reasoning="Hm.", cut=True, tokens_out=8, cost=0.5)
     model = ScriptedModel([thought, ChatReply("B", tokens_out=60, cost=1.0)])
-    wanted = Wanted(
+    wanted = Target(
         "k", PROMPT, "en", {}, kind="verdict", read=chosen("AB"), letters=("A", "B"), max_tokens=8
     )
     outcome = worked(model, wanted)
@@ -75,6 +75,6 @@ def test_a_model_that_thinks_first_is_given_room() -> None:
 
 def test_a_model_that_is_told_to_think_has_room_at_once() -> None:
     model = ScriptedModel([ChatReply("A")], settings={"kind": "scripted", "effort": "high"})
-    wanted = Wanted("k", PROMPT, "en", {}, kind="verdict", read=chosen("AB"), max_tokens=8)
+    wanted = Target("k", PROMPT, "en", {}, kind="verdict", read=chosen("AB"), max_tokens=8)
     worked(model, wanted)
     assert [request.max_tokens for request in model.asked] == [8 + 4096]

@@ -9,7 +9,7 @@ import pytest
 
 from personafit import factory
 from personafit.factory import Prompt, Unfit
-from personafit.factory.prompts import ask_again
+from personafit.factory.prompts import again_words
 from personafit.factory.registry import ROOMS, steps_of
 
 HERE = Path(factory.__file__).parent
@@ -49,7 +49,7 @@ def test_every_reason_for_asking_again_is_in_both_languages() -> None:
     ]
     assert not bare
     unfit = Unfit("it is empty", "内容是空的")
-    again = ask_again(({"role": "user", "content": "问"},), "", unfit.said("zh"), "zh")[-1]["content"]
+    again = again_words(unfit.said("zh"), "zh")
     assert "内容是空的" in again
     assert not any(character.isascii() and character.isalpha() for character in again)
     assert unfit.said("en") == str(unfit) == "it is empty"

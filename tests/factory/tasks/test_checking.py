@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from personafit.factory.asking import Unfit, Wanted
+from personafit.factory.asking import Target, Unfit
 from personafit.factory.tasks.balance import Balance
 from personafit.factory.tasks.checking import domain_preferences, read_history, read_wish
 from personafit.factory.tasks.definitions import read_definitions
@@ -80,7 +80,7 @@ def test_a_wish_that_tells_too_much_or_is_another_is_refused(reply: str, reason:
     assert read_wish('"Choose one title to start before the holidays."', reader(), definition, ontology)
 
 
-def looked_over(profile: Profile, ontology: Ontology) -> Wanted:
+def looked_over(profile: Profile, ontology: Ontology) -> Target:
     (wanted,) = refinements(profile, ontology, "parent")
     return wanted
 

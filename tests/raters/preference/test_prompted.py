@@ -3,7 +3,7 @@
 import asyncio
 
 from personafit.models import ChatReply
-from personafit.raters.preference.prompted import PromptedMention, PromptedPreference
+from personafit.raters.preference import naming_rater, preferring_rater
 from personafit.raters.rater import Verdict
 from personafit.store import Status
 from tests.preference_world import pair
@@ -12,7 +12,7 @@ from tests.scripted import ScriptedModel
 
 def _judged(*replies: ChatReply, order: tuple[int, int] = (0, 1)) -> tuple[Verdict, ScriptedModel]:
     model = ScriptedModel(list(replies))
-    return asyncio.run(PromptedPreference(model).judge(pair(order=order))), model
+    return asyncio.run(preferring_rater(model).rate(pair(order=order))), model
 
 
 def test_all_attributes_are_asked_about_at_once_and_turned() -> None:
@@ -57,7 +57,7 @@ def test_a_refusal_is_not_asked_again() -> None:
 
 def test_a_detector_sees_the_personalized_answer_only() -> None:
     model = ScriptedModel([ChatReply("[1]")])
-    verdict = asyncio.run(PromptedMention(model).judge(pair()))
+    verdict = asyncio.run(naming_rater(model).rate(pair()))
     assert [(part.label, part.value) for part in verdict.parts] == [("yes", 1.0), ("no", 0.0)]
     assert "fry tofu" in model.asked[0].messages[0]["content"]
     assert "Fry an egg" not in model.asked[0].messages[0]["content"]
@@ -65,6 +65,6 @@ def test_a_detector_sees_the_personalized_answer_only() -> None:
 
 def test_a_detector_that_names_what_is_not_there_is_asked_again() -> None:
     model = ScriptedModel([ChatReply("[7]"), ChatReply("[]")])
-    verdict = asyncio.run(PromptedMention(model).judge(pair()))
+    verdict = asyncio.run(naming_rater(model).rate(pair()))
     assert [part.label for part in verdict.parts] == ["no", "no"]
     assert len(model.asked) == 2

@@ -17,7 +17,7 @@ def judged(spec: str, shown: Compared) -> Verdict:
     async def judge() -> Verdict:
         rater = make_preference_rater(spec)
         try:
-            return await rater.judge(shown)
+            return await rater.rate(shown)
         finally:
             await rater.close()
 

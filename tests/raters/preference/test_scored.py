@@ -47,7 +47,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _judge(spec: str, **of: tuple[int, int]) -> Verdict:
-    return asyncio.run(make_preference_rater(spec).judge(pair(**of)))  # type: ignore[arg-type]
+    return asyncio.run(make_preference_rater(spec).rate(pair(**of)))  # type: ignore[arg-type]
 
 
 def test_the_rules() -> None:
@@ -63,7 +63,7 @@ def test_a_scorer_leaves_a_difference_for_the_report(module: str) -> None:
     rater = make_preference_rater(f"{module}:Reward")
     assert rater.record.kind == "reward"
     assert not rater.order_matters
-    verdict = asyncio.run(rater.judge(pair()))
+    verdict = asyncio.run(rater.rate(pair()))
     generic, personal = (float(len(answer)) for answer in pair().answers)
     assert [(part.label, part.value, part.scores) for part in verdict.parts] == [
         (None, personal - generic, [generic, personal]),
@@ -82,7 +82,7 @@ def test_a_function_that_is_asked_once_cannot_tell_the_personalized_answer_by_it
 
     def marks(name: str) -> list[str | None]:
         rater = make_preference_rater(f"{module}:{name}")
-        return [asyncio.run(rater.judge(one)).parts[0].label for one in pairs]
+        return [asyncio.run(rater.rate(one)).parts[0].label for one in pairs]
 
     assert 10 < marks("second").count("5") < 30  # whoever likes the second place likes neither answer
     generic, personal = pair().answers

@@ -2,8 +2,9 @@ import asyncio
 
 from personafit.items.relevance import ALONE, GRADED, LIST, PAIR, Candidate, Listing, RelevanceQuestion
 from personafit.models import ChatReply
+from personafit.raters.prompted import PromptedRater
 from personafit.raters.rater import Verdict
-from personafit.raters.relevance.prompted import PromptedRelevance
+from personafit.raters.relevance import asking_rater
 from personafit.store import Status
 from tests.scripted import ScriptedModel
 
@@ -18,10 +19,10 @@ ONE = Listing("group", "ann", "What shall I drink?", (Candidate("i0", "h0", "lik
 
 def judged(
     question: RelevanceQuestion, shown: Listing, *replies: ChatReply
-) -> tuple[Verdict, ScriptedModel, PromptedRelevance]:
+) -> tuple[Verdict, ScriptedModel, PromptedRater[Listing]]:
     model = ScriptedModel(list(replies))
-    rater = PromptedRelevance("scripted", model, question)
-    return asyncio.run(rater.judge(shown)), model, rater
+    rater = asking_rater("scripted", model, question)
+    return asyncio.run(rater.rate(shown)), model, rater
 
 
 def labels(verdict: Verdict) -> list[str | None]:
@@ -71,6 +72,6 @@ def test_without_the_prompt_one_answer_holds_for_all_places_of_an_attribute() ->
 
 
 def test_fingerprints_tell_the_ways_of_asking_apart() -> None:
-    raters = [PromptedRelevance("m", ScriptedModel([]), question) for question in (PAIR, LIST, GRADED)]
+    raters = [asking_rater("m", ScriptedModel([]), question) for question in (PAIR, LIST, GRADED)]
     assert len({rater.record.fingerprint for rater in raters}) == 3
     assert [rater.by_list for rater in raters] == [False, True, False]

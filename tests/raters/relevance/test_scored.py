@@ -22,7 +22,7 @@ PEOPLE = {"ann": Person(id="ann", language="en")}
 def judged(spec: str, prompt: str, *attributes: str) -> Verdict:
     candidates = tuple(Candidate(f"i{n}", f"h{n}", text) for n, text in enumerate(attributes))
     rater = make_relevance_rater(spec, PEOPLE)
-    return asyncio.run(rater.judge(Listing("g", "ann", prompt, candidates)))
+    return asyncio.run(rater.rate(Listing("g", "ann", prompt, candidates)))
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -150,8 +150,8 @@ def test_a_fitted_matcher_answers_by_its_threshold_and_is_not_told_the_prompt_wh
     monkeypatch.setattr(Matcher, "load", classmethod(lambda cls, folder: KeptMatcher()))
     rater = make_relevance_rater("fitted:anywhere", PEOPLE)
     shown = Listing("g", "ann", "Which tea?", (Candidate("i", "h", "likes tea"),))
-    assert asyncio.run(rater.judge(shown)).parts[0].label == "yes"
-    assert asyncio.run(rater.judge(replace(shown, view=ALONE))).parts[0].label == "no"
+    assert asyncio.run(rater.rate(shown)).parts[0].label == "yes"
+    assert asyncio.run(rater.rate(replace(shown, view=ALONE))).parts[0].label == "no"
     assert rater.fitted_on == {hash_text("Which tea?")}  # type: ignore[attr-defined]
 
 

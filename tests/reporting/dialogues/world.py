@@ -12,10 +12,10 @@ from personafit.benchmarks.benchmark import ingest
 from personafit.benchmarks.personalens.folder import FolderTasks
 from personafit.engine import Runner, Silence
 from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
+from personafit.items.dialogue_questions import judge_key
 from personafit.models import ChatReply, ChatRequest
 from personafit.people import Person, Task
-from personafit.raters.dialogues import DialogueJudge, dialogue_lanes
-from personafit.raters.dialogues.judge import judge_key
+from personafit.raters.dialogues import dialogue_judge, dialogue_lanes
 from personafit.simulate import dialogues, task_items
 from personafit.simulate.records import DIALOGUE, QUESTIONS, dialogue_product
 from personafit.store import Ask, Outcome, Product, RunRecord, Status, Store
@@ -125,7 +125,7 @@ class World:
     ) -> "StubJudge":
         """Let a judge mark every dialogue of the run; `reply(dialogue, question, call)` is what it says."""
         model = StubJudge(name, reply, {one.id: one for one in dialogues(self.store, self.run.id)})
-        judge = DialogueJudge(model, samples)
+        judge = dialogue_judge(model, samples)
         self.store.add_raters([judge.record])
         lanes = dialogue_lanes(
             self.store, dialogues(self.store, self.run.id).ended, [judge], self.people, views

@@ -11,6 +11,7 @@ from personafit.engine import ProgressView, Runner, Summary
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, VIEWS, View
 from personafit.models import Model
 from personafit.models.tokens import prompt_tokens
+from personafit.raters import PromptedRater
 from personafit.raters.dialogues import DialogueJudge, dialogue_lanes, make_dialogue_judge
 from personafit.simulate import dialogues
 from personafit.simulate.dialogue import USUAL_TOKENS
@@ -100,7 +101,7 @@ def estimate(store: Store, config: RunConfig) -> str:
 
 
 def _line(who: Model | DialogueJudge, calls: int, tokens_in: int, tokens_out: int) -> str:
-    name = who.record.name if isinstance(who, DialogueJudge) else who.name
+    name = who.record.name if isinstance(who, PromptedRater) else who.name
     line = f"  {name}: {calls:,} calls, about {calls * tokens_in:,} tokens in and {calls * tokens_out:,} out"
     if who.price is None:
         return f"{line}; its price is unknown (add ,price=IN/OUT)."

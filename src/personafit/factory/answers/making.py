@@ -14,7 +14,7 @@ from personafit.factory.answers.config import AnswersSection
 from personafit.factory.answers.prompts import BETTER, FOR_ANYBODY, FOR_PERSON, LESS_HELPFUL, LESS_PERSONAL
 from personafit.factory.answers.reading import answer_reader, bounds, rewrite_reader
 from personafit.factory.answers.telling import Bearing, Told, mostly_masked
-from personafit.factory.asking import Answer, Wanted
+from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.questions.blocks import source as people_source
 from personafit.factory.questions.blocks import splits_of
@@ -51,7 +51,7 @@ class Draft:
     direction: str | None = None
     parent: "Draft | None" = None
     number: int = 0
-    answer: Answer | None = None
+    answer: Generation | None = None
     text: str = ""
     product: str = ""
     made_by: str = ""
@@ -168,11 +168,11 @@ async def ask(
 
 def _wanted_by(
     drafts: Sequence[Draft], section: AnswersSection, attempt: int
-) -> Callable[[], Iterator[Wanted]]:
+) -> Callable[[], Iterator[Target]]:
     return lambda: (wanted(draft, section, attempt) for draft in drafts)
 
 
-def wanted(draft: Draft, section: AnswersSection, attempt: int) -> Wanted:
+def wanted(draft: Draft, section: AnswersSection, attempt: int) -> Target:
     """What is asked of the model for a draft."""
     row, people = draft.asked.row, (draft.asked.person, draft.meant_for)
     values: dict[str, object] = {"question": row["text"], "words": section.words}
@@ -185,7 +185,7 @@ def wanted(draft: Draft, section: AnswersSection, attempt: int) -> Wanted:
         prompt, read = DIRECTIONS[draft.direction or ""], rewrite_reader(people, before)
         values |= {"answer": before, **dict(zip(("least", "most"), bounds(before), strict=True))}
         parents, most = [row["id"], draft.parent.product], len(before) + 24
-    return Wanted(
+    return Target(
         draft.key,
         prompt,
         row["language"],

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from personafit._hashing import draw
-from personafit.factory.asking import Answer, Wanted
+from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.memories.config import MemoriesSection
 from personafit.factory.memories.prompts import FEATURES, feature_lines, features_reader
@@ -75,11 +75,11 @@ def _sample(bench: Bench, section: MemoriesSection, person: Person) -> list[Memo
     return order[: section.sampled]
 
 
-def _wanted(bench: Bench, section: MemoriesSection, stream: str) -> Iterator[Wanted]:
+def _wanted(bench: Bench, section: MemoriesSection, stream: str) -> Iterator[Target]:
     for person in bench.read("memories", Person, stream):
         sample = _sample(bench, section, person)
         count = min(section.features, len(sample))
-        yield Wanted(
+        yield Target(
             person.id,
             FEATURES,
             person.language,
@@ -95,12 +95,12 @@ def _wanted(bench: Bench, section: MemoriesSection, stream: str) -> Iterator[Wan
         )
 
 
-def _featured(bench: Bench, section: MemoriesSection, person: Person, answer: Answer) -> Person:
+def _featured(bench: Bench, section: MemoriesSection, person: Person, answer: Generation) -> Person:
     sample = _sample(bench, section, person)
     if answer.text is not None and answer.product is not None and answer.maker is not None:
         found, product, by = feature_lines(answer.text), answer.product, answer.maker
     else:
-        bench.reject(answer.wanted.key, answer.reason, about=person.id, by=bench.model("profiler").name)
+        bench.reject(answer.target.key, answer.reason, about=person.id, by=bench.model("profiler").name)
         few = sample[: section.features]
         found = [(SEEMS[person.language].format(memory.text), [n]) for n, memory in enumerate(few, 1)]
         made = Product(

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from personafit._hashing import draw
-from personafit.factory.asking import Answer, Wanted
+from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.memories.config import MemoriesSection
 from personafit.factory.memories.corpus import Corpus
@@ -100,7 +100,7 @@ class _Asking:
         """Asks for each person."""
         return self.count if self._corpus is None and self._section.asks == "one" else 1
 
-    def wanted(self, stream: str) -> Iterator[Wanted]:
+    def wanted(self, stream: str) -> Iterator[Target]:
         """Everything asked about the people of a stream."""
         for person in self._bench.read("people", Person, stream):
             if self._corpus is not None:
@@ -111,13 +111,13 @@ class _Asking:
                 for number in range(self.count):
                     yield self._note(person, number)
 
-    def remembering(self, person: Person, answers: list[Answer]) -> Person:
+    def remembering(self, person: Person, answers: list[Generation]) -> Person:
         """The person with memories; where the model's words could not be used, with those of a rule or a template."""
         writer = self._bench.model("writer").name
         found: list[tuple[str, str]] = []
         for answer in answers:
             if answer.text is None or answer.product is None:
-                self._bench.reject(answer.wanted.key, answer.reason, about=person.id, by=writer)
+                self._bench.reject(answer.target.key, answer.reason, about=person.id, by=writer)
             elif self._corpus is not None:
                 places = self._places(person, self._corpus)
                 chosen = [self._corpus.entries[places[int(number) - 1]] for number in answer.text.split(",")]
@@ -160,12 +160,12 @@ class _Asking:
             self._bench.add(product)
         return TEMPLATE, [(line, product.id) for line in lines]
 
-    def _choice(self, person: Person, corpus: Corpus) -> Wanted:
+    def _choice(self, person: Person, corpus: Corpus) -> Target:
         places = self._places(person, corpus)
         entries = "\n".join(
             f"{number}. {corpus.entries[place].text}" for number, place in enumerate(places, 1)
         )
-        return Wanted(
+        return Target(
             person.id,
             SELECT,
             person.language,
@@ -177,8 +177,8 @@ class _Asking:
             max_tokens=8 * self.count + 16,
         )
 
-    def _notes(self, person: Person) -> Wanted:
-        return Wanted(
+    def _notes(self, person: Person) -> Target:
+        return Target(
             person.id,
             WRITE,
             person.language,
@@ -194,10 +194,10 @@ class _Asking:
             max_tokens=90 * self.count,
         )
 
-    def _note(self, person: Person, number: int) -> Wanted:
+    def _note(self, person: Person, number: int) -> Target:
         topics, facets = self._topics(person, self.count), person.facets
         topic = topics[number % len(topics)]
-        return Wanted(
+        return Target(
             f"{person.id}/{number}",
             NOTE,
             person.language,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from personafit._hashing import draw
-from personafit.factory.asking import Answer, Unfit, Wanted, plain
+from personafit.factory.asking import Generation, Target, Unfit, plain
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.pairs.config import HARD, PairsSection
 from personafit.factory.pairs.prompts import (
@@ -46,7 +46,7 @@ class Unit:
     question: str = ""
     asked: str = ""
     """Id of the question as a product, or the file and line it comes from."""
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Generation] = field(default_factory=dict)
     """By kind: chosen, and each negative."""
     direction: str = ""
     """How a degraded answer was spoilt: less-personal or less-helpful."""
@@ -92,11 +92,11 @@ def told(person: Person) -> Product:
 async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
     """Have the writer ask; a unit without a usable question stays without."""
 
-    def wanted() -> Iterator[Wanted]:
+    def wanted() -> Iterator[Target]:
         for unit in todo:
             themes = THEMES["zh" if unit.person.language == "zh" else "en"]
             theme = themes[draw(seed, unit.key, "theme", among=len(themes))]
-            yield Wanted(
+            yield Target(
                 f"{unit.key}/question",
                 QUESTION,
                 unit.person.language,
@@ -113,7 +113,7 @@ async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
     for unit, answer in zip(todo, answers, strict=True):
         if answer.text is None:
             bench.reject(
-                answer.wanted.key, answer.reason, about=unit.person.id, by=bench.model("writer").name
+                answer.target.key, answer.reason, about=unit.person.id, by=bench.model("writer").name
             )
         else:
             unit.question, unit.asked = answer.text, answer.product or ""
@@ -125,7 +125,7 @@ async def ask_answers(bench: Bench, todo: Sequence[Unit], words: int) -> None:
     await _ask(bench, [unit for unit in todo if unit.answers["chosen"].ok], _spoilt)
 
 
-async def _ask(bench: Bench, todo: Sequence[Unit], made: Callable[[Unit], list[tuple[str, Wanted]]]) -> None:
+async def _ask(bench: Bench, todo: Sequence[Unit], made: Callable[[Unit], list[tuple[str, Target]]]) -> None:
     pool = bench.pool()
     for place, model in enumerate(pool):
         mine = [(unit, kind, wanted) for unit in todo if unit.model == place for kind, wanted in made(unit)]
@@ -134,7 +134,7 @@ async def _ask(bench: Bench, todo: Sequence[Unit], made: Callable[[Unit], list[t
             unit.answers[kind] = answer
 
 
-def _first(unit: Unit, words: int) -> list[tuple[str, Wanted]]:
+def _first(unit: Unit, words: int) -> list[tuple[str, Target]]:
     asked: dict[str, tuple[Prompt, Person | None]] = {
         "chosen": (PERSONAL, unit.person),
         NO_PERSONA: (PLAIN, None),
@@ -150,7 +150,7 @@ def _first(unit: Unit, words: int) -> list[tuple[str, Wanted]]:
     return found
 
 
-def _spoilt(unit: Unit) -> list[tuple[str, Wanted]]:
+def _spoilt(unit: Unit) -> list[tuple[str, Target]]:
     if "degraded" not in unit.negatives:
         return []
     chosen = unit.answers["chosen"]
@@ -167,12 +167,12 @@ def _answer(
     values: dict[str, object],
     whom: Person | None = None,
     like: str = "",
-) -> Wanted:
+) -> Target:
     """An answer for somebody, of whom the maker is told, or one made from the chosen answer."""
     parents = [unit.asked] if unit.asked else []
     if like:
         parents.append(unit.answers["chosen"].product or "")
-    return Wanted(
+    return Target(
         f"{unit.key}/{kind}",
         prompt,
         unit.person.language,

@@ -72,10 +72,10 @@ class Sink:
             "direction": unit.direction if kind == "degraded" else None,
             "wrong_person": unit.other.id if kind == "wrong-person" and unit.other else None,
             "question": unit.asked or None,
-            "given": chosen.wanted.given,
+            "given": chosen.target.given,
             "chosen": chosen.product,
             "rejected": rejected.product,
-            "rejected_given": rejected.wanted.given,
+            "rejected_given": rejected.target.given,
             "makers": [chosen.maker, rejected.maker],
         }
         self._write(row, {name: value for name, value in lineage.items() if value}, person.id, kind)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from personafit._hashing import hash_text
-from personafit.factory.asking import Answer, Wanted, chosen
+from personafit.factory.asking import Generation, Target, chosen
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.people.balance import Balance
 from personafit.factory.people.card import people_card
@@ -139,10 +139,10 @@ def _seeds(bench: Bench) -> tuple[Person, ...]:
     return read_seeds(bench.config.place(path) if path else None, list(bench.config.build.languages))
 
 
-def _screenings(profiles: Scratch) -> Iterator[Wanted]:
+def _screenings(profiles: Scratch) -> Iterator[Target]:
     for row in profiles:
         person = row["person"]["id"]
-        yield Wanted(
+        yield Target(
             person,
             SCREEN,
             row["person"]["language"],
@@ -157,7 +157,7 @@ def _screenings(profiles: Scratch) -> Iterator[Wanted]:
         )
 
 
-def _reason(answer: Answer) -> str:
+def _reason(answer: Generation) -> str:
     if answer.text is None:
         return f"could not be screened: {answer.reason}"
     return VERDICTS.get(answer.text, "")

@@ -6,7 +6,7 @@ put none, so is the profile itself.
 
 from collections.abc import Iterable, Iterator
 
-from personafit.factory.asking import Answer, Wanted
+from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.people.balance import told_apart
 from personafit.factory.people.config import PeopleSection
@@ -39,7 +39,7 @@ class Wording:
     async def put(self, numbers: Scratch) -> Scratch:
         """The profiles of drawn candidates, each with its lineage, put aside on disk."""
         profiles = self._bench.scratch("profiles")
-        answers: Iterator[Answer] = iter(())
+        answers: Iterator[Generation] = iter(())
         if self._section.fields:
             asks = numbers.count * (1 if self._section.asks == "whole" else len(self._section.fields))
             batch = Batch(self._bench.model("writer"), lambda: self._wanted(numbers), asks, "profiles")
@@ -54,7 +54,7 @@ class Wording:
             profiles.add(self._profile(drawn, words, makers, parents))
         return profiles
 
-    def _wanted(self, numbers: Iterable[dict[str, int]]) -> Iterator[Wanted]:
+    def _wanted(self, numbers: Iterable[dict[str, int]]) -> Iterator[Target]:
         for row in numbers:
             drawn = self._drawing.draw(row["number"])
             if self._section.asks == "whole":
@@ -63,10 +63,10 @@ class Wording:
                 for leaf in self._section.fields:
                     yield self._field(drawn, leaf)
 
-    def _whole(self, drawn: Drawn) -> Wanted:
+    def _whole(self, drawn: Drawn) -> Target:
         hints = {leaf: drawn.leaves[leaf].text for leaf in self._section.fields}
         manner = render_facets(select_facets(drawn.seed.facets, hints))
-        return Wanted(
+        return Target(
             f"{drawn.id}/words",
             PROFILE,
             drawn.language,
@@ -83,9 +83,9 @@ class Wording:
             max_tokens=160 * len(hints),
         )
 
-    def _field(self, drawn: Drawn, leaf: str) -> Wanted:
+    def _field(self, drawn: Drawn, leaf: str) -> Target:
         hint = drawn.leaves[leaf].text
-        return Wanted(
+        return Target(
             f"{drawn.id}/{leaf}",
             FIELD,
             drawn.language,
@@ -99,7 +99,7 @@ class Wording:
         )
 
     def _words(
-        self, drawn: Drawn, answers: Iterator[Answer]
+        self, drawn: Drawn, answers: Iterator[Generation]
     ) -> tuple[dict[str, str], dict[str, str], list[str]]:
         """The sentences by field, who put each, and the products they stand in."""
         words: dict[str, str] = {}
@@ -111,7 +111,7 @@ class Wording:
             answer = next(answers)
             if answer.text is None or answer.maker is None or answer.product is None:
                 self._bench.reject(
-                    answer.wanted.key, answer.reason, about=drawn.id, by=self._bench.model("writer").name
+                    answer.target.key, answer.reason, about=drawn.id, by=self._bench.model("writer").name
                 )
                 continue
             said = read_lines_back(answer.text) if self._section.asks == "whole" else {leaves[0]: answer.text}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
-from personafit.factory.asking import Wanted, chosen
+from personafit.factory.asking import Target, chosen
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT, TRAINING_SPLIT
 from personafit.factory.questions.config import QuestionsSection
@@ -142,9 +142,9 @@ def maker_of(entry: Entry) -> str:
     return source if source == OWN else f"pool:{source}"
 
 
-def _wanted(entries: Sequence[Entry]) -> Iterator[Wanted]:
+def _wanted(entries: Sequence[Entry]) -> Iterator[Target]:
     for entry in entries:
-        yield Wanted(
+        yield Target(
             f"pool/{entry.source}",
             OPENNESS,
             entry.language,

@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 
 from personafit._errors import UserError
-from personafit.factory.asking import Wanted, chosen
+from personafit.factory.asking import Target, chosen
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.people.elements import INTERESTS, LEAVES, VALUES
 from personafit.factory.questions.blocks import Member
@@ -171,9 +171,9 @@ def _about(member: Member) -> str:
     return " ".join([*said, *(one.text for one in member.person.attributes)])
 
 
-def _wanted(match: Match) -> Wanted:
+def _wanted(match: Match) -> Target:
     person = match.member.person
-    return Wanted(
+    return Target(
         match.key,
         MATCH,
         person.language,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import ceil
 
 from personafit._errors import UserError
-from personafit.factory.asking import Answer, Wanted
+from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.prompts import Prompt
 from personafit.factory.questions.blocks import Member
@@ -232,7 +232,7 @@ class Specific:
         return draft
 
     async def _ask(
-        self, drafts: Sequence[Draft], wanted: Callable[[Draft], Wanted], label: str
-    ) -> list[Answer]:
+        self, drafts: Sequence[Draft], wanted: Callable[[Draft], Target], label: str
+    ) -> list[Generation]:
         model = self._checker if label == "checking" else self._writer
         return list(await self._bench.ask(Batch(model, lambda: map(wanted, drafts), len(drafts), label)))

@@ -1,6 +1,6 @@
 """What is asked about a draft: its words, other words for it, and a verdict on it."""
 
-from personafit.factory.asking import Answer, Unfit, Wanted, chosen
+from personafit.factory.asking import Generation, Target, Unfit, chosen
 from personafit.factory.prompts import Prompt
 from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.questions.drawing import Draft
@@ -11,11 +11,11 @@ from personafit.factory.questions.scenarios import categories
 NAMED = 3  # things given away that are named
 
 
-def first_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Wanted:
+def first_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Target:
     """A question from features, a scenario and an example."""
     language, example, scenario = draft.language, draft.example, draft.scenario
     shown = next(one for one in categories()[example.category].scenarios if one.name == example.scenario)
-    return Wanted(
+    return Target(
         draft.key,
         prompt,
         language,
@@ -35,7 +35,7 @@ def first_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Wanted
     )
 
 
-def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Wanted:
+def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Target:
     """The same in other words, which must not give anything away."""
     plain = question_reader(draft.language, section.shortest, section.longest)
     text, person = draft.text, draft.member.person
@@ -48,7 +48,7 @@ def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Wante
             raise Unfit("nothing was changed", "没有任何改动")
         return said
 
-    return Wanted(
+    return Target(
         f"{draft.key}/{prompt.name.rpartition('.')[2]}",
         prompt,
         draft.language,
@@ -65,9 +65,9 @@ def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Wante
     )
 
 
-def check(draft: Draft, pass_name: str) -> Wanted:
+def check(draft: Draft, pass_name: str) -> Target:
     """A verdict on how it strikes one."""
-    return Wanted(
+    return Target(
         f"{draft.key}/{pass_name}",
         CHECK,
         draft.language,
@@ -91,10 +91,10 @@ def told(draft: Draft) -> str:
     return "; ".join(list(dict.fromkeys(leaks(draft.text, draft.member.person)))[:NAMED])
 
 
-def took(draft: Draft, answer: Answer) -> bool:
+def took(draft: Draft, answer: Generation) -> bool:
     """Take in what a model said; false where it said nothing of use."""
     if answer.text is None or answer.product is None or answer.maker is None:
         return False
     draft.text, draft.product, draft.maker = answer.text, answer.product, answer.maker
-    draft.parents = list(answer.wanted.parents)
+    draft.parents = list(answer.target.parents)
     return True

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 
 from personafit._hashing import draw, hash_text
-from personafit.factory.asking import Answer, Wanted, chosen
+from personafit.factory.asking import Generation, Target, chosen
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.studies.ballots import Ballot, Ballots
 from personafit.factory.studies.prompts import ANSWER, VOTE
@@ -58,7 +58,7 @@ async def model_votes(
     )
 
 
-def _said(seed: int, model: Model, ballot: Ballot, answer: Answer) -> Judgment:
+def _said(seed: int, model: Model, ballot: Ballot, answer: Generation) -> Judgment:
     rater = f"{SIMULATED}{model.name}"
     if answer.text is None:
         return Judgment(item=ballot.item.id, rater=rater, status=answer.status, extra={"why": answer.reason})
@@ -74,7 +74,7 @@ def vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
     )
 
 
-def _wanted(seed: int, ballots: Ballots, model: Model) -> Iterator[Wanted]:
+def _wanted(seed: int, ballots: Ballots, model: Model) -> Iterator[Target]:
     for ballot in ballots():
         language = ballot.person.language
         letters = tuple(LETTERS[: len(ballot.answers)])
@@ -83,7 +83,7 @@ def _wanted(seed: int, ballots: Ballots, model: Model) -> Iterator[Wanted]:
             ANSWER[language].format(letter=letter, text=ballot.texts[place])
             for letter, place in zip(letters, order, strict=True)
         ]
-        yield Wanted(
+        yield Target(
             f"{ballot.item.id}/{model.name}",
             VOTE,
             language,

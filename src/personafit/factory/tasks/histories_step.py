@@ -7,7 +7,7 @@ what does not do is asked for once more, then recorded and replaced by a templat
 from collections.abc import Iterator
 from functools import partial
 
-from personafit.factory.asking import Wanted
+from personafit.factory.asking import Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.step import Expected
 from personafit.factory.tasks.card import histories_card
@@ -56,14 +56,14 @@ class HistoriesStep(StepOfTasks):
             return
         total = sum(1 for _ in _all(bench))
 
-        def wanted() -> Iterator[Wanted]:
+        def wanted() -> Iterator[Target]:
             return (_wanted(bench, ontology, *one) for one in _all(bench))
 
         batch = Batch(bench.model("writer"), wanted, total, "histories")
         answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         for (profile, domain, parent), answer in zip(_all(bench), answers, strict=True):
             if answer.text is None:
-                bench.reject(answer.wanted.key, answer.reason, about=profile.id, by=bench.model().name)
+                bench.reject(answer.target.key, answer.reason, about=profile.id, by=bench.model().name)
                 self._write_template(bench, profile, domain, parent, ontology)
                 continue
             product = Product(
@@ -100,11 +100,11 @@ def _all(bench: Bench) -> Iterator[tuple[Profile, str, str]]:
             yield profile, domain, row["profile"]
 
 
-def _wanted(bench: Bench, ontology: Ontology, profile: Profile, domain: str, parent: str) -> Wanted:
+def _wanted(bench: Bench, ontology: Ontology, profile: Profile, domain: str, parent: str) -> Target:
     language = profile.language
     notes = [f"- {one.line(language)}" for one in interactions(profile, domain, ontology, draws_of(bench))]
     low, high = LENGTHS[language]
-    return Wanted(
+    return Target(
         f"{profile.id}/{domain}",
         HISTORY,
         language,

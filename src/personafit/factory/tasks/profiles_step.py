@@ -5,7 +5,7 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.factory.asking import Wanted
+from personafit.factory.asking import Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.step import Expected, Step
@@ -74,7 +74,7 @@ class ProfilesStep(StepOfTasks):
     async def _refine(self, bench: Bench, drawing: Drawing, total: int) -> None:
         section, ontology = bench.config.section(TasksSection), drawing.ontology
 
-        def wanted() -> Iterator[Wanted]:
+        def wanted() -> Iterator[Target]:
             for profile in self._drawn(bench, self._drawing(bench, ontology)):
                 yield from refinements(profile, ontology, _product(profile, ()).id)
 
@@ -87,13 +87,13 @@ class ProfilesStep(StepOfTasks):
             for name in profile.domains:
                 answer = next(answers)
                 if answer.text is None:
-                    bench.reject(answer.wanted.key, answer.reason, about=profile.id, by=bench.model().name)
+                    bench.reject(answer.target.key, answer.reason, about=profile.id, by=bench.model().name)
                     continue
                 parents.append(answer.product or "")
                 for why_not in apply_changes(
                     profile, name, answer.text, ontology, drawing.balances, section.slack
                 ):
-                    bench.reject(answer.wanted.key, why_not, about=profile.id, by="rule:shares-1")
+                    bench.reject(answer.target.key, why_not, about=profile.id, by="rule:shares-1")
             _write(bench, profile, parents)
 
     def _drawing(self, bench: Bench, ontology: Ontology) -> Drawing:

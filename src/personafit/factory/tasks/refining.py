@@ -10,7 +10,7 @@ from functools import partial
 
 import orjson
 
-from personafit.factory.asking import Unfit, Wanted
+from personafit.factory.asking import Target, Unfit
 from personafit.factory.tasks.balance import Balance
 from personafit.factory.tasks.drawing import is_allowed
 from personafit.factory.tasks.ontology import Domain, Ontology
@@ -22,7 +22,7 @@ MOST = 2  # exchanges in one domain
 LONGEST_REASON = 300
 
 
-def refinements(profile: Profile, ontology: Ontology, parent: str) -> Iterator[Wanted]:
+def refinements(profile: Profile, ontology: Ontology, parent: str) -> Iterator[Target]:
     """An ask for each domain the person cares about."""
     for name in profile.domains:
         domain = ontology.domains[name]
@@ -32,7 +32,7 @@ def refinements(profile: Profile, ontology: Ontology, parent: str) -> Iterator[W
             drawn = ", ".join(one.said(value, language) for value in values)
             free = [one.said(value, language) for value in exchangeable(profile, name, domain, attribute)]
             lines.append(f"- {attribute}: {drawn} ({' | '.join(free) or '-'})")
-        yield Wanted(
+        yield Target(
             f"{profile.id}/{name}/refine",
             REFINE,
             profile.language,

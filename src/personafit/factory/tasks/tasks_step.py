@@ -8,7 +8,7 @@ from itertools import groupby
 import orjson
 
 from personafit._hashing import draw
-from personafit.factory.asking import Wanted
+from personafit.factory.asking import Target
 from personafit.factory.bench import Batch, Bench
 from personafit.factory.step import Expected
 from personafit.factory.tasks.card import tasks_card
@@ -77,7 +77,7 @@ class TasksStep(StepOfTasks):
     async def _worded(self, bench: Bench, ontology: Ontology) -> None:
         total = sum(1 for _ in self._planned(bench, ontology))
 
-        def wanted() -> Iterator[Wanted]:
+        def wanted() -> Iterator[Target]:
             return (_wanted(one, ontology) for one in self._planned(bench, ontology))
 
         batch = Batch(bench.model("writer"), wanted, total, "wishes")
@@ -92,7 +92,7 @@ class TasksStep(StepOfTasks):
                 reason = "the same words stand for another task already"
             if answer.text is None or reason:
                 bench.reject(
-                    answer.wanted.key,
+                    answer.target.key,
                     reason,
                     answer.text or "",
                     about=planned.profile.id,
@@ -167,10 +167,10 @@ def _write_people(bench: Bench, ontology: Ontology) -> None:
         bench.write(person, "people")
 
 
-def _wanted(planned: Planned, ontology: Ontology) -> Wanted:
+def _wanted(planned: Planned, ontology: Ontology) -> Target:
     profile, task = planned.profile, planned.task
     situation = "\n".join(f"- {value}" for value in task.situation.values())
-    return Wanted(
+    return Target(
         f"{profile.id}/{task.id}",
         WISH,
         profile.language,

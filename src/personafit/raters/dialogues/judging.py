@@ -19,11 +19,14 @@ from personafit.items.dialogue_questions import (
     View,
 )
 from personafit.people import Person, render_person, select_facets
-from personafit.raters.asking import Asked, rating_job
-from personafit.raters.dialogues.judge import DialogueJudge
+from personafit.raters.asking import rating_job, rating_key
 from personafit.raters.lanes import rater_lane
+from personafit.raters.prompted import PromptedRater
 from personafit.raters.rater import Verdict
 from personafit.store import Product, Status, Store
+
+DialogueJudge = PromptedRater[ShownDialogue]
+"""Who judges dialogues; the questions are those of the plan."""
 
 PAGE = 100  # dialogues whose contexts are read together
 USUAL_TOKENS = 60  # of a reply: a sentence and a mark
@@ -113,7 +116,7 @@ def dialogue_job(
 ) -> Job:
     """The job that puts one question about one dialogue before one judge."""
     dialogue = shown.dialogue
-    asked = Asked(
+    key = rating_key(
         item=dialogue.id,
         content=dialogue.content,
         question=question.name,
@@ -124,8 +127,8 @@ def dialogue_job(
         sample=shown.sample,
     )
     if dialogue.stop.whole:
-        return rating_job(asked, partial(judge.judge, shown, question))
-    return rating_job(asked, partial(_skip, dialogue))
+        return rating_job(key, partial(judge.rate, shown, question))
+    return rating_job(key, partial(_skip, dialogue))
 
 
 async def _skip(dialogue: Dialogue) -> Verdict:
@@ -151,4 +154,4 @@ def everything(person: Person, dialogue: Dialogue) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-__all__ = ["DialogueJudging", "Dialogues", "dialogue_job", "dialogue_lanes", "everything"]
+__all__ = ["DialogueJudge", "DialogueJudging", "Dialogues", "dialogue_job", "dialogue_lanes", "everything"]

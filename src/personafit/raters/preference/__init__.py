@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
-from personafit.models import Spec, make_model, parse_spec
+from personafit.items.preference import NAMED, PREFER, Compared
+from personafit.models import Model, Spec, make_model, parse_spec
 from personafit.raters.preference.judging import (
     VIEW,
     PreferenceJudging,
@@ -16,20 +17,34 @@ from personafit.raters.preference.judging import (
     preference_lanes,
 )
 from personafit.raters.preference.mention import names_attribute
-from personafit.raters.preference.prompted import PromptedMention, PromptedPreference
 from personafit.raters.preference.rater import PreferenceRater
 from personafit.raters.preference.scored import RulePreference, Scorer, ScorerPreference, python_preference
+from personafit.raters.prompted import PromptedRater
+
+READING = "preference-1"
 
 
 def _judge(spec: Spec) -> PreferenceRater:
-    return PromptedPreference(make_model(spec))
+    return preferring_rater(make_model(spec))
 
 
 def _mention(spec: Spec) -> PreferenceRater:
     text = spec.text.strip().partition(":")[2]
     if not text:
         raise UserError(f"{spec.text}: say which model is asked, as in mention:openai:MODEL@URL.")
-    return PromptedMention(make_model(parse_spec(text)))
+    return naming_rater(make_model(parse_spec(text)))
+
+
+def preferring_rater(model: Model) -> PromptedRater[Compared]:
+    """Asks a model which answer somebody with each attribute would rather have."""
+    settings = {"question": PREFER.fingerprint, "reading": READING}
+    return PromptedRater(model, PREFER, settings, order_matters=True)
+
+
+def naming_rater(model: Model) -> PromptedRater[Compared]:
+    """`mention:SPEC`: asks a model which attributes the personalized answer names; it has no say about preferences."""
+    settings = {"question": NAMED.fingerprint, "reading": READING}
+    return PromptedRater(model, NAMED, settings, name=f"mention:{model.name}")
 
 
 def _fitted(spec: Spec) -> PreferenceRater:
@@ -82,6 +97,8 @@ __all__ = [
     "compared",
     "make_preference_rater",
     "names_attribute",
+    "naming_rater",
     "preference_job",
     "preference_lanes",
+    "preferring_rater",
 ]

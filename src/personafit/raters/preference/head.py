@@ -145,7 +145,7 @@ class HeadPreference:
         self.fitted_on = self._head.fitted_on
         self.record = rater_record(spec.text, "fitted", {"head": self._head.fingerprint})
 
-    async def judge(self, compared: Compared) -> Verdict:
+    async def rate(self, compared: Compared) -> Verdict:
         """One mark per attribute; the label is the nearest whole one."""
         features = await asyncio.to_thread(pair_features, [compared], self._embedder)
         marks = self._head.marks(features)

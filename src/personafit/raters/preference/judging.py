@@ -7,7 +7,7 @@ from itertools import islice
 from personafit._hashing import draw
 from personafit.engine import Job, Lane
 from personafit.items.preference import GENERIC, MENTION, MIDDLE, PERSONAL, PREFER, PREFERENCE, Compared
-from personafit.raters.asking import Asked, rating_job
+from personafit.raters.asking import rating_job, rating_key
 from personafit.raters.lanes import SHORT_REPLY, rater_lane
 from personafit.raters.preference.rater import PreferenceRater
 from personafit.raters.rater import Part, Verdict
@@ -96,7 +96,7 @@ def _jobs(judging: PreferenceJudging, rater: PreferenceRater) -> Iterator[Job]:
 
 def preference_job(rater: PreferenceRater, pair: Compared) -> Job:
     """The job that puts one pair before one rater; identical answers are put before nobody and prefer neither."""
-    asked = Asked(
+    key = rating_key(
         item=pair.item,
         content=pair.hash,
         question=rater.question,
@@ -112,6 +112,6 @@ def preference_job(rater: PreferenceRater, pair: Compared) -> Job:
         if rater.order_matters and pair.answers[GENERIC] == pair.answers[PERSONAL]:
             parts = [Part(target, str(MIDDLE), float(MIDDLE)) for target, _ in pair.attributes]
             return Verdict(parts=parts, answers_whole=False, detail=SAME, calls=0)
-        return await rater.judge(pair)
+        return await rater.rate(pair)
 
-    return rating_job(asked, rate)
+    return rating_job(key, rate)

@@ -18,7 +18,7 @@ class PreferenceRater(AnyRater, Protocol):
     def question(self) -> str:
         """`preference`, or `mention` for those who say whether an answer names an attribute."""
 
-    async def judge(self, compared: Compared) -> Verdict:
+    async def rate(self, compared: Compared) -> Verdict:
         """One part per attribute, its target the attribute's product; a part with a value and no label is a difference of
         scores, for the report to put on the scale."""
 

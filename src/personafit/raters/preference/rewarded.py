@@ -27,7 +27,7 @@ class RewardPreference:
         settings = {**self._rater.record.settings, "of": "attribute by attribute"}
         self.record = rater_record(spec.text, "reward", settings)
 
-    async def judge(self, compared: Compared) -> Verdict:
+    async def rate(self, compared: Compared) -> Verdict:
         """For each attribute the personalized answer's score minus the generic one's."""
         told = await asyncio.gather(*(self._scores(compared, text) for _, text in compared.attributes))
         parts = [

@@ -102,7 +102,7 @@ class RulePreference(_Free):
         settings = {"rule": f"preference/{spec.name}", "code": rule_code(spec.name)}
         self.record = rater_record(spec.text, "rule", settings)
 
-    async def judge(self, compared: Compared) -> Verdict:
+    async def rate(self, compared: Compared) -> Verdict:
         """What the rule says of each attribute."""
         parts = [Part(target, *self._rule(compared, text)) for target, text in compared.attributes]
         return Verdict(parts=parts, answers_whole=False)
@@ -117,7 +117,7 @@ class ScorerPreference(_Free):
         self.endpoint = record.name
         self.max_concurrency = max_concurrency
 
-    async def judge(self, compared: Compared) -> Verdict:
+    async def rate(self, compared: Compared) -> Verdict:
         """The difference of the two scores for each attribute; the scores themselves are kept beside it."""
         parts = []
         for target, attribute in compared.attributes:
@@ -156,7 +156,7 @@ class FunctionPreference(_Free):
         }
         self.record = rater_record(spec.text, "python", settings)
 
-    async def judge(self, compared: Compared) -> Verdict:
+    async def rate(self, compared: Compared) -> Verdict:
         """Call the function with the answers in the order shown, and turn its marks."""
         order = compared.order
         if not self.order_matters and draw("shown", compared.item, among=2):

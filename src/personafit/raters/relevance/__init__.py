@@ -7,12 +7,12 @@ whose plain spec means something else, such as `pair:python:MODULE:OBJECT`.
 from collections.abc import Callable, Mapping
 
 from personafit._errors import UserError
-from personafit.items.relevance import GRADED, LIST, PAIR, RelevanceQuestion
-from personafit.models import Spec, make_model, parse_spec
+from personafit.items.relevance import GRADED, LIST, MOST_LISTED, PAIR, Listing, RelevanceQuestion
+from personafit.models import Model, Spec, make_model, parse_spec
 from personafit.people import Person
+from personafit.raters.prompted import PromptedRater
 from personafit.raters.relevance.embedding import EmbeddingRelevance
 from personafit.raters.relevance.judging import RelevanceJudging, relevance_job, relevance_lanes
-from personafit.raters.relevance.prompted import PromptedRelevance
 from personafit.raters.relevance.rater import RelevanceRater
 from personafit.raters.relevance.reasons import REASON, attribute_reasons
 from personafit.raters.relevance.scored import FittedRelevance, FunctionRelevance, RuleRelevance
@@ -22,9 +22,16 @@ Factory = Callable[[Spec, Mapping[str, Person]], RelevanceRater]
 
 def _asking(question: RelevanceQuestion, wrapped: bool = True) -> Factory:
     def factory(spec: Spec, people: Mapping[str, Person]) -> RelevanceRater:
-        return PromptedRelevance(spec.text.strip(), make_model(_inner(spec) if wrapped else spec), question)
+        return asking_rater(spec.text.strip(), make_model(_inner(spec) if wrapped else spec), question)
 
     return factory
+
+
+def asking_rater(name: str, model: Model, question: RelevanceQuestion) -> PromptedRater[Listing]:
+    """Asks a model which attributes matter."""
+    settings = {"question": question.fingerprint, "reading": "relevance-1"}
+    most = MOST_LISTED if question.by_list else None
+    return PromptedRater(model, question, settings, name=name, most_listed=most)
 
 
 def _inner(spec: Spec) -> Spec:
@@ -67,6 +74,7 @@ __all__ = [
     "RELEVANCE_RATERS",
     "RelevanceJudging",
     "RelevanceRater",
+    "asking_rater",
     "attribute_reasons",
     "make_relevance_rater",
     "relevance_job",

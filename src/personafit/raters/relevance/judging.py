@@ -7,7 +7,7 @@ from itertools import groupby
 from personafit._hashing import hash_text
 from personafit.engine import Job, Lane
 from personafit.items.relevance import ALONE, RELEVANCE, Candidate, Listing, list_name
-from personafit.raters.asking import Asked, rating_job
+from personafit.raters.asking import rating_job, rating_key
 from personafit.raters.lanes import rater_lane
 from personafit.raters.rater import Part, Verdict
 from personafit.raters.relevance.rater import RelevanceRater
@@ -120,7 +120,7 @@ def _jobs(judging: RelevanceJudging, rater: RelevanceRater) -> Iterator[Job]:
 
 def relevance_job(rater: RelevanceRater, listing: Listing) -> Job:
     """The job that puts one listing before one rater; empty attributes are put before nobody."""
-    asked = Asked(
+    key = rating_key(
         item=listing.name,
         content=listing.content,
         question=RELEVANCE,
@@ -140,8 +140,8 @@ def relevance_job(rater: RelevanceRater, listing: Listing) -> Job:
         ]
         if not real:
             return Verdict(status=Status.SKIPPED, detail=EMPTY, parts=skipped, answers_whole=False, calls=0)
-        verdict = await rater.judge(replace(listing, candidates=real))
+        verdict = await rater.rate(replace(listing, candidates=real))
         verdict.parts += skipped
         return verdict
 
-    return rating_job(asked, rate)
+    return rating_job(key, rate)

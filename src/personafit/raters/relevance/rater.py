@@ -22,7 +22,7 @@ class RelevanceRater(AnyRater, Protocol):
     def needs_prompt(self) -> bool:
         """Whether it has nothing to go by without the prompt, so that attribute-alone makes no sense."""
 
-    async def judge(self, listing: Listing) -> Verdict:
+    async def rate(self, listing: Listing) -> Verdict:
         """Say of each attribute whether it matters, as the parts of one verdict; a part with a score and no label is
         for the report to decide, by how many of a list to pick on other prompts."""
 

@@ -33,7 +33,7 @@ class ScoredRelevance(ABC):
     endpoint: str
     record: RaterRecord
 
-    async def judge(self, listing: Listing) -> Verdict:
+    async def rate(self, listing: Listing) -> Verdict:
         """Score, and answer where the score has a border of its own."""
         scores = await self.scores(listing)
         parts = [

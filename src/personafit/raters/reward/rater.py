@@ -12,7 +12,7 @@ from personafit.models import ChatRequest, Spec
 from personafit.models.placing import Batches, Held, current_place
 from personafit.raters.rater import Verdict, rater_record
 from personafit.raters.reward.batching import Batcher
-from personafit.raters.reward.reading import OPTIONS, Reading
+from personafit.raters.reward.reading import OPTIONS, Readers
 from personafit.raters.reward.verdicts import verdict_of
 from personafit.raters.reward.weights import find_weights, precision
 
@@ -31,7 +31,7 @@ class RewardRater:
         spec.allow(OPTIONS)
         weights = find_weights(spec)
         self._weights = weights
-        self._reading = Reading(weights)
+        self._reading = Readers(weights)
         self.fitted_on = self._reading.fitted_on
         self.endpoint = f"reward:{weights.source}"
         dtype = precision()

@@ -45,7 +45,7 @@ class Reader:
         return [text.tokens for text in texts], said if dropped else None
 
 
-class Reading:
+class Readers:
     """Readers for many asks at once."""
 
     def __init__(self, weights: Weights) -> None:

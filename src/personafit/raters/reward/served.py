@@ -21,7 +21,7 @@ from personafit.people import RENDERING, render_facets
 from personafit.raters.rater import Verdict, rater_record
 from personafit.raters.reward.forms import APIS, Asked, Form
 from personafit.raters.reward.reading import OPTIONS as READING_OPTIONS
-from personafit.raters.reward.reading import Reader, Reading
+from personafit.raters.reward.reading import Reader, Readers
 from personafit.raters.reward.verdicts import known, verdict_of
 from personafit.raters.reward.weights import find_weights
 
@@ -173,7 +173,7 @@ def _bodies(form: Form, asked: Asked) -> Callable[[Reader], dict[str, Any]]:
     return lambda reader: form.body(replace(asked, tokenizer=reader.tokenizer))
 
 
-def _reading(spec: Spec) -> Reading | None:
+def _reading(spec: Spec) -> Readers | None:
     """How the model that `tokenizer=` names reads; None where the server is to see to that."""
     source = spec.options.get("tokenizer")
     alone = [name for name in READING_OPTIONS if name in spec.options]
@@ -186,4 +186,4 @@ def _reading(spec: Spec) -> Reading | None:
     if "system" in spec.options:
         raise UserError(f"{spec.text}: system is for servers that make the text; leave out it or tokenizer.")
     options = {name: spec.options[name] for name in alone}
-    return Reading(find_weights(replace(spec, name=source, url=None, options=options)))
+    return Readers(find_weights(replace(spec, name=source, url=None, options=options)))

@@ -4,19 +4,22 @@ import asyncio
 
 import pytest
 
-from personafit.items import FIT
+from personafit.items import FIT, ChoiceQuestion
+from personafit.items.question import SHORT_REPLY
 from personafit.models import ChatReply
-from personafit.raters import LLMRater, Verdict
-from personafit.raters.llm import REASONED_REPLY, SHORT_REPLY
+from personafit.models.thinking import THINKING
+from personafit.raters import Verdict, choosing_rater
 from personafit.store import Status
 from tests.scripted import ScriptedModel, shown
+
+ROOM = SHORT_REPLY + THINKING
 
 
 def rated(
     *replies: ChatReply, order: tuple[int, ...] = (0, 1), sample: int = 0
 ) -> tuple[Verdict, ScriptedModel]:
     model = ScriptedModel(list(replies))
-    rater = LLMRater(model, FIT.fingerprint)
+    rater = choosing_rater(model)
     texts = ("tea", "coffee", "milk")[: len(order)]
     return asyncio.run(rater.rate(shown(texts, order=order, sample=sample), FIT)), model
 
@@ -99,28 +102,28 @@ def test_a_refusal_is_not_argued_with_and_is_no_score() -> None:
 )
 def test_a_model_that_starts_to_reason_gets_room_and_is_remembered(cut_off: ChatReply) -> None:
     model = ScriptedModel([cut_off, ChatReply("B", reasoning="… tea."), ChatReply("A", reasoning="hm")])
-    rater = LLMRater(model, FIT.fingerprint)
+    rater = choosing_rater(model)
     verdict = asyncio.run(rater.rate(shown(), FIT))
     assert (verdict.status, verdict.label, verdict.reasoning) == (Status.OK, "1", "… tea.")
     assert verdict.calls == 2
     later = asyncio.run(rater.rate(shown(), FIT))
     assert (later.label, later.calls) == ("0", 1)
-    assert [request.max_tokens for request in model.asked] == [SHORT_REPLY, REASONED_REPLY, REASONED_REPLY]
+    assert [request.max_tokens for request in model.asked] == [SHORT_REPLY, ROOM, ROOM]
     assert [request.letters for request in model.asked] == [("A", "B"), (), ()]
     assert model.asked[1].messages == model.asked[0].messages
 
 
 def test_a_model_with_an_effort_reasons_from_the_start() -> None:
     model = ScriptedModel([ChatReply("A")], settings={"kind": "scripted", "effort": "low"})
-    asyncio.run(LLMRater(model, FIT.fingerprint).rate(shown(), FIT))
-    assert (model.asked[0].max_tokens, model.asked[0].letters) == (REASONED_REPLY, ())
+    asyncio.run(choosing_rater(model).rate(shown(), FIT))
+    assert (model.asked[0].max_tokens, model.asked[0].letters) == (ROOM, ())
 
 
 def test_reasoning_that_fills_all_its_room_is_unparsed_without_another_long_call() -> None:
     model = ScriptedModel(
         [ChatReply("", reasoning="and on", cut=True)], settings={"kind": "scripted", "effort": "high"}
     )
-    verdict = asyncio.run(LLMRater(model, FIT.fingerprint).rate(shown(), FIT))
+    verdict = asyncio.run(choosing_rater(model).rate(shown(), FIT))
     assert (verdict.status, len(model.asked)) == (Status.UNPARSED, 1)
 
 
@@ -147,16 +150,26 @@ def test_further_samples_are_drawn_with_a_seed_of_their_own() -> None:
 
 
 def test_the_fingerprint_is_of_settings_and_question_and_not_of_the_name() -> None:
-    def fingerprint(name: str = "m", question: str = FIT.fingerprint, **settings: str) -> str:
+    def fingerprint(name: str = "m", question: ChoiceQuestion = FIT, **settings: str) -> str:
         model = ScriptedModel([], name=name, settings={"kind": "scripted", **settings})
-        return LLMRater(model, question).record.fingerprint
+        return choosing_rater(model, question).record.fingerprint
 
     base = fingerprint()
     assert fingerprint(name="other") == base
-    assert len({base, fingerprint(question="q"), fingerprint(effort="low"), fingerprint(model="x")}) == 4
+    assert (
+        len(
+            {
+                base,
+                fingerprint(question=ChoiceQuestion(task="Choose.")),
+                fingerprint(effort="low"),
+                fingerprint(model="x"),
+            }
+        )
+        == 4
+    )
 
 
 def test_closing_the_rater_closes_the_model() -> None:
     model = ScriptedModel([])
-    asyncio.run(LLMRater(model, FIT.fingerprint).close())
+    asyncio.run(choosing_rater(model).close())
     assert model.closed
