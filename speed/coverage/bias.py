@@ -5,7 +5,8 @@ from functools import partial
 import numpy as np
 from scipy.special import expit
 
-from personafit.statistics.bias import Fit, effect, fit_choices, taste_difference
+from personafit.statistics.bias import Fit, Taste, effect, fit_choices, taste_difference
+from personafit.statistics.decisions import Effect, decide_together
 from speed.coverage.cells import SIZE, Cell, band_for, covers
 from speed.coverage.designs import Design, Floats
 
@@ -56,10 +57,24 @@ def claimed(
     feature: int = 0,
 ) -> bool:
     """Whether the judge is said to go by a feature more, or less, than people do."""
-    first, second = judge_and_people(rng, design, judge, people, steadier)
-    columns = [feature, *(k for k in range(len(people)) if k != feature)]
-    gap = taste_difference(first, columns, second, columns)
-    return gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
+    gap = _taste(judge_and_people(rng, design, judge, people, steadier), feature)
+    return gap.p is not None and gap.p <= 0.05
+
+
+def any_claimed(rng: np.random.Generator, design: Design, judges: int) -> bool:
+    """Whether any of several judges with people's tastes is said to go by any feature more, or less, than people do."""
+    tests = []
+    for _ in range(judges):
+        fits = judge_and_people(rng, design, TASTES, TASTES, 3.0)
+        for gap in (_taste(fits, feature) for feature in range(len(TASTES))):
+            tests.append(Effect(gap.difference, p=gap.p, se=gap.se))
+    return any(finding.decided for finding in decide_together(tests))
+
+
+def _taste(fits: tuple[Fit, Fit], feature: int) -> Taste:
+    count = fits[1].influence.shape[1]
+    columns = [feature, *(k for k in range(count) if k != feature)]
+    return taste_difference(fits[0], columns, fits[1], columns)
 
 
 def no_pull(rng: np.random.Generator, design: Design) -> bool | None:
@@ -85,6 +100,9 @@ def _cells() -> list[Cell]:
         cells.append(Cell(what, Design(60).name, SIZE, trial))
     trial = partial(claimed, design=Design(60), judge=(0.5, 1.2), people=TASTES, steadier=1.0)
     cells.append(Cell("'length more than people', other taste for mention", Design(60).name, SIZE, trial))
+    for design in (Design(60), Design(60, 30)):
+        trial = partial(any_claimed, design=design, judges=8)
+        cells.append(Cell("any 'more than people' among 8 judges, same tastes", design.name, SIZE, trial))
     for steadier in (1.0, 2.0):
         trial = partial(claimed, design=Design(150), judge=LIKES_LENGTH, people=TASTES, steadier=steadier)
         what = f"three times the taste for length is found, {steadier:g} times as steady"

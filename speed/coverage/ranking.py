@@ -49,7 +49,7 @@ def gap_covered(rng: np.random.Generator, design: Design) -> bool | None:
     first, second, won, people, prompts = _games(*contestants(rng, design, SHIFTS))
     found = bradley_terry(first, second, won, people, len(SHIFTS), prompts)
     gap = next((c for c in found.contrasts if (c.first, c.second) == (0, 2)), None)
-    return None if gap is None else covers(gap.low, gap.high, true_gap(design.prompts is not None))
+    return None if gap is None else covers(gap.gap.low, gap.gap.high, true_gap(design.prompts is not None))
 
 
 @lru_cache

@@ -143,7 +143,8 @@ def talk(tmp_path: Path) -> Iterator[tuple[RaterClient, StubEndpoint]]:
         with Store(path) as opened:
             config = StudyConfig(overlap=1, seats=1, model=stub.spec(), source="own")
             make_study(opened, "talk", "own", "chat", config, find_run)
-        with serving(path) as server, RaterClient(server.address, invitation(path, "talk")) as rater:
+        server = serving(path, "--model", stub.spec())
+        with server as started, RaterClient(started.address, invitation(path, "talk")) as rater:
             assert asked(rater, "begin", 0)().status_code == 200
             yield rater, stub
 

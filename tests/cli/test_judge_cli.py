@@ -122,7 +122,7 @@ def test_correct_prints_all_three_estimates(folder: Path, tmp_path: Path) -> Non
     labels = [
         {"item": f"made/{2 + who * 8 + number}", "label": str((who + number) % 2)}
         for who in range(10)
-        for number in range(3)
+        for number in sorted((who + 3 * k) % 8 for k in range(3))
     ]
     path = write_lines(tmp_path / "human.jsonl", [*labels, {"item": "elsewhere/7", "label": "0"}])
     found = [r for r in records(folder, "correct", "last", "--human", str(path)) if not r["slice"]]

@@ -9,6 +9,7 @@ import pytest
 from personafit.reporting.agree import Agreement, agreements, cautions, conclusions
 from personafit.reporting.agree_page import agreement_object
 from personafit.reporting.agree_ratings import VOTE, Rater, Source
+from personafit.reporting.claims import LEGEND
 from personafit.statistics.agreement import Ints
 
 PEOPLE, EACH = 40, 10
@@ -68,7 +69,22 @@ def test_a_poor_machine_is_below_and_a_good_one_above_by_a_paired_test() -> None
     assert "points on the same items" in last
     assert "overlap" not in last
     assert "above what one person reaches" in conclusions(only(study({"good": 0.97})))[-1]
-    assert "not distinguishable from one person" in conclusions(only(study({"same": 0.8})))[-1]
+    (same,) = agreements(study({"same": 0.8}), margin=0.01)
+    last = conclusions(same)[-1]
+    assert ": not distinguishable from one person (" in last
+    tested = same.of_part("gap")["same"].tested
+    assert tested is not None
+    assert tested.detectable is not None
+    assert f"this run could have detected {100 * tested.detectable:.1f} points or more; not shown" in last
+    assert same.of_part("gap")["same"].as_dict()["detectable"] == tested.detectable
+    assert same.legend == [LEGEND]
+
+
+def test_a_machine_within_a_wide_margin_is_called_equivalent_to_one_person() -> None:
+    (found,) = agreements(study({"same": 0.8}), margin=0.2)
+    assert ": not distinguishable from one person and equivalent (" in conclusions(found)[-1]
+    assert "equivalent within ±20.0 points, p < 0.001)." in conclusions(found)[-1]
+    assert found.of_part("gap")["same"].as_dict()["equivalent"] is True
 
 
 def test_the_best_of_several_is_corrected_for_their_number() -> None:

@@ -1,7 +1,7 @@
 """The audit finds what is known to be in the data, and nothing where nothing is."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, sta
 from personafit.people import Person
 from personafit.reporting.audit import Audit, audit_benchmark
 from personafit.reporting.audit.page import audit_object, write_audit
+from personafit.reporting.audit.shortcuts import STRANGER
 from personafit.store import Item, Judgment, Product
 from tests.benchmarks.test_personafeedback import DATA, needs_data
 from tests.conftest import Command
@@ -18,16 +19,17 @@ Row = tuple[str, str, str, str, str | None]
 
 
 class Toy:
-    """Pairs given as (person, question, chosen, rejected, tier)."""
+    """Pairs given as (person, question, chosen, rejected, tier); people are English but for those whose language is given."""
 
-    def __init__(self, *rows: Row) -> None:
+    def __init__(self, *rows: Row, languages: Mapping[str, str] | None = None) -> None:
         self.info = BenchmarkInfo(name="toy", version="1", layout=[["tier"]])
         self.rows = rows
+        self.languages = languages or {}
 
     def people(self) -> Iterator[Person]:
         facets = {"Name": "Zoe", "Preferences.Food": "noodles", "Demographics.Work": "nurse"}
         yield from [
-            Person(id=p, language="en", facets=dict(facets))
+            Person(id=p, language=self.languages.get(p, "en"), facets=dict(facets))
             for p in dict.fromkeys(row[0] for row in self.rows)
         ]
 
@@ -61,8 +63,8 @@ class Toy:
         return []
 
 
-def audit_of(tmp_path: Path, *rows: Row) -> Audit:
-    write_folder(tmp_path / "toy", Toy(*rows))
+def audit_of(tmp_path: Path, *rows: Row, languages: Mapping[str, str] | None = None) -> Audit:
+    write_folder(tmp_path / "toy", Toy(*rows, languages=languages))
     return audit_benchmark(FolderBenchmark(tmp_path / "toy"))
 
 
@@ -139,6 +141,21 @@ def test_overlap_with_the_person_has_to_be_shown_to_beat_a_strangers(tmp_path: P
     assert low < 0.05
     assert verdict.grade == "cannot tell"
     assert f"{100 * (found.gain.value or 0):+.1f} points" in verdict.finding
+
+
+def test_a_person_whose_language_nobody_shares_loses_the_stranger_and_not_the_audit(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        (f"p{n}", f"q{n}", f"noodles are good {n}", f"rice is good {n}", None) for n in range(8)
+    ]
+    found = audit_of(tmp_path, *rows, languages={"p3": "de"})
+    assert found.rule("overlap").by_part["all"].n == 8
+    assert found.rule(STRANGER).by_part["all"].n == found.gain.n == 7
+    alone = audit_of(tmp_path, *rows, languages={f"p{n}": f"x{n}" for n in range(8)})
+    assert (alone.rule(STRANGER).by_part["all"].value, alone.gain.value) == (None, None)
+    verdicts = {verdict.check: verdict for verdict in alone.verdicts()}
+    gain = verdicts["overlap with the person"]
+    assert gain.grade == "cannot tell"
+    assert "nobody shares anybody's language" in gain.finding
 
 
 def test_pairs_without_a_tier_are_in_none(tmp_path: Path) -> None:

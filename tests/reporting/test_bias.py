@@ -3,12 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from personafit.reporting.bias import Effect, RaterBias, bias_results, judge_bias, shown_odds
+from personafit.reporting.bias import Effect, RaterBias, bias_legend, bias_results, judge_bias, shown_odds
 from personafit.reporting.bias_features import family_of
+from personafit.reporting.claims import LEGEND
 from personafit.statistics import Estimate
 from personafit.statistics.bias import NO_SCALE
+from personafit.statistics.decisions import Effect as Question
+from personafit.statistics.decisions import decide_together
 from tests.reporting.judged import Judge, make_world
 
 PEOPLE = {"length": 0.5, "mention": 0.3}
@@ -55,7 +59,12 @@ def test_a_fair_judge_has_peoples_preferences_and_no_others(biases: dict[str, Ra
     fair = biases["fair"]
     assert "no clear preference by position" in effect(fair, "position").words
     assert [clear(effect(fair, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
-    assert effect(fair, "length").words == "prefers the longer answer; not distinguishable from people"
+    assert effect(fair, "length").words.startswith(
+        "prefers the longer answer; not distinguishable from people (this run could have detected an odds ratio of "
+    )
+    assert effect(fair, "length").words.endswith(
+        "not shown to be equivalent within odds ratios of 0.82 to 1.22)"
+    )
     assert (effect(fair, "length").people.low or 0) > 1
     assert effect(fair, "naming").words.startswith("shows no clear preference by naming")
 
@@ -67,7 +76,9 @@ def test_a_steadier_judge_with_peoples_tastes_is_not_called_biased(biases: dict[
     assert people.high is not None
     assert judge.low > people.high, "its odds ratio is far larger"
     assert [clear(effect(steady, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
-    assert effect(steady, "length").words == "prefers the longer answer; not distinguishable from people"
+    assert effect(steady, "length").words.startswith(
+        "prefers the longer answer; not distinguishable from people ("
+    )
 
 
 def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) -> None:
@@ -84,7 +95,10 @@ def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) ->
 
 
 def test_planted_length_mention_and_family_biases_are_found(biases: dict[str, RaterBias]) -> None:
-    assert effect(biases["long"], "length").words == "prefers the longer answer more than people do"
+    # Its difference from people by itself is shown (p = 0.025), beside those of all other judges and features it is not.
+    length = effect(biases["long"], "length")
+    assert clear(length) == 1
+    assert length.words.startswith("prefers the longer answer; not distinguishable from people (")
     assert clear(effect(biases["long"], "mention")) == 0
     assert (
         effect(biases["short"], "length").words
@@ -184,7 +198,9 @@ def test_choices_among_more_than_two_answers_are_left_out(tmp_path: Path) -> Non
 
 def test_one_feature_alone_cannot_tell_taste_from_steadiness(biases: dict[str, RaterBias]) -> None:
     found = effect(biases["fair"], "length")
-    alone = replace(found, difference=Estimate(None, None, None, 9, 9, NO_SCALE))
+    assert found.pull is not None
+    (unscaled,) = decide_together([Question(Estimate(None, None, None, 9, 9, NO_SCALE))])
+    alone = replace(found, pull=replace(found.pull, difference=unscaled))
     assert alone.words.startswith("prefers the longer answer; whether more or less than people do cannot")
 
 
@@ -235,3 +251,39 @@ def test_odds_beyond_99_are_shown_once(
 )
 def test_families_are_read_from_names(name: str, family: str | None) -> None:
     assert family_of(name) == family
+
+
+def test_answers_that_were_not_made_are_left_out(tmp_path: Path) -> None:
+    """They lose without being judged, and the answer they lose to is always the longer one."""
+    world = make_world(tmp_path, [Judge("fair", margins=False, weights={"truth": 1.0})], PEOPLE, each=10)
+    unmade = pl.when(pl.int_range(pl.len()) % 4 == 0).then(pl.lit("answer")).alias("unmade")
+    marked = replace(world.scores, items=world.scores.items.with_columns(unmade))
+    made = replace(world.scores, items=marked.items.filter(pl.col("unmade").is_null()))
+    found, expected = (judge_bias(world.store, scores)[0] for scores in (marked, made))
+    assert found.first_share.n == 2 * len(made.items)
+    assert found.effects == expected.effects
+    assert found.effects != judge_bias(world.store, world.scores)[0].effects
+
+
+def test_a_judge_that_likes_length_more_than_people_do_is_said_to(tmp_path: Path) -> None:
+    judges = [Judge("long", margins=False, weights={"length": 2.0, "mention": 1.0})]
+    world = make_world(tmp_path, judges, {"length": 0.5, "mention": 1.0}, people=60)
+    found = judge_bias(world.store, world.scores)
+    assert effect(found[0], "length").words == "prefers the longer answer more than people do"
+    assert bias_legend(found) == [LEGEND]
+
+
+def test_claims_are_controlled_over_raters_and_features(tmp_path: Path) -> None:
+    """Eight judges that toss coins: each effect by itself is clear in some, and after Holm's adjustment none is claimed."""
+    judges = [Judge(f"coin{n}", margins=False) for n in range(8)]
+    world = make_world(tmp_path, judges, PEOPLE, people=20, each=10, seed=5)
+    found = judge_bias(world.store, world.scores)
+    pulls = [one.pull for rater in found for one in rater.effects if one.pull is not None]
+    own = [pull.judge for pull in pulls]
+    differences = sum(pull.difference.p is not None for pull in pulls)
+    assert {finding.tests for finding in own} == {8 * 4 + 3 + differences}, (
+        "judges', people's once, differences"
+    )
+    assert any((finding.p or 1.0) < 0.05 for finding in own)
+    assert not any(finding.decided for finding in own)
+    assert all("shows no clear preference" in one.words for rater in found for one in rater.effects[:4])

@@ -106,7 +106,7 @@ def test_three_contestants_are_ranked(judged: Callable[..., RunScores]) -> None:
     values = [e.value for e in ranked.strengths]
     assert values == sorted(values, key=lambda v: -(v or 0))
     assert all(e.low is not None and e.low < (e.value or 0) < (e.high or 0) for e in ranked.strengths)
-    assert all(contrast.difference > 0 for contrast in ranked.contrasts)
+    assert all((contrast.tested.estimate.value or 0.0) > 0 for contrast in ranked.contrasts)
     assert "good.jsonl (profile) ranks above" in ranked.sentences()[0]
     body: dict[str, Any] = ranked.as_dict()
     assert [row["rank"] for row in body["contestants"]] == [1, 2, 3]
@@ -117,6 +117,32 @@ def test_equals_are_not_distinguishable_in_rank(judged: Callable[..., RunScores]
     runs = [judged(f"rater{k}", right(0.7, 10 + k)) for k in range(3)]
     (ranked,) = rank_runs(runs)
     assert all("not distinguishable in rank" in sentence for sentence in ranked.sentences())
+    assert all("this run could have detected " in sentence for sentence in ranked.sentences())
+    assert all(
+        "in log-odds or more; not shown to be equivalent within ±0.20 in log-odds)" in s
+        for s in ranked.sentences()
+    )
+    body = ranked.as_dict()
+    assert all(
+        row["detectable"] > 0 and row["margin"] == pytest.approx(0.2007, abs=1e-4)
+        for row in body["contrasts"]
+    )
+    (wide,) = rank_runs(runs, margin=0.45)
+    assert all("not distinguishable in rank and equivalent (Holm p" in one for one in wide.sentences())
+
+
+def test_nothing_is_claimed_of_a_rank_that_rests_on_people_a_rater_was_fitted_on(
+    judged: Callable[..., RunScores],
+) -> None:
+    runs = [judged("fair", right(0.6, 1)), judged("good", right(0.95, 2)), judged("poor", right(0.2, 3))]
+    (rater,) = [one for one in runs[1].raters if not one["control"]]
+    note = f"{rater['name']} was fitted on 12 of the people here: its score on them is no evidence."
+    met = runs[1].run._replace(config={**runs[1].run.config, "notes": [note]})
+    (ranked,) = rank_runs([runs[0], replace(runs[1], run=met), runs[2]])
+    first, second = ranked.sentences()
+    assert "no claim, as " in first
+    assert "ranks above" in second
+    assert [row["distinguishable"] for row in ranked.as_dict()["contrasts"]] == [None, None, True]
 
 
 def test_the_same_answers_do_not_rank_above_themselves(judged: Callable[..., RunScores]) -> None:
@@ -126,7 +152,7 @@ def test_the_same_answers_do_not_rank_above_themselves(judged: Callable[..., Run
     (ranked,) = rank_runs([one, copy, other, one])
     assert len(ranked.names) == 3, "a run given twice is ranked once"
     first, second = ranked.names[:2]
-    assert f"{first} and {second} are not distinguishable in rank (Holm p = 1.000" in ranked.sentences()[0]
+    assert ranked.sentences()[0] == f"{first} and {second} do equally well against everyone: they rank alike."
 
 
 def test_a_contestant_who_never_loses_has_no_strength(judged: Callable[..., RunScores]) -> None:

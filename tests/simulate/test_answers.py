@@ -178,6 +178,8 @@ def test_an_answer_that_was_not_made_loses_to_the_one_that_was(
     assert (generic["value"], generic["n"], generic["people"]) == (0.75, PEOPLE, PEOPLE)
     assert generic["coverage"] == 1.0
     assert found["Judge", "profile", "win_rate_debiased", "generic"]["value"] == 0.75
+    at_equal = found["Judge", "profile", "win_rate_length_controlled", "generic"]["value"]
+    assert at_equal == 0.75, "not .25: answers that were not made tell nothing of what length does"
     assert wrong["value"] == 0.75
     with Store(world / ".personafit" / "store.db") as store:
         answers = run_answers(store, store.run("last").id)
@@ -185,10 +187,8 @@ def test_an_answer_that_was_not_made_loses_to_the_one_that_was(
         assert set(lost["status"]) == {"ok"}
         items = load_scores(store, store.run("last")).items
         unmade = items.filter(items["unmade"].is_not_null())
-        assert set(unmade["length_difference"]) == {0.0}, (
-            "an answer that was not made does not lose by its length"
-        )
-        assert set(items["length_difference"]) > {0.0}
+        assert set(unmade["length_difference"]) == {None}, "an answer that was not made has no length"
+        assert items["length_difference"].null_count() == len(unmade) < len(items)
 
 
 def test_a_control_that_was_not_made_leaves_nothing_to_compare_with(

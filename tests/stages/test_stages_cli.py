@@ -66,7 +66,7 @@ def test_a_log_with_many_broken_lines_is_below_the_bar(
     assert "80.0 % of the log's conversations could be read, below the bar of 95 %" in printed.err
 
 
-def test_json_is_one_object_of_flat_records_with_intervals(
+def test_json_is_one_object_of_flat_records(
     tmp_path: Path,
     log: Path,
     endpoint: StubEndpoint,
@@ -80,7 +80,7 @@ def test_json_is_one_object_of_flat_records_with_intervals(
     assert found["extraction_coverage"]["value"] == 1.0
     accepted = found["accepted_share"]
     assert accepted["value"] == pytest.approx(5 / 7)
-    assert accepted["low"] < accepted["value"] < accepted["high"]
+    assert (accepted["low"], accepted["high"]) == (None, None), "three people are too few for an interval"
     assert (accepted["n"], accepted["people"], accepted["coverage"]) == (7, 3, 1.0)
     shares = [found[f"{fate}_share"]["value"] for fate in ("kept", "rewritten", "dropped")]
     assert sum(shares) == pytest.approx(1.0)

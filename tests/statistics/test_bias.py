@@ -136,7 +136,10 @@ def test_a_different_taste_is_found_and_a_steadier_judge_is_not_one(
     for _ in range(runs):
         mine, theirs = judge_and_people(rng, judge, people, steadier)
         for place, gap in enumerate(
-            (effect_difference(mine, 0, theirs, 0), taste_difference(mine, columns, theirs, columns))
+            (
+                effect_difference(mine, 0, theirs, 0),
+                taste_difference(mine, columns, theirs, columns).difference,
+            )
         ):
             claims[place] += gap.low is not None and gap.high is not None and not gap.low <= 0 <= gap.high
     assert plainly[0] <= claims[0] / runs <= plainly[1]
@@ -145,7 +148,7 @@ def test_a_different_taste_is_found_and_a_steadier_judge_is_not_one(
 
 def test_one_feature_alone_sets_no_scale() -> None:
     mine, theirs = judge_and_people(np.random.default_rng(12), (0.5,), (0.5,), 2.0)
-    gap = taste_difference(mine, [0], theirs, [0])
+    gap = taste_difference(mine, [0], theirs, [0]).difference
     assert (gap.value, gap.low, gap.note) == (None, None, NO_SCALE)
 
 

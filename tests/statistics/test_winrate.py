@@ -139,3 +139,29 @@ def test_nothing_gives_nothing_and_says_so() -> None:
     estimate = length_controlled_rate([], [], [])
     assert (estimate.value, estimate.low, estimate.high, estimate.n) == (None, None, None, 0)
     assert estimate.note == "nothing to compare"
+
+
+def test_comparisons_without_a_length_count_and_tell_nothing_of_length() -> None:
+    """A fifth of the answers were not made. All others are longer, so that losses at no difference look like length's work."""
+    rng = np.random.default_rng(4)
+    person, difference = np.arange(2000) % 50, rng.uniform(100, 400, 2000)
+    wins = (rng.random(2000) < 0.8).astype(float)
+    made = rng.random(2000) < 0.8
+    wins[~made] = 0.0
+    known = np.where(made, difference, np.nan)
+    estimate = length_controlled_rate(wins, known, person)
+    alone = length_controlled_rate(wins[made], difference[made], person[made])
+    assert alone.value is not None
+    assert estimate.value == pytest.approx(made.mean() * alone.value, abs=1e-6)
+    assert (estimate.n, estimate.people) == (2000, 50)
+    misled = length_controlled_rate(wins, np.where(made, difference, 0.0), person).value
+    assert misled is not None
+    assert estimate.value is not None
+    assert misled < 0.1 < 0.4 < estimate.value
+    assert estimate.low is not None
+    assert alone.low is not None
+    assert estimate.low < estimate.value
+    nothing = length_controlled_rate(np.zeros(30), np.full(30, np.nan), np.arange(30) % 10)
+    assert nothing.value == 0.0
+    perfect = length_controlled_rate([1.0, 1.0, 0.0, 1.0] * 8, [5.0, 9.0, np.nan, 2.0] * 8, np.arange(32) % 8)
+    assert perfect.value == 0.75

@@ -80,8 +80,14 @@ class Evaluation:
         await check_judges(self.config, make_rater)
         return await judge_benchmark(store, self.config, progress, self.rows)
 
+    def warn(self) -> None:
+        """Say what would make the result worth little."""
+        for note in [*_warnings(self.config), *self.notes]:
+            hint(f"personafit: {note}")
+
     def estimate(self, store: Store) -> str:
         """What it would take, in words."""
+        self.warn()
         with giving(self.given):
             if self.rows is None:
                 return estimate_run(store, self.config)
@@ -321,8 +327,7 @@ def _open(
     if out is not None:
         make_folder(Path(out))
     if progress:
-        for note in [*_warnings(ready.config), *ready.notes]:
-            hint(f"personafit: {note}")
+        ready.warn()
     return open_store(store)
 
 

@@ -130,8 +130,9 @@ def compare(
         raise UserError("compare needs two runs; `personafit report last` shows one.")
     with _Stores(store) as stores:
         loaded = [choice_scores(*stores.found(run)).by_item_only() for run in runs]
-    compared = compare_with_base(loaded, anyway, MARGIN if margin is None else margin)
-    return RunComparison(compared, rank_runs(loaded), fitted_notes(loaded))
+    within = MARGIN if margin is None else margin
+    compared = compare_with_base(loaded, anyway, within)
+    return RunComparison(compared, rank_runs(loaded, within), fitted_notes(loaded))
 
 
 @dataclass(frozen=True)
@@ -170,17 +171,21 @@ class RaterAgreement:
         return _html(self.sentences, self.results)
 
 
-def agree(*sources: Run | str | Path, store: str | Path | Store | None = None) -> RaterAgreement:
+def agree(
+    *sources: Run | str | Path, margin: float | None = None, store: str | Path | Store | None = None
+) -> RaterAgreement:
     """Say how far all raters agree with each other and with gold, and what a person reaches.
 
     Args:
         sources: A run (or its name), a benchmark folder with votes.jsonl, or a study. A folder or a study brings the votes in
             it and the runs on the same items that the store holds; a run beside it must be one of those.
+        margin: Largest difference from people that counts as equivalent, as a fraction; 0.05 unless said.
         store: Where runs and studies are looked for.
     """
     from personafit.reporting.agree import agreements, ranking_findings
     from personafit.reporting.agree_ratings import run_source
 
+    within = MARGIN if margin is None else margin
     if not sources:
         raise UserError("agree needs a run, a benchmark folder with votes.jsonl, or a study.")
     with _Stores(store) as stores:
@@ -194,10 +199,10 @@ def agree(*sources: Run | str | Path, store: str | Path | Store | None = None) -
             answers = run_answers(opened, run.id)
             source = run_source(opened, run, answers)
             return RaterAgreement(
-                source, agreements(source), ranking_findings(load_scores(opened, run, answers))
+                source, agreements(source, within), ranking_findings(load_scores(opened, run, answers))
             )
         source = people[0][1]
-        found = agreements(source)
+        found = agreements(source, within)
         there = {rater.name for one in found for rater in one.ratings.raters}
         for named in runs:
             _, run = stores.found(named)

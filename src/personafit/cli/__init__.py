@@ -6,17 +6,21 @@ import os
 import signal
 import sys
 import warnings
+import weakref
+from types import FrameType
 from typing import NoReturn
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+INTERRUPTED = "Interrupted; what was judged is kept and the same command goes on from there."
+UNSAFE = ("<frozen importlib._bootstrap>", weakref.__file__)
+"""Where an exception would leave a half-made extension module behind, or be printed and forgotten."""
 
 
 def main() -> None:
     """Run the command line; it is imported here so that Ctrl-C during the import is no traceback."""
     with contextlib.suppress(ValueError):  # not on the main thread
-        signal.signal(
-            signal.SIGTERM, signal.default_int_handler
-        )  # ends as Ctrl-C does: a sentence, resumable
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _interrupt)
     # A loop that is interrupted while it closes leaves a coroutine behind: nobody's business but its own.
     warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
     try:
@@ -29,7 +33,7 @@ def main() -> None:
     except (KeyboardInterrupt, SystemExit) as left:
         if isinstance(left, SystemExit) and not _interrupted(left.__context__):
             raise
-        _leave("Interrupted; what was judged is kept and the same command goes on from there.")
+        _leave(INTERRUPTED)
     except OSError as error:
         if error.errno not in (*FULL, errno.EPIPE):
             if error.filename is None:
@@ -44,6 +48,15 @@ def main() -> None:
             sys.exit(0)
         print(f"personafit: The output could not be written ({error.strerror}).", file=sys.stderr)
         sys.exit(1)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Ctrl-C does; amid an import, or where the exception would be lost, leave at once."""
+    while frame is not None:
+        if frame.f_code.co_filename in UNSAFE:
+            _leave(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _leave(sentence: str) -> NoReturn:

@@ -6,7 +6,7 @@ import typer
 
 from personafit.api.reading import agree as agreement_of
 from personafit.cli.common import console, print_object
-from personafit.cli.options import JsonOption, StoreOption
+from personafit.cli.options import JsonOption, MarginOption, StoreOption
 from personafit.store import Store
 
 
@@ -18,6 +18,7 @@ def agree(
         ),
     ],
     store: StoreOption = None,
+    margin: MarginOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say how far all raters agree with each other and with gold, and what a person reaches.
@@ -33,7 +34,7 @@ def agree(
 
         personafit agree pilot
     """
-    found = agreement_of(source, store=store)
+    found = agreement_of(source, margin=margin, store=store)
     if json:
         print_object(found.as_dict())
         return

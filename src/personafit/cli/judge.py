@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from personafit.cli.common import console, hint, load_run, print_json, store_url
-from personafit.cli.options import JsonOption, RunArgument, StoreOption
+from personafit.cli.options import JsonOption, MarginOption, RunArgument, StoreOption
 from personafit.reporting import Result, RunScores
-from personafit.reporting.bias import EFFECTS, Effect, RaterBias, bias_results, judge_bias, shown_odds
+from personafit.reporting.bias import Effect, RaterBias, bias_legend, bias_results, judge_bias, shown_odds
+from personafit.reporting.claims import FEATURES
 from personafit.reporting.correction import (
     Correction,
     HumanLabels,
@@ -25,6 +26,7 @@ from personafit.reporting.graded import KEPT, graded_results, rater_margins
 from personafit.reporting.result import marked_met
 from personafit.reporting.tables import TIERS
 from personafit.statistics import Estimate
+from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
 
 HOW_BIAS = (
@@ -33,7 +35,9 @@ HOW_BIAS = (
 )
 
 
-def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
+def bias(
+    run: RunArgument, store: StoreOption = None, margin: MarginOption = None, json: JsonOption = False
+) -> None:
     """Say what pulls at each judge besides the person: position, length, mention, own family; and at people.
 
     **Example**
@@ -42,7 +46,7 @@ def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) 
     """
     with Store(store_url(store)) as opened:
         scores = load_run(opened, run)
-        found = judge_bias(opened, scores)
+        found = judge_bias(opened, scores, MARGIN if margin is None else margin)
     if json:
         print_json(scores.info["name"], list(bias_results(found)))
         return
@@ -56,6 +60,8 @@ def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) 
     if found:
         people_are = found[0].people_are
         print(f"{people_are[0].upper()}{people_are[1:]}; {HOW_BIAS}")
+    for legend in bias_legend(found):
+        print(legend)
 
 
 def correct(
@@ -123,7 +129,7 @@ def _bias_table(found: Sequence[RaterBias]) -> Table:
     )
     table.add_column("rater", overflow="fold", min_width=10)
     table.add_column("shown first\nin % of choices", justify="right", overflow="fold")
-    for name in EFFECTS:
+    for name in FEATURES:
         table.add_column(f"{name}\n{_UNITS[name]}", justify="right", overflow="fold")
     for row in found:
         cells = [_odds_cell(effect) for effect in row.effects]

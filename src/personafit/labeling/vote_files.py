@@ -50,6 +50,7 @@ class VoteLine(BaseModel):
     value: float | None = None
     status: str = ""
     generation: int = 0
+    weight: float | None = None
 
 
 class CheckedVote(NamedTuple):

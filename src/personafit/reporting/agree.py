@@ -15,26 +15,25 @@ import polars as pl
 from personafit._errors import UserError
 from personafit.reporting.agree_ratings import GOLD, HUMAN, Rater, Source
 from personafit.reporting.agree_tables import Ratings, rating_tables
+from personafit.reporting.claims import Machine, ceiling_claims, kind_agrees, legend_for, people_agree
 from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints, label_counts
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure, table_agreement
 from personafit.statistics.alternative_annotator import (
-    EPSILON,
     FEWEST_ANNOTATORS,
-    PASSES,
     AlternativeAnnotator,
     alternative_annotator,
 )
 from personafit.statistics.clusters import FEWEST_PEOPLE
-from personafit.statistics.decisions import holm
+from personafit.statistics.decisions import MARGIN, Effect, Verdict, decide_together
+from personafit.statistics.decisions import Finding as Tested
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
 
 FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
 ENSEMBLE = "ensemble"
 ALL = "all raters"
 NOT_PANELS = (HUMAN, GOLD, "rule")
-LEVEL = 0.05  # of tests of machines against people, after Holm's correction
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,13 @@ class Finding:
     second: str | None
     estimate: Estimate
     pairs: int | None = None
-    p: float | None = None
-    """p-value of a gap of 0, corrected by Holm for the number of machines tested."""
+    tested: Tested | None = None
+    """The test of a gap, beside those of the other machines."""
+
+    @property
+    def p(self) -> float | None:
+        """p-value of a gap of 0, corrected by Holm for the number of machines tested."""
+        return None if self.tested is None else self.tested.p_adjusted
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as a plain object."""
@@ -67,6 +71,8 @@ class Finding:
             "people": e.people,
             "pairs": self.pairs,
             "p": self.p,
+            "equivalent": None if self.tested is None else self.tested.verdict is Verdict.EQUIVALENT,
+            "detectable": None if self.tested is None else self.tested.detectable,
             "note": e.note,
         }
 
@@ -82,6 +88,11 @@ class Agreement:
         """The findings of one part by their first rater."""
         return {finding.first: finding for finding in self.findings if finding.part == part}
 
+    @property
+    def legend(self) -> list[str]:
+        """How claims are tested, where any is."""
+        return legend_for(finding.tested for finding in self.findings)
+
     def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
         """One number, if there is such a one."""
         either = part in ("pair", "block")  # neither comes first
@@ -93,8 +104,8 @@ class Agreement:
         return None
 
 
-def agreements(source: Source) -> list[Agreement]:
-    """Agreement of all raters of a source, a question at a time."""
+def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
+    """Agreement of all raters of a source, a question at a time; gaps within the margin count as none in equivalence tests."""
     tables = rating_tables(source)
     if not any(len(table.raters) > 1 for table in tables):
         who = sorted({rater.name for table in tables for rater in table.raters})
@@ -103,7 +114,7 @@ def agreements(source: Source) -> list[Agreement]:
             f"{source.name}: {there}, and agreement takes two; nothing can be said about one rater without "
             "another or gold."
         )
-    return [_agreement(_with_ensembles(table)) for table in tables if len(table.raters) > 1]
+    return [_agreement(_with_ensembles(table), margin) for table in tables if len(table.raters) > 1]
 
 
 def ranking_findings(scores: RunScores) -> tuple[Finding, ...]:
@@ -144,8 +155,8 @@ def _majority(codes: Ints) -> Ints:
     return np.where((vote.label < 0) & (vote.votes > 0), lots.argmax(1), vote.label)
 
 
-def _agreement(table: Ratings) -> Agreement:
-    findings = [*_together(table), *_pairwise(table), *_ceiling(table)]
+def _agreement(table: Ratings, margin: float) -> Agreement:
+    findings = [*_together(table), *_pairwise(table), *_ceiling(table, margin)]
     return Agreement(table, tuple(findings))
 
 
@@ -196,7 +207,7 @@ def _compared(table: Ratings, ratings: Any, members: Sequence[int], figure: Pair
             yield Finding("reliability", figure, raters[row.rater].name, row.kind, row.figure)
 
 
-def _ceiling(table: Ratings) -> Iterator[Finding]:
+def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
     """Each person against the majority of the other people, every machine against the same majorities, and tests of the two."""
     panel = table.columns(HUMAN)
     if len(panel) < 2:
@@ -211,16 +222,16 @@ def _ceiling(table: Ratings) -> Iterator[Finding]:
         for place, (rater, gap) in enumerate(zip(table.raters, found.gaps, strict=True))
         if gap is not None and gap.value is not None and rater.kind != GOLD and _claimable(rater)
     ]
-    corrected = holm([gap.p_value() for _, _, gap in tested])
-    for (_, name, gap), p in zip(tested, corrected, strict=True):
-        yield Finding("gap", "majority", name, HUMAN, gap, p=p)
+    decided = decide_together([Effect(gap, margin=margin) for _, _, gap in tested])
+    for (_, name, gap), test in zip(tested, decided, strict=True):
+        yield Finding("gap", "majority", name, HUMAN, gap, tested=test)
     if len(panel) < FEWEST_ANNOTATORS:
         return
     for place, name, gap in tested:
-        test = alternative_annotator(
+        won = alternative_annotator(
             table.codes, panel, place, table.people, table.prompts, halves=table.halves
         )
-        yield Finding("alternative", "win_rate", name, HUMAN, _win_rate(test, table, gap))
+        yield Finding("alternative", "win_rate", name, HUMAN, _win_rate(won, table, gap))
 
 
 def _claimable(rater: Rater) -> bool:
@@ -322,71 +333,25 @@ def conclusions(found: Agreement) -> list[str]:
     said = []
     people = found.find("block", "kappa", HUMAN, HUMAN)
     if people is not None and people.value is not None:
-        said.append(f"People agree with each other at a mean kappa of {_figure(people)}.")
+        said.append(people_agree(people))
     raters = [found.ratings.raters[place] for place in found.ratings.judges]
     met = {rater.kind for rater in raters if rater.met}
     for kind in dict.fromkeys(rater.kind for rater in raters if rater.kind not in (HUMAN, "rule", *met)):
         with_people, inside = (found.find("block", "kappa", *pair) for pair in ((HUMAN, kind), (kind, kind)))
         if with_people is not None and with_people.value is not None:
-            among = ""
-            if inside is not None and inside.value is not None:
-                among = f", with each other at {_figure(inside)}"
-            said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{among}.")
-    return [*said, *_against_people(found)]
-
-
-def _against_people(found: Agreement) -> list[str]:
-    """What may be said of machines beside people; the best machine and the ceiling come last."""
+            said.append(kind_agrees(kind, with_people, inside))
     ceiling = found.find("panel", "majority", HUMAN)
-    if ceiling is None or ceiling.value is None:
-        return []
-    start = f"The human ceiling (each person against the majority of the others) is {_figure(ceiling)}"
-    gaps, reached = found.of_part("gap"), found.of_part("ceiling")
-    if not gaps:
-        return [f"{start}."]
-    best = max(gaps, key=lambda name: reached[name].estimate.value or 0.0)
-    many = f"the best of {len(gaps)} machines" if len(gaps) > 1 else "the machine"
-    said = []
-    if test := found.of_part("alternative").get(best):
-        said += _replaces(best, test.estimate)
-    others = {
-        word: [n for n, g in gaps.items() if n != best and _side(g) == word] for word in ("below", "above")
-    }
-    said += [f"Also {word} the human ceiling: {', '.join(names)}." for word, names in others.items() if names]
-    gap, p = gaps[best].estimate, gaps[best].p
-    middle = f"{start}; {many}, {best}, reaches {_figure(reached[best].estimate)}"
-    if gap.value is None or gap.low is None or gap.high is None or p is None:
-        return [*said, f"{middle}. The two cannot be compared: {gap.note or 'no test is possible'}."]
-    told = f"{100 * gap.value:+.1f} points on the same items, {100 * gap.low:+.1f} to {100 * gap.high:+.1f}; {_p(p, len(gaps))}"
-    side = _side(gaps[best])
-    verdict = "not distinguishable from one person" if side is None else f"{side} what one person reaches"
-    return [*said, f"{middle}: {verdict} ({told})."]
+    if ceiling is not None and ceiling.value is not None:
+        said += ceiling_claims(ceiling, list(_machines(found)))
+    return said
 
 
-def _side(gap: Finding) -> str | None:
-    """Whether a machine is shown to be below or above the ceiling."""
-    if gap.p is None or gap.p >= LEVEL or gap.estimate.value is None:
-        return None
-    return "below" if gap.estimate.value < 0 else "above"
-
-
-def _replaces(name: str, test: Estimate) -> list[str]:
-    if test.value is None:
-        return []
-    verdict = "may stand in for one of them" if test.value >= PASSES else "may not stand in for one of them"
-    return [
-        f"By the alternative annotator test (ε = {EPSILON:g}) {name} is at least as good as {100 * test.value:.0f} % of the "
-        f"people, so it {verdict}."
-    ]
-
-
-def _p(p: float, tests: int) -> str:
-    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-    return f"{shown} by Holm for {tests} machines" if tests > 1 else shown
-
-
-def _figure(estimate: Estimate) -> str:
-    value = f"{estimate.value or 0.0:.2f}"
-    if estimate.low is None or estimate.high is None:
-        return f"{value} (no interval)"
-    return f"{value} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
+def _machines(found: Agreement) -> Iterator[Machine]:
+    """Every machine that was tested against the ceiling."""
+    reached, replacing = found.of_part("ceiling"), found.of_part("alternative")
+    for name, gap in found.of_part("gap").items():
+        if gap.tested is not None:
+            test = replacing.get(name)
+            yield Machine(
+                name, reached[name].estimate, gap.tested, None if test is None else test.estimate.value
+            )

@@ -68,7 +68,7 @@ def print_agreement(
                 console.print(table)
         for line in notes.lines():
             console.print(Text(line, style="dim"))
-        for sentence in [*conclusions(agreement), *cautions(agreement, source)]:
+        for sentence in [*conclusions(agreement), *agreement.legend, *cautions(agreement, source)]:
             console.print(Text(sentence))
     if rankings:
         notes = Footnotes()
@@ -94,6 +94,7 @@ def agreement_object(
             {
                 "question": question,
                 "conclusions": conclusions(agreement),
+                "legend": agreement.legend,
                 "cautions": cautions(agreement, source),
             }
         ]

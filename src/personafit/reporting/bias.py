@@ -7,7 +7,7 @@ long answers is biased only if it likes them more than people do. A steady judge
 with the same tastes, so people's are first put on the judge's scale, which the other features set.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,32 +15,26 @@ import numpy as np
 import polars as pl
 
 from personafit.reporting.bias_features import own_family, pair_features
+from personafit.reporting.claims import FEATURES, Pull, always_words, fitted_words, legend_for, pull_words
+from personafit.reporting.claims.bias import UNBOUNDED
 from personafit.reporting.graded import has_truth, vote_shares
 from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.agreement import Floats
 from personafit.statistics.bias import (
-    NO_SCALE,
     SEPARATED,
     Fit,
+    Taste,
     as_odds,
     effect,
     fit_choices,
     taste_difference,
 )
+from personafit.statistics.decisions import MARGIN, decide_together, log_odds_margin
+from personafit.statistics.decisions import Effect as Tested
 from personafit.store import TIE, Store
 
-# Effect, and what a rater does that has it or its reverse.
-EFFECTS = {
-    "position": ("the answer shown first", "the answer shown last"),
-    "length": ("the longer answer", "the shorter answer"),
-    "mention": ("the answer that mentions more of the person", "the answer that mentions less of the person"),
-    "naming": ("the answer that names the person", "the answer that does not name the person"),
-    "family": ("the answer of its own family", "the answer of another family"),
-}
-UNBOUNDED = SEPARATED.replace("no interval", "undefined")
 LARGE = 99.95  # odds beyond this, and below one over it, are not told apart
-DECIDED = "the features together decide every choice, which leaves nothing to measure"
 
 
 @dataclass(frozen=True)
@@ -51,53 +45,34 @@ class Effect:
     judge: Estimate
     people: Estimate
     difference: Estimate
+    pull: Pull | None
+    """The tests of all three in log-odds, beside all others of the report; None for a rater of which nothing is claimed."""
     always: int = 0
     """1 where every choice goes with this feature, -1 where every choice goes against it."""
-    met_people: bool = False
-    """Whether the rater was fitted on people of the run, so that nothing is claimed of it."""
 
     @property
     def words(self) -> str:
         """The effect in a sentence part that follows the rater's name."""
-        more, less = EFFECTS[self.name]
-        if self.met_people:
-            return f"was fitted on people of this run: what it goes by here ({self.name}) is no evidence"
-        if self.always:
-            return f"always chooses {more if self.always > 0 else less}"
-        if self.judge.value is None:
-            why = DECIDED if self.judge.note == UNBOUNDED else self.judge.note
-            return f"{self.name} cannot be said: {why}"
-        if self.judge.low is None or self.judge.high is None:
-            return f"{self.name} has {self.judge.note}"
-        if self.judge.low > 1:
-            said = f"prefers {more}"
-        elif self.judge.high < 1:
-            said = f"prefers {less}"
-        else:
-            said = f"shows no clear preference by {self.name}"
-        return f"{said}{self._beside_people(said)}"
+        if self.pull is None:
+            return fitted_words(self.name)
+        return always_words(self.name, self.always) if self.always else pull_words(self.name, self.pull)
 
-    def _beside_people(self, said: str) -> str:
-        """How that compares with people, as the end of the sentence."""
-        more, less = EFFECTS[self.name]
-        gap, people = self.difference, self.people
-        known = people.low is not None and people.high is not None
-        if said == f"prefers {more}" and known and (people.high or 0.0) < 1:
-            return f", unlike people, who prefer {less}"
-        if said == f"prefers {less}" and known and (people.low or 0.0) > 1:
-            return f", unlike people, who prefer {more}"
-        if gap.note == NO_SCALE:
-            return "; whether more or less than people do cannot be told from how steadily it chooses"
-        if gap.value is None or gap.low is None or gap.high is None:
-            return ""
-        if gap.low <= 1 <= gap.high:
-            return "; not distinguishable from people"
-        mine, theirs = (more, less) if gap.low > 1 else (less, more)
-        if said == f"prefers {mine}":
-            return " more than people do"
-        if said == f"prefers {theirs}":
-            return " less than people do"
-        return f"; people lean to {theirs} more than it does"
+
+@dataclass(frozen=True)
+class _Measured:
+    """One pull at one rater, in log-odds and not yet tested."""
+
+    name: str
+    judge: Estimate
+    people: Estimate
+    taste: Taste
+    always: int = 0
+
+    @property
+    def tests(self) -> tuple[Tested, Tested, Tested]:
+        """The judge's effect, people's, and the difference, each against none."""
+        difference = Tested(self.taste.difference, p=self.taste.p, se=self.taste.se)
+        return Tested(self.judge), Tested(self.people), difference
 
 
 @dataclass(frozen=True)
@@ -115,8 +90,8 @@ class RaterBias:
     """The sentence that says the rater was fitted on people of this run."""
 
 
-def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
-    """The pulls at every rater of a run."""
+def judge_bias(store: Store, scores: RunScores, margin: float = MARGIN) -> list[RaterBias]:
+    """The pulls at every rater of a run, all tested together; `margin` is how far from a coin still counts as no preference."""
     view, items = scores.headline_view, pair_features(store, scores)
     shares = vote_shares(store, scores) if has_truth(scores) else {}
     side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
@@ -132,7 +107,48 @@ def judge_bias(store: Store, scores: RunScores) -> list[RaterBias]:
     else:
         people_are = "the gold only says which answer was tested: there is no human effect to compare with"
     fits = _PeopleFits()
-    return [_of_rater(scores, rater, view, items, people_are, fits) for rater in scores.raters]
+    measured = [_of_rater(scores, rater, view, items, people_are, fits) for rater in scores.raters]
+    return _tested(measured, margin)
+
+
+def bias_legend(found: Sequence[RaterBias]) -> list[str]:
+    """How the claims are tested, where any is."""
+    pulls = [effect.pull for rater in found for effect in rater.effects if effect.pull is not None]
+    return legend_for(finding for pull in pulls for finding in (pull.judge, pull.difference))
+
+
+def _tested(measured: Sequence[tuple[RaterBias, Sequence[_Measured]]], margin: float) -> list[RaterBias]:
+    """Test the effects of all raters together: every judge's, its differences from people's, and people's own once.
+
+    Raters that were fitted on people of the run are not tested, as nothing is claimed of them.
+    """
+    every = [
+        test
+        for rater, effects in measured
+        if rater.met_people is None
+        for one in effects
+        for test in one.tests
+    ]
+    distinct = list(dict.fromkeys(every))  # raters who answered the same items share people's effect
+    tested = decide_together([replace(one, margin=log_odds_margin(margin)) for one in distinct])
+    found = dict(zip(distinct, tested, strict=True))
+    return [
+        replace(
+            rater,
+            effects=tuple(
+                Effect(
+                    one.name,
+                    as_odds(one.judge),
+                    as_odds(one.people),
+                    as_odds(one.taste.difference),
+                    None if rater.met_people is not None else Pull(*(found[test] for test in one.tests)),
+                    one.always,
+                )
+                for one in effects
+            ),
+        )
+        for rater, effects in measured
+    ]
 
 
 class _PeopleFits:
@@ -159,15 +175,15 @@ def _of_rater(
     items: pl.DataFrame,
     people_are: str,
     fits: _PeopleFits,
-) -> RaterBias:
+) -> tuple[RaterBias, list[_Measured]]:
     asked = scores.scores[rater["fingerprint"], view]
     planned = int(asked["asked"].sum())
     coverage = int(asked["answered"].sum()) / planned if planned else None
     rows = _choices(scores, rater, view, items)
-    own, reason = own_family(rater, rows)
-    rows = rows.with_columns(pl.Series("family", own, dtype=pl.Float64))
+    family, reason = own_family(rater, rows)
+    rows = rows.with_columns(pl.Series("family", family, dtype=pl.Float64))
     absent = _absent(rows, rater, reason)
-    names = [name for name in EFFECTS if name not in absent]
+    names = [name for name in FEATURES if name not in absent]
     shared = rows.filter(pl.col("people").is_not_null())
     human_rows = shared.unique("item", maintain_order=True)
     human_names = [name for name in names if name != "position"]
@@ -175,18 +191,18 @@ def _of_rater(
     paired = judge if len(shared) == len(rows) else _fit(shared, names, "choice")
     human = fits.of(human_rows, human_names)
     found = []
-    for name in EFFECTS:
+    for name in FEATURES:
         if name in absent:
             nothing = Estimate(None, None, None, 0, 0, absent[name])
-            found.append(Effect(name, nothing, nothing, nothing))
+            found.append(_Measured(name, nothing, nothing, Taste(nothing)))
             continue
-        odds, always = _odds(effect(judge, names.index(name))), _always(rows, name)
+        own, always = _bounded(effect(judge, names.index(name))), _always(rows, name)
         if name == "position" or not len(human_rows):
             why = "gold does not say in which order people saw the answers"
             if not len(human_rows):
                 why = "no answered item has gold" if has_truth(scores) else people_are
             nothing = Estimate(None, None, None, 0, 0, why)
-            found.append(Effect(name, odds, nothing, nothing, always))
+            found.append(_Measured(name, own, nothing, Taste(nothing), always))
             continue
         theirs = human_names.index(name)
         others = [other for other in human_names if other != name]
@@ -196,18 +212,18 @@ def _of_rater(
             human,
             [theirs, *map(human_names.index, others)],
         )
-        found.append(Effect(name, odds, _odds(effect(human, theirs)), _odds(gap), always))
+        gap = gap._replace(difference=_bounded(gap.difference))
+        found.append(_Measured(name, own, _bounded(effect(human, theirs)), gap, always))
     met = scores.run.met_people.get(rater["fingerprint"])
-    effects = tuple(replace(one, met_people=met is not None) for one in found)
     first = _first_share(rows, absent.get("position"))
-    return RaterBias(rater, view, first, effects, coverage, people_are, met)
+    return RaterBias(rater, view, first, (), coverage, people_are, met), found
 
 
-def _odds(log_odds: Estimate) -> Estimate:
-    """Log-odds as an odds ratio; none where choices are separated, because the size is then the ridge's alone."""
+def _bounded(log_odds: Estimate) -> Estimate:
+    """Log-odds; none where choices are separated, because the size is then the ridge's alone."""
     if log_odds.note == SEPARATED:
         return Estimate(None, None, None, log_odds.n, log_odds.people, UNBOUNDED)
-    return as_odds(log_odds)
+    return log_odds
 
 
 def shown_odds(estimate: Estimate) -> tuple[str, str]:
@@ -255,9 +271,9 @@ def _choices(scores: RunScores, rater: dict[str, Any], view: str, items: pl.Data
 def _absent(rows: pl.DataFrame, rater: dict[str, Any], family: str | None) -> dict[str, str]:
     """The effects that cannot be estimated here, and why."""
     if rows.is_empty():
-        return dict.fromkeys(EFFECTS, "there is no answered choice between two answers")
+        return dict.fromkeys(FEATURES, "there is no answered choice between two answers")
     if (rows["choice"] == 0.5).all():
-        return dict.fromkeys(EFFECTS, "every choice is a tie")
+        return dict.fromkeys(FEATURES, "every choice is a tie")
     reasons = {
         "position": "it scores each answer by itself: order cannot matter"
         if rater["orders"] == 1

@@ -20,7 +20,7 @@ from personafit.raters.rule import name as times_named
 from personafit.reporting.answer_pairs import answer_pairs
 from personafit.reporting.overlaps import overlaps
 from personafit.reporting.results import RunScores
-from personafit.store import Store
+from personafit.store import UNMADE, Store
 from personafit.store import tables as t
 
 MODELS = ("llm", "reward")
@@ -35,12 +35,19 @@ _ALIASES = {
 
 
 def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
-    """The run's items of two answers with product 0 minus product 1 in each feature, per standard deviation."""
+    """The run's items of two answers with product 0 minus product 1 in each feature, per standard deviation.
+
+    Items with an answer that was not made are left out: they are lost without being judged, whatever the other answer is like.
+    """
+    made_items = scores.items
+    if UNMADE in made_items.columns:
+        made_items = made_items.filter(pl.col(UNMADE).is_null())
+    kept = set(made_items["item"])
     people = {
         person.id: Context("", "", tuple(facet_values(person.facets)), person.id, person.facets)
         for person in store.people(scores.run.dataset).values()
     }
-    pairs = list(answer_pairs(store, scores))
+    pairs = [pair for pair in answer_pairs(store, scores) if pair.item in kept]
     made = _makers(store, {product for pair in pairs for product in pair.products})
     rows = []
     for person, group in groupby(pairs, key=attrgetter("person")):
@@ -81,7 +88,7 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
         for name in ("length", "mention")
     ]
     # Slices may have any name, also that of a feature: they stay behind.
-    items = scores.items.select("item", "person", "prompt", "gold")
+    items = made_items.select("item", "person", "prompt", "gold")
     return items.join(frame.with_columns(scaled), on="item", how="inner", maintain_order="left")
 
 

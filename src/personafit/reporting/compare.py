@@ -152,7 +152,7 @@ def _compared(first: RunScores, second: RunScores, anyway: bool) -> list[Compare
 def _tested(made: Sequence[Compared], margin: float) -> list[Comparison]:
     tested = decide_together([Effect(gap, margin=margin) for *_, gap, _ in made])
     permuted = [
-        paired_permutation(*(both[name].to_numpy() for name in ("gap", "person", "prompt")))
+        paired_permutation(both["gap"].to_numpy(), both["person"].to_numpy(), both["prompt"].to_numpy())
         for *_, both in made
     ]
     adjusted = holm([test.p for test in permuted])

@@ -55,8 +55,8 @@ def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = Non
     if info["metric"] == "win_rate":
         tested_longer = pl.when(pl.col("gold") == "0").then(pl.col("longer")).otherwise(-pl.col("longer"))
         items = items.join(pair_lengths(store, run.dataset), on="item", how="left", maintain_order="left")
-        if UNMADE in items.columns:  # an answer that was not made does not lose by its length
-            tested_longer = pl.when(pl.col(UNMADE).is_null()).then(tested_longer).otherwise(0.0)
+        if UNMADE in items.columns:  # an answer that was not made has no length
+            tested_longer = pl.when(pl.col(UNMADE).is_null()).then(tested_longer)
         items = items.with_columns(tested_longer.alias("length_difference")).drop("longer")
     if items["tier"].null_count() == len(items):
         items = items.drop("tier")

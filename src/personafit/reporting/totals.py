@@ -43,7 +43,8 @@ class RunTotals(JudgedRun):
     """The slices any item has."""
     sums: dict[Key, dict[str, ClusteredSums]] = field(default_factory=dict)
     lengths: dict[Where, pl.DataFrame] = field(default_factory=dict)
-    """For win rates with length held equal, which no sums can give: person, prompt, score and difference in length of all items."""
+    """For win rates with length held equal, which no sums can give: person, prompt, score and difference in length of all items, none
+    where an answer was not made."""
     statuses: dict[tuple[str, str], int] = field(default_factory=dict)
     """(rater, status) to the number of asks that ended so."""
     errors: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -185,7 +186,7 @@ class _Walk:
             [float(lengths[p[0]] - lengths[p[1]]) if len(p) == 2 else None for p in pairs], dtype=pl.Float64
         )
         made = pl.Series([UNMADE not in row for row in slices], dtype=pl.Boolean)
-        tested = pl.when(made).then(pl.when(pl.col("gold") == "0").then(1.0).otherwise(-1.0)).otherwise(0.0)
+        tested = pl.when(made).then(pl.when(pl.col("gold") == "0").then(1.0).otherwise(-1.0))
         return kept.with_columns((tested * longer).alias("length_difference"))
 
     def _scored(self, items: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:

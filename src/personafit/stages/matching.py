@@ -14,7 +14,7 @@ from personafit.store import Status, Store
 from personafit.store import tables as t
 
 
-class Wanted(Protocol):
+class PersonPrompt(Protocol):
     """A prompt of a person, and what is known of them."""
 
     @property
@@ -37,7 +37,7 @@ class Wanted(Protocol):
 class Matching:
     """One rater's picks for many prompts."""
 
-    def __init__(self, store: Store, rater: RelevanceRater, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, store: Store, rater: RelevanceRater, wanted: Sequence[PersonPrompt]) -> None:
         self._store = store
         self._rater = rater
         self._listings = {one.id: _listings(one, rater) for one in wanted}
@@ -82,7 +82,7 @@ class Matching:
         return {row.item: (row.label, row.value) for row in said}
 
 
-def _listings(one: Wanted, rater: RelevanceRater) -> list[Listing]:
+def _listings(one: PersonPrompt, rater: RelevanceRater) -> list[Listing]:
     candidates = [
         Candidate(f"{one.id}#{number}", hash_text(one.prompt, text), text)
         for number, text in enumerate(one.known)

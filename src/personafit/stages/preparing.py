@@ -32,7 +32,7 @@ _DIGIT = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PreparingStep:
     """A step as asked for."""
 
     name: str
@@ -51,15 +51,15 @@ class StepCount:
     note: str = ""
 
 
-def parse_steps(text: str | None) -> list[Wanted]:
+def parse_steps(text: str | None) -> list[PreparingStep]:
     """The steps that `--prepare` names, in the order they are taken: cheap ones first."""
     if not text:
         return []
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, PreparingStep] = {}
     for part in text.split(","):
         name, _, argument = part.strip().partition("=")
         if name == "all" and not argument:
-            wanted |= {one: Wanted(one) for one in ALL if one not in wanted}
+            wanted |= {one: PreparingStep(one) for one in ALL if one not in wanted}
             continue
         if name not in STEPS:
             raise UserError(
@@ -73,7 +73,7 @@ def parse_steps(text: str | None) -> list[Wanted]:
             )
         if name == "diverse" and not (argument.isdecimal() and int(argument)):
             raise UserError(f"--prepare {text}: write diverse=N with N the number of people to keep.")
-        wanted[name] = Wanted(name, argument)
+        wanted[name] = PreparingStep(name, argument)
     return [wanted[name] for name in STEPS if name in wanted]
 
 

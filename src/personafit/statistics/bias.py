@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate
 from personafit.statistics.influence import influence_estimate
-from personafit.statistics.student import student_reach
+from personafit.statistics.student import student_p_value, student_reach
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +41,26 @@ class Fit:
     prompts: NDArray[Any]
     """Which rows of a person are about the same thing; also clusters, where some recur across people."""
     separated: bool
+
+
+class Taste(NamedTuple):
+    """How two choosers differ in a taste, in log-odds."""
+
+    difference: Estimate
+    p: float | None = None
+    """Of no difference, on the common scale or plainly; below 0.05 where the interval leaves 0 out."""
+    se: float | None = None
+    """Standard error if there is no difference; the interval, of a fraction, is wider away from 0."""
+
+
+class Fraction(NamedTuple):
+    """A fraction with its interval, its standard error near 0 and its degrees of freedom."""
+
+    value: float
+    low: float
+    high: float
+    se: float
+    df: float
 
 
 class Parts(NamedTuple):
@@ -141,18 +161,18 @@ def effect_difference(first: Fit, first_column: int, second: Fit, second_column:
 
 def taste_difference(
     first: Fit, first_columns: Sequence[int], second: Fit, second_columns: Sequence[int]
-) -> Estimate:
+) -> Taste:
     """How much more the first chooser goes by a feature than the second would if it were as steady, in log-odds.
 
     The first of the columns is the feature, the others are the features that set the scale: how much larger the first
     chooser's coefficients on them are, taken together, is how much steadier it is. The interval holds both the difference on
     that scale and the plain one, so that it excludes 0 only where neither steadiness nor a different taste for the other
-    features could explain the difference. None, with a note, where the second chooser goes by none of the other features
+    features could explain the difference; so does the p-value. None, with a note, where the second chooser goes by none of the other features
     clearly, because then nothing tells taste from steadiness.
     """
     plain = effect_difference(first, first_columns[0], second, second_columns[0])
-    if plain.value is None or plain.low is None or plain.high is None:
-        return plain
+    if plain.value is None or plain.low is None or plain.high is None or not plain.se:
+        return Taste(plain)
     mine, theirs = first.weights[[*first_columns]], second.weights[[*second_columns]]
     toward = _direction(mine[1:]) + _direction(theirs[1:])
     steady, their_steady = max(0.0, float(toward @ mine[1:])), float(toward @ theirs[1:])
@@ -167,14 +187,18 @@ def taste_difference(
     ]
     scaled = _ratio(float(their_steady * mine[0] - steady * theirs[0]), above, their_steady, below)
     if scaled is None:
-        return Estimate(None, None, None, plain.n, plain.people, NO_SCALE)
-    value, low, high = scaled
-    return Estimate(value, min(plain.low, low), max(plain.high, high), plain.n, plain.people)
+        return Taste(Estimate(None, None, None, plain.n, plain.people, NO_SCALE))
+    ends = min(plain.low, scaled.low), max(plain.high, scaled.high)
+    freedom = min(scaled.df, plain.df or scaled.df)
+    difference = Estimate(scaled.value, *ends, plain.n, plain.people, df=freedom)
+    tests = [float(student_p_value(scaled.value / scaled.se, freedom)), plain.p_value() or 0.0]
+    apart = scaled.value * plain.value > 0
+    return Taste(difference, max(tests) if apart else 1.0, max(scaled.se, plain.se))
 
 
 def _ratio(
     above: float, above_parts: Sequence[Parts], below: float, below_parts: Sequence[Parts]
-) -> tuple[float, float, float] | None:
+) -> Fraction | None:
     """A fraction with its interval after Fieller (1954), which has the right size however small the denominator is.
 
     None where the denominator cannot be told from 0, so that the fraction has no bounds. Both have parts of the same fits.
@@ -190,13 +214,15 @@ def _ratio(
     both = _estimate(above + times * below, added).se or 0.0
     shared = (both**2 / top.se**2 - 2) / 2 * top.se * bottom.se
     shared = float(np.clip(shared, -0.999 * top.se * bottom.se, 0.999 * top.se * bottom.se))
-    reach = student_reach(min(top.df, bottom.df)) ** 2
+    freedom = min(top.df, bottom.df)
+    reach = student_reach(freedom) ** 2
     square = below**2 - reach * bottom.se**2
     if square <= 0:
         return None
     middle = above * below - reach * shared
     half = float(np.sqrt(max(0.0, middle**2 - square * (above**2 - reach * top.se**2))))
-    return above / below, (middle - half) / square, (middle + half) / square
+    ends = (middle - half) / square, (middle + half) / square
+    return Fraction(above / below, *ends, top.se / abs(below), freedom)
 
 
 def as_odds(log_odds: Estimate) -> Estimate:

@@ -8,7 +8,7 @@ simulates how often they cover; nothing here is random.
 Only the number, sum and sum of squares of clusters of each size are needed, so a run of any size can be read a page at a time.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +46,14 @@ class Estimate:
         if self.value is None or not self.se or self.df is None:
             return None
         return float(student_p_value((self.value - null) / self.se, self.df))
+
+
+def negated(estimate: Estimate) -> Estimate:
+    """The estimate of a difference taken the other way round."""
+    value, low, high = (
+        None if number is None else -number for number in (estimate.value, estimate.high, estimate.low)
+    )
+    return replace(estimate, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

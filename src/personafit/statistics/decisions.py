@@ -7,7 +7,7 @@ estimate is clustered by. With fewer than `FEWEST_PEOPLE` people nothing is deci
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from math import ceil, isfinite
+from math import ceil, isfinite, log
 from typing import Protocol
 
 import numpy as np
@@ -128,6 +128,10 @@ class Effect:
     picking, so its p-value is multiplied by this; one above it is above `null` in all the others too."""
     picked_highest: bool = False
     """Whether the highest was picked instead, which turns this around."""
+    p: float | None = None
+    """The p-value, where it is not that of the estimate's own standard error."""
+    se: float | None = None
+    """The standard error at `null`, where it is another one."""
 
 
 def decide_together(effects: Sequence[Effect]) -> list[Finding]:
@@ -151,7 +155,7 @@ def decide_together(effects: Sequence[Effect]) -> list[Finding]:
             single,
             p,
             q,
-            smallest_detectable(effect.estimate, tests) if p is not None else None,
+            smallest_detectable(effect.estimate, tests, se=effect.se) if p is not None else None,
             effect.margin,
             tests,
         )
@@ -172,16 +176,18 @@ def p_value(estimate: Measured, null: float = 0.0) -> float | None:
     return float(student_p_value((estimate.value - null) / error, freedom))
 
 
-def smallest_detectable(estimate: Measured, tests: int = 1, power: float = POWER) -> float | None:
+def smallest_detectable(
+    estimate: Measured, tests: int = 1, power: float = POWER, se: float | None = None
+) -> float | None:
     """The smallest true difference that an estimate as precise as this one shows in `power` of runs.
 
     By the noncentral t distribution at the estimate's degrees of freedom. With several tests the level is 0.05 divided
-    by their number: what Holm asks of an effect that stands alone.
+    by their number: what Holm asks of an effect that stands alone. `se` stands in for the estimate's standard error.
     """
     spread = _spread(estimate, None)
     if spread is None:
         return None
-    error, freedom = spread
+    error, freedom = se or spread[0], spread[1]
     bar = stdtrit(freedom, 1 - ALPHA / max(1, tests) / 2)
     shift = float(nctdtrinc(freedom, 1 - power, bar))
     if not isfinite(shift):
@@ -199,6 +205,12 @@ def equivalence_p(estimate: Measured, margin: float = MARGIN, null: float = 0.0)
     return float(stdtr(freedom, -nearest / error))
 
 
+def log_odds_margin(margin: float = MARGIN) -> float:
+    """A margin as log-odds: those of choosing one of two so much more often than by a coin, 55 % for 0.05."""
+    share = min(margin, 0.49)
+    return log((0.5 + share) / (0.5 - share))
+
+
 def is_constant(estimate: Measured, null: float = 0.0) -> bool:
     """Whether every item has the value `null`, so that there is nothing to estimate."""
     if estimate.value is None or abs(estimate.value - null) > ROUNDING:
@@ -211,7 +223,7 @@ def _testable(estimate: Measured) -> bool:
 
 
 def _picked_p(effect: Effect) -> float | None:
-    p = p_value(effect.estimate, effect.null)
+    p = p_value(effect.estimate, effect.null) if effect.p is None else effect.p
     if p is None or effect.estimate.value is None:
         return p
     due = (
@@ -239,7 +251,7 @@ def _spread(estimate: Measured, null: float | None) -> tuple[float, float] | Non
         return estimate.se, min(estimate.df, MANY)
     if estimate.value is None or estimate.low is None or estimate.high is None or estimate.people < 2:
         return None
-    freedom = float(estimate.people - 1)
+    freedom = min(estimate.df, MANY) if estimate.df else float(estimate.people - 1)
     up, down = estimate.high - estimate.value, estimate.value - estimate.low
     side = max(up, down) if null is None else up if null > estimate.value else down
     return (side / student_reach(freedom), freedom) if side > 0 else None

@@ -18,6 +18,7 @@ from personafit.statistics.agreement_intervals import people_index
 from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, prompts_recur
 from personafit.statistics.decisions import holm
 from personafit.statistics.influence import influence_estimate
+from personafit.statistics.student import student_reach
 
 WITHHELD = "withheld: prompts recur across people, and swapping whole people does not account for what answers to one prompt share"
 ROUNDING = 1e-9  # systems with the same answers differ by rounding only
@@ -29,9 +30,7 @@ class Contrast:
 
     first: int
     second: int
-    difference: float
-    low: float
-    high: float
+    gap: Estimate
     p: float
 
 
@@ -91,7 +90,13 @@ def bradley_terry(
     influence = (bread[left] - bread[right]) * residual[:, None]
 
     def clustered(value: float, parts: Floats, comparisons: int) -> Estimate:
-        return replace(influence_estimate(value, parts, person, prompts), n=comparisons)
+        found = replace(influence_estimate(value, parts, person, prompts), n=comparisons)
+        if found.se is None or found.df is None:
+            return found
+        # One for each strength, all fitted to the same people; several tests are made, so the tails must hold.
+        df = max(1.0, min(found.df, found.people - 1) - (systems - 2))
+        half = student_reach(df) * found.se
+        return replace(found, low=value - half, high=value + half, df=df)
 
     estimates = tuple(clustered(float(s), influence[:, k], int(n[k])) for k, s in enumerate(strengths))
     gaps = {
@@ -109,9 +114,7 @@ def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[Contrast, ...]:
     adjusted = holm([1.0 if p is None else p for p in unadjusted])
     found = []
     for ((i, j), gap), p in zip(gaps.items(), adjusted, strict=True):
-        value = gap.value or 0.0
-        low, high = (value if end is None else end for end in (gap.low, gap.high))
-        found.append(Contrast(i, j, value, low, high, 1.0 if p is None else p))
+        found.append(Contrast(i, j, gap, 1.0 if p is None else p))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ where prompts recur, by prompt.
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from personafit.statistics.clusters import Estimate, cluster_mean
 
@@ -19,25 +19,39 @@ STEPS = 50
 def length_controlled_rate(
     wins: ArrayLike, length_difference: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None
 ) -> Estimate:
-    """The win rate at equal length; `wins` are in [0, 1], a tie being ½, lengths are ours minus theirs."""
+    """The win rate at equal length; `wins` are in [0, 1], a tie being ½, lengths are ours minus theirs.
+
+    A comparison without a length difference (nan), such as one lost because no answer was made, counts in the rate as it
+    stands and tells nothing about length: the rate at equal length is that of the others, and all are averaged.
+    """
     y = np.asarray(wins, dtype=np.float64)
     difference = np.asarray(length_difference, dtype=np.float64)
+    known = np.isfinite(difference)
     if len(y) == 0:
         return Estimate(None, None, None, 0, 0, "nothing to compare")
-    if not y.any() or (y == 1.0).all():  # no variation to regress on: exact, over people
+    if not y[known].any() or (y[known] == 1.0).all():  # no variation to regress on: exact, over people
         return cluster_mean(y, people, prompts, (0.0, 1.0))
+    # What each comparison does to the rate: its mean is the rate.
+    part = y.copy()
+    part[known] = _parts_at_equal_length(y[known], difference[known])
+    value = float(part.mean())
+    moved = cluster_mean(logit(value) + (part - value) / (value * (1 - value)), people, prompts)
+    if moved.low is None or moved.high is None:
+        return Estimate(value, None, None, len(y), moved.people, moved.note)
+    return Estimate(value, float(expit(moved.low)), float(expit(moved.high)), len(y), moved.people)
+
+
+def _parts_at_equal_length(y: NDArray[np.float64], difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rate at no difference in length, plus what each comparison has moved it by, times their number."""
     spread = float(difference.std())
     shape = np.tanh(difference / spread) if spread else np.zeros_like(difference)
     design = np.column_stack([np.ones_like(shape), shape])
     weights, information = _fit(design, y)
-    value = float(expit(weights[0]))
+    rate = float(expit(weights[0]))
     scores = design * (y - expit(design @ weights))[:, None]
     influence = np.linalg.solve(information, scores.T)[0]
-    # The logit as a mean of what each comparison does to it; the ridge leaves a small rest that belongs to nobody.
-    logit = cluster_mean(weights[0] + len(y) * (influence - influence.mean()), people, prompts)
-    if logit.low is None or logit.high is None:
-        return Estimate(value, None, None, len(y), logit.people, logit.note)
-    return Estimate(value, float(expit(logit.low)), float(expit(logit.high)), len(y), logit.people)
+    # The ridge leaves a small rest that belongs to nobody.
+    return np.asarray(rate + rate * (1 - rate) * len(y) * (influence - influence.mean()), dtype=np.float64)
 
 
 def _fit(

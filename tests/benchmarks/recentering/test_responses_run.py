@@ -106,6 +106,61 @@ def test_identical_answers_are_put_before_no_judge_and_are_no_difference_to_a_ru
     assert [line.frame["rating"].to_list() for line in scores.lines] == [[3.0, 3.0]] * 3
 
 
+def test_an_answer_that_a_system_did_not_make_loses_to_its_generic_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told of the person, the system answers half of the prompts; the others were left out, as if nobody had asked."""
+    name = f"shy_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(SHY, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Store(tmp_path / "s.db") as store:
+        finished = _run(
+            store,
+            write_pairs(tmp_path / "data", users=8, generators=["gpt-9"]),
+            systems=[f"python:{name}:answer"],
+            raters=[f"python:{name}:prefer", f"python:{name}:Scorer"],
+            givens=["attributes:all"],
+        )
+        scores = load_preferences(store, finished.run)
+        report = open_report(store, finished.run)
+    assert f"python:{name}:answer did not make 8 answers (failed, refused or empty): they lose" in " ".join(
+        finished.run.config["notes"]
+    )
+    assert scores.units["item"].n_unique() == 16
+    lost = pl.col("names").is_null()
+    for line in scores.lines:
+        assert set(line.frame.filter(lost)["rating"]) == {1.0}, line.name
+        assert line.frame.filter(~lost)["rating"].min() != 1.0, line.name
+    found = {(r.rater, r.metric): r for r in report.results if r.system is None}
+    for rater in ("prefer", "Scorer"):
+        rate = found[f"python:{name}:{rater}", "win_rate"]
+        assert rate.value == pytest.approx(1 - scores.units["names"].null_count() / len(scores.units))
+        assert rate.coverage == 1.0
+        at_equal = found[f"python:{name}:{rater}", "win_rate_length_controlled"]
+        assert at_equal.value == pytest.approx(rate.value)
+        assert found[f"python:{name}:{rater}", "mention_effect"].n == len(scores.made)
+    lengths = next(r for r in report.results if r.metric == "length_difference" and r.system is None)
+    assert (lengths.n, lengths.value) == (8, 25.0)
+
+
+SHY = """
+def answer(messages):
+    told = "keeps bees" in messages[0]["content"]
+    if told and "cook" in messages[-1]["content"]:
+        return ""
+    return "A plain answer." + " With honey of your bees." * told
+
+def prefer(prompt, attributes, answers):
+    assert all(answers)
+    return [5 if "honey" in answers[1] else 1] * len(attributes)
+
+class Scorer:
+    def score(self, prompt, attribute, answer):
+        assert answer
+        return float("honey" in answer)
+"""
+
+
 def test_a_dead_endpoint_leaves_nothing_to_judge(tmp_path: Path, endpoint: StubEndpoint) -> None:
     endpoint.behave("unauthorized")
     with Store(tmp_path / "s.db") as store:

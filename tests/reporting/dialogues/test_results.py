@@ -3,15 +3,19 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from personafit.items.dialogue import Dialogue, StopReason
+from personafit.reporting.dialogues.agreement import judge_human_kappa
 from personafit.reporting.dialogues.effects import history_curve
 from personafit.reporting.dialogues.results import mean_of
 from personafit.reporting.dialogues.run_report import DialogueReport
 from personafit.reporting.results import Result
-from personafit.store import Judgment, RaterRecord
+from personafit.statistics.agreement import cohen_kappa
+from personafit.statistics.agreement_intervals import pair_agreement
+from personafit.store import Judgment, RaterRecord, Store
 from tests.reporting.dialogues.world import FACETS, MD, SD, Reply, World, good_reply, make_world
 
 ASKS = ["Dinner, please.", "What cuisine would you like?", "Thai, please.", "A Thai place is booked."]
@@ -113,7 +117,9 @@ def test_a_context_is_compared_by_task_with_no_context(tmp_path: Path) -> None:
     results = report(world)
     effect = one(results, "personalization_effect", {"against": "none"}, given="I")
     assert effect.value == pytest.approx((2 + 1 + 0) / 3)
-    assert (effect.low, effect.high) == (None, None)
+    assert (effect.low, effect.high, effect.people) == (None, None, 3), (
+        "three people are too few for an interval"
+    )
     assert one(results, "personalization_effect", {"against": "wrong:I"}, given="I").n == 2
     assert one(results, "personalization", given="none").control == "no context"
     assert one(results, "personalization", given="wrong:I").control == "wrong person"
@@ -219,6 +225,11 @@ def test_people_who_voted_on_the_same_dialogues_give_a_kappa(tmp_path: Path) -> 
     assert one(results, "kappa", {"question": "completion"}).value == pytest.approx(
         (2 / 3 - 4 / 9) / (1 - 4 / 9)
     )
+    few = one(results, "kappa", {"question": "personalization"})
+    assert (few.low, few.n, few.people) == (None, 3, 3)
+    assert (few.note or "").startswith(
+        "against the median of people's votes, at most 3 to a dialogue; no interval"
+    )
 
 
 def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> None:
@@ -226,10 +237,58 @@ def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> Non
         {"person": list("abcdef"), "prompt": list("uvwxyz"), "count": [4.0] + [0.0] * 5, "mark": [3.0] * 6}
     )
     counted = mean_of(people, "count", "contradictions")
-    assert (counted.value, counted.low) == (pytest.approx(4 / 6), 0.0)
+    assert counted.value == pytest.approx(4 / 6)
+    assert counted.low == 0.0
     assert (counted.high or 0.0) > 2.0
     mark = mean_of(people, "mark", "personalization")
     assert (mark.value, mark.low, mark.high) == (3.0, None, None)
     assert mark.note == "no interval: every item has the same value"
     best = mean_of(people.with_columns(mark=4.0), "mark", "personalization")
-    assert (best.low, best.high) == (pytest.approx(1 + 3 * 0.025 ** (1 / 6)), 4.0)
+    assert best.low == pytest.approx(1 + 3 * 0.025 ** (1 / 6))
+    assert best.high == 4.0
+
+
+def test_kappa_with_people_has_an_interval_over_people_and_tasks(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = [(f"d{p}-{t}", f"p{p}", f"t{t}") for p in range(12) for t in range(6)]
+    dialogues = pl.DataFrame(rows, schema=["item", "person", "prompt"], orient="row")
+    votes = rng.integers(1, 5, len(rows))
+    judged = np.where(rng.random(len(rows)) < 0.7, votes, rng.integers(1, 5, len(rows)))
+    marks = dialogues.select(
+        "item",
+        rater=pl.lit("j"),
+        view=pl.lit("given"),
+        question=pl.lit("personalization"),
+        value=pl.Series(judged.astype(float)),
+    )
+    with Store(tmp_path / "s.db") as store:
+        store.add_raters([RaterRecord(fingerprint="eve", name="eve", kind="human")])
+        store.add_judgments(
+            Judgment(ask=item, item=item, question="personalization", rater="eve", value=float(vote))
+            for (item, _, _), vote in zip(rows, votes, strict=True)
+        )
+        found = judge_human_kappa(store, marks, dialogues, [{"fingerprint": "j", "name": "judge"}])
+    kappas = {r.metric: r for r in found}
+    expected = pair_agreement(
+        np.column_stack([judged, votes]),
+        dialogues["person"].to_numpy(),
+        dialogues["prompt"].to_numpy(),
+        "kappa",
+    ).interval(0)
+    kappa = kappas["kappa"]
+    assert kappa.value == pytest.approx(cohen_kappa(judged, votes, "none").value)
+    assert (kappa.low, kappa.high, kappa.n, kappa.people) == (expected.low, expected.high, 72, 12)
+    assert kappas["kappa_linear"].low is not None
+
+
+def test_three_people_show_no_interval(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    world.hold("ann", SD, ["Dinner?", "A French place, upscale."])
+    world.hold("bob", SD, KNOWS)
+    world.hold("cyd", SD, KNOWS)
+    world.judge(good_reply(3))
+    results = report(world)
+    count, mark = one(results, "contradictions"), one(results, "personalization")
+    assert count.value == pytest.approx(4 / 3)
+    assert mark.value == 3.0
+    assert [(one.low, one.high) for one in (count, mark)] == [(None, None)] * 2

@@ -17,7 +17,7 @@ from personafit.benchmarks.lamp.files import (
     LICENCE,
     VERSION,
     VIEW,
-    Question,
+    LampQuestion,
     find_tasks,
     profile_memories,
     read_tasks,
@@ -98,7 +98,7 @@ class LaMP(ChoiceBenchmark):
         return read_tasks(self._files, _asked)
 
 
-def _asked(task: str, question: Question) -> tuple[Person, Choice]:
+def _asked(task: str, question: LampQuestion) -> tuple[Person, Choice]:
     asked = TASKS[task].ask(question.input, question.output)
     if asked is None:
         raise UserError(

@@ -39,7 +39,7 @@ class TaskFiles:
 
 
 @dataclass(frozen=True)
-class Question:
+class LampQuestion:
     """One question, whose it is, and what they answered themselves."""
 
     place: str
@@ -75,7 +75,7 @@ def _task_of(outputs: Path) -> str:
 
 
 def read_tasks(
-    tasks: Mapping[str, TaskFiles], make: Callable[[str, Question], T]
+    tasks: Mapping[str, TaskFiles], make: Callable[[str, LampQuestion], T]
 ) -> tuple[list[T], list[str]]:
     """What `make` makes of each question of each task, and notes on what was read and what was left out."""
     every: list[T] = []
@@ -87,7 +87,7 @@ def read_tasks(
     return every, notes
 
 
-def _read_task(task: str, files: TaskFiles, make: Callable[[Question], T]) -> tuple[list[T], list[str]]:
+def _read_task(task: str, files: TaskFiles, make: Callable[[LampQuestion], T]) -> tuple[list[T], list[str]]:
     """A few questions that do not fit the task are left out and said; many of them are an error."""
     golds = _golds(files.outputs)
     made: list[T] = []
@@ -114,7 +114,7 @@ def _read_task(task: str, files: TaskFiles, make: Callable[[Question], T]) -> tu
     return made, notes
 
 
-def _question(place: str, row: dict[str, Any], golds: dict[str, str], outputs: Path) -> Question:
+def _question(place: str, row: dict[str, Any], golds: dict[str, str], outputs: Path) -> LampQuestion:
     name = required_text({"id": str(row.get("id", ""))}, "id", place)
     if name not in golds:
         raise UserError(f"{place}, field 'id': {outputs.name} has no output for '{name}'.")
@@ -124,7 +124,7 @@ def _question(place: str, row: dict[str, Any], golds: dict[str, str], outputs: P
     for number, entry in enumerate(profile, 1):
         if not isinstance(entry, dict):
             raise UserError(f"{place}, profile {number} must be an object.")
-    return Question(place, name, required_text(row, "input", place), golds[name], profile)
+    return LampQuestion(place, name, required_text(row, "input", place), golds[name], profile)
 
 
 def _golds(path: Path) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _golds(path: Path) -> dict[str, str]:
     return found
 
 
-def profile_memories(question: Question, told: Callable[[dict[str, str]], str]) -> Iterator[Memory]:
+def profile_memories(question: LampQuestion, told: Callable[[dict[str, str]], str]) -> Iterator[Memory]:
     """The profile as memories, each entry as `told` words it; entries of which nothing is told are left out."""
     for number, entry in enumerate(question.profile):
         filled = {name: text for name, value in entry.items() if (text := _plain(value))}

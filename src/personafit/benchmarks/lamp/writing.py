@@ -17,7 +17,7 @@ from personafit.benchmarks.lamp.files import (
     LICENCE,
     VERSION,
     VIEW,
-    Question,
+    LampQuestion,
     find_tasks,
     profile_memories,
     read_tasks,
@@ -137,7 +137,7 @@ class LaMPWriting:
     def _read(self) -> tuple[list[Written], list[str]]:
         return read_tasks(self._files, self._written)
 
-    def _written(self, name: str, question: Question) -> Written:
+    def _written(self, name: str, question: LampQuestion) -> Written:
         task = TASKS[name]
         before, colon, text = question.input.partition(":")
         if not colon or task.sort not in before or not text.strip():
@@ -165,7 +165,7 @@ class LaMPWriting:
         )
         return Written(person, item, products)
 
-    def _nearest(self, task: Task, question: Question, memories: list[Memory], text: str) -> str:
+    def _nearest(self, task: Task, question: LampQuestion, memories: list[Memory], text: str) -> str:
         """The person's own words in the entry that retrieval finds first; the latest where it finds none."""
         found = self._retriever.find(question.id, memories, text, 1) or memories[-1:]
         own = next(iter(task.told.values()))

@@ -13,7 +13,7 @@ from personafit.store import Item, Judgment, Product
 
 
 class MadeResponses:
-    """Pairs of a system's generic answer and one that it made knowing something."""
+    """Pairs of a system's generic answer and one that it made knowing something, "" where it made none."""
 
     def __init__(
         self,

@@ -101,26 +101,28 @@ async def make_responses(store: Store, config: RunConfig, progress: ProgressView
         return Made(None, summary, run.name)
     answers = []
     for answering in answerings:
-        missing = 0
-        for item, texts in answering.answers():
+        lost = alone = 0
+        for item, texts in answering.tried():
             for given in givens:
-                if (answering.system.name, given, item.id) in unmatched:
+                if (answering.system.name, given, item.id) in unmatched or called[given] not in texts:
                     continue
-                if (name := called[given]) in texts and "none" in texts:
-                    answers.append(
-                        (
-                            answering.system.name,
-                            name,
-                            prompts.situations[item.id],
-                            texts["none"],
-                            texts[name],
-                        )
-                    )
-                else:
-                    missing += 1
-        if missing:
-            notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
-    if not answers:
+                name, generic = called[given], texts.get("none")
+                if not generic:  # nothing to compare with
+                    alone += 1
+                    continue
+                lost += not texts[name]
+                answers.append(
+                    (answering.system.name, name, prompts.situations[item.id], generic, texts[name])
+                )
+        if lost:
+            notes.append(
+                f"{answering.system.name} did not make {lost} answers (failed, refused or empty): they lose to the generic ones."
+            )
+        if alone:
+            notes.append(
+                f"{answering.system.name}: {alone} answers have no generic answer to be compared with and are left out."
+            )
+    if not any(personal for *_, personal in answers):
         raise UserError(
             f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
         )

@@ -6,7 +6,16 @@ from itertools import islice
 
 from personafit._hashing import draw
 from personafit.engine import Job, Lane
-from personafit.items.preference import GENERIC, MENTION, MIDDLE, PERSONAL, PREFER, PREFERENCE, Compared
+from personafit.items.preference import (
+    GENERIC,
+    LOWEST,
+    MENTION,
+    MIDDLE,
+    PERSONAL,
+    PREFER,
+    PREFERENCE,
+    Compared,
+)
 from personafit.raters.asking import rating_job, rating_key
 from personafit.raters.lanes import SHORT_REPLY, rater_lane
 from personafit.raters.preference.rater import PreferenceRater
@@ -16,6 +25,7 @@ from personafit.store import Item, Store
 VIEW = "attributes"
 PAGE = 200
 SAME = "the answers are identical: nobody was asked"
+NOT_MADE = "the system made no answer, and loses to the generic one: nobody was asked"
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,11 @@ def _jobs(judging: PreferenceJudging, rater: PreferenceRater) -> Iterator[Job]:
 
 
 def preference_job(rater: PreferenceRater, pair: Compared) -> Job:
-    """The job that puts one pair before one rater; identical answers are put before nobody and prefer neither."""
+    """The job that puts one pair before one rater.
+
+    Identical answers are put before nobody and prefer neither; an answer that was not made (an empty text) gets the lowest mark
+    and names nothing.
+    """
     key = rating_key(
         item=pair.item,
         content=pair.hash,
@@ -108,6 +122,10 @@ def preference_job(rater: PreferenceRater, pair: Compared) -> Job:
     )
 
     async def rate() -> Verdict:
+        if not pair.answers[PERSONAL]:
+            lost = (str(LOWEST), float(LOWEST)) if rater.question == PREFERENCE else ("no", 0.0)
+            parts = [Part(target, *lost) for target, _ in pair.attributes]
+            return Verdict(parts=parts, answers_whole=False, detail=NOT_MADE, calls=0)
         # Who looks at each answer by itself finds no difference anyway, on a scale of its own.
         if rater.order_matters and pair.answers[GENERIC] == pair.answers[PERSONAL]:
             parts = [Part(target, str(MIDDLE), float(MIDDLE)) for target, _ in pair.attributes]

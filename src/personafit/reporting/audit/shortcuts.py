@@ -51,9 +51,9 @@ class FieldGroup:
 
 
 def score_rules(pairs: Pairs, seed: int) -> pl.DataFrame:
-    """The pairs with a credit column per rule; `overlap` also under no person and under a wrong one."""
-    views = {name: make_context(name, pairs.people, seed) for name in ("profile", "none", "wrong:profile")}
-    columns: dict[str, list[float]] = {name: [] for name in [*RULES, STRANGER, LEAD]}
+    """The pairs with a credit column per rule; `overlap` also under a wrong person, null where nobody shares the language."""
+    views = {name: make_context(name, pairs.people, seed) for name in ("profile", "wrong:profile")}
+    columns: dict[str, list[float | None]] = {name: [] for name in [*RULES, STRANGER, LEAD]}
     for row in pairs.frame.iter_rows(named=True):
         person = pairs.people[row["person"]]
         item = Item(id=row["item"], prompt=row["prompt"], person=row["person"], products=[])
@@ -61,8 +61,12 @@ def score_rules(pairs: Pairs, seed: int) -> pl.DataFrame:
         for name, rule in RULES.items():
             columns[name].append(_credit(rule, row, told))
         columns[LEAD].append(_lead(RULES["overlap"], row, told))
-        columns[STRANGER].append(_credit(RULES["overlap"], row, views["wrong:profile"].build(person, item)))
-    return pairs.frame.with_columns(pl.Series(name, values) for name, values in columns.items())
+        columns[STRANGER].append(
+            None
+            if person.id in pairs.people.alone
+            else _credit(RULES["overlap"], row, views["wrong:profile"].build(person, item))
+        )
+    return pairs.frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in columns.items())
 
 
 def rule_table(pairs: Pairs, scored: pl.DataFrame) -> list[RuleScores]:

@@ -6,21 +6,23 @@ from sqlalchemy import select
 
 from personafit.items.dialogue_questions import QUESTIONS_BY_NAME
 from personafit.reporting.results import Result
-from personafit.statistics import Estimate
-from personafit.statistics.agreement import Weights, cohen_kappa
+from personafit.statistics.agreement_intervals import PairFigure, pair_agreement
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
-KAPPAS: tuple[tuple[str, Weights], ...] = (("kappa", "none"), ("kappa_linear", "linear"))
-MEDIAN = "against the median of people's votes; `people` is the most voters a dialogue had"
+KAPPAS: tuple[tuple[str, PairFigure], ...] = (("kappa", "kappa"), ("kappa_linear", "linear"))
 
 
-def judge_human_kappa(store: Store, marks: pl.DataFrame, raters: list[dict[str, str]]) -> list[Result]:
+def judge_human_kappa(
+    store: Store, marks: pl.DataFrame, dialogues: pl.DataFrame, raters: list[dict[str, str]]
+) -> list[Result]:
     """Cohen's kappa of each judge with the people's median mark, per question; nothing where nobody voted.
 
     Marks on a scale are weighted linearly as well, since being one off is not being three off. `marks` are the judges' marks,
-    one row per dialogue, rater, view and question.
+    one row per dialogue, rater, view and question; `dialogues` say whom each dialogue is about and which task it is on (`prompt`):
+    intervals cluster by both.
     """
+    about = dialogues.select("item", "person", "prompt")
     votes = human_votes(store, sorted(set(marks["item"])))
     found: list[Result] = []
     for rater in raters:
@@ -30,24 +32,27 @@ def judge_human_kappa(store: Store, marks: pl.DataFrame, raters: list[dict[str, 
                 pl.col("value").is_not_null(),
             )
             both = theirs.join(votes.filter(pl.col("question") == question), on="item", how="inner")
+            both = both.join(about, on="item", how="inner", maintain_order="left")
             for view in both["view"].unique(maintain_order=True):
                 part = both.filter(pl.col("view") == view)
-                judged = np.rint(part["value"].to_numpy()).astype(np.int64)
-                people = np.rint(part["vote"].to_numpy()).astype(np.int64)
-                most = max(part["voters"].to_list())
-                for metric, weights in KAPPAS:
+                codes = np.rint(part.select("value", "vote").to_numpy()).astype(np.int64)
+                voters = max(part["voters"].to_list())
+                median = f"against the median of people's votes, at most {voters} to a dialogue"
+                for metric, kappa in KAPPAS:
                     if metric == "kappa_linear" and QUESTIONS_BY_NAME[question].truth:
                         continue
-                    figure = cohen_kappa(judged, people, weights)
+                    figure = pair_agreement(
+                        codes, part["person"].to_numpy(), part["prompt"].to_numpy(), kappa
+                    ).interval(0)
                     found.append(
                         Result.of(
-                            Estimate(figure.value, None, None, len(part), most),
+                            figure,
                             metric=metric,
                             rater=rater["name"],
                             view=view,
                             slice={"question": question},
                             fingerprint=rater["fingerprint"],
-                            note=figure.note or MEDIAN,
+                            note="; ".join(filter(None, [median, figure.note])),
                         )
                     )
     return found

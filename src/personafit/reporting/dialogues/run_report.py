@@ -30,7 +30,7 @@ class DialogueReport:
             *dialogue_results(self.run),
             *context_effects(self.run),
             *audit_results(self.run, self.audit),
-            *judge_human_kappa(store, self.run.marks, self.run.raters),
+            *judge_human_kappa(store, self.run.marks, self.run.units, self.run.raters),
         ]
 
     def print(self, console: Console) -> None:

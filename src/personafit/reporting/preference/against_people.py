@@ -20,7 +20,7 @@ NO_PEOPLE = "undefined: nobody's ratings come with these answers"
 
 def against_people(scores: PreferenceScores, line: Line) -> Iterator[tuple[str, Estimate]]:
     """Spearman, quadratic kappa, mean gap and the gap of the mention effects of one rater and people, on shared units."""
-    shared = line.frame.filter(pl.col("rating").is_not_null() & pl.col("human").is_not_null())
+    shared = line.frame.filter(pl.all_horizontal(pl.col("rating", "human", "names").is_not_null()))
     if shared.is_empty():
         yield "spearman", Estimate(None, None, None, 0, 0, NO_PEOPLE)
         yield "kappa_weighted", Estimate(None, None, None, 0, 0, NO_PEOPLE)

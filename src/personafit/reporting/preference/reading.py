@@ -27,7 +27,10 @@ PANEL = {"item": pl.String, "target": pl.String, "rater": pl.String, "voter": pl
 
 
 def unit_rows(store: Store, run: RunRecord) -> pl.DataFrame:
-    """One row per item and attribute: whose it is, who wrote the answer, its lengths, and whether it names the attribute."""
+    """One row per item and attribute: whose it is, who wrote the answer, its lengths, and whether it names the attribute.
+
+    An answer that was not made has neither length nor names: both are null.
+    """
     selected = None if run.config["selected"] is None else set(run.config["selected"])
     items = [item for item in store.items(run.dataset) if selected is None or item.id in selected]
     rows: list[dict[str, Any]] = []
@@ -58,8 +61,8 @@ def _units(item: Item, texts: dict[str, str]) -> list[dict[str, Any]]:
             "generator": item.slices.get("generator"),
             "given": item.slices.get("given"),
             "attribute": texts[target],
-            "longer": len(personal) - len(generic),
-            "names": names_attribute(texts[target], item.prompt, generic, personal),
+            "longer": len(personal) - len(generic) if personal else None,
+            "names": names_attribute(texts[target], item.prompt, generic, personal) if personal else None,
         }
         for target in dict.fromkeys(item.products[PERSONAL + 1 :])
     ]

@@ -81,10 +81,10 @@ def line_figures(line: Line, part: pl.DataFrame) -> Iterator[tuple[str, Estimate
     )
     wins = np.where(mark > MIDDLE, 1.0, np.where(mark < MIDDLE, 0.0, 0.5))
     yield "win_rate", clustered(wins, people, prompts, UNIT)
-    at_equal = length_controlled_rate(wins, rated["longer"].to_numpy(), people, prompts)
+    at_equal = length_controlled_rate(wins, rated["longer"].cast(pl.Float64).to_numpy(), people, prompts)
     yield "win_rate_length_controlled", at_equal
     if line.orders == 2:
-        both = part.filter(pl.col("first").is_not_null() & pl.col("last").is_not_null())
+        both = part.filter(pl.all_horizontal(pl.col("first", "last", "longer").is_not_null()))
         pull = ((both["first"] - both["last"]) / 2).cast(pl.Float64).to_numpy()
         yield "position_effect", clustered(pull, both["person"], both["prompt"])
         same = (both["first"] - MIDDLE).sign() == (both["last"] - MIDDLE).sign()
@@ -94,7 +94,7 @@ def line_figures(line: Line, part: pl.DataFrame) -> Iterator[tuple[str, Estimate
 def mention_rates(scores: PreferenceScores) -> Iterator[Result]:
     """How often answers name an attribute, by the rule and by every model that was asked, over all and by who wrote them."""
     for detector, column in detectors(scores).items():
-        for (generator, given), part in parts(scores.units):
+        for (generator, given), part in parts(scores.made):
             known = part.filter(pl.col(column).is_not_null())
             share = clustered(
                 known[column].cast(pl.Float64).to_numpy(), known["person"], known["prompt"], UNIT
@@ -116,7 +116,7 @@ def mention_rates(scores: PreferenceScores) -> Iterator[Result]:
                     coverage=coverage,
                     note=_how(estimate, known),
                 )
-    items = scores.units.unique("item", maintain_order=True)
+    items = scores.made.unique("item", maintain_order=True)
     for (generator, given), part in parts(items):
         longer = clustered(part["longer"].cast(pl.Float64).to_numpy(), part["person"], part["prompt"])
         yield Result.of(
@@ -131,7 +131,7 @@ def detectors(scores: PreferenceScores) -> dict[str, str]:
 
 def _mention_effects(scores: PreferenceScores, line: Line) -> Iterator[Result]:
     for detector, column in detectors(scores).items():
-        rated = line.frame.filter(pl.col("rating").is_not_null() & pl.col(column).is_not_null())
+        rated = line.frame.filter(pl.all_horizontal(pl.col("rating", "names", column).is_not_null()))
         found = group_difference(
             rated["rating"].cast(pl.Float64), rated[column], rated["person"], rated["prompt"]
         )
@@ -165,7 +165,7 @@ def _people(scores: PreferenceScores) -> Iterator[Result]:
         for metric, found in line_figures(line, part):
             yield result(metric, found, system)
     for detector, column in detectors(scores).items():
-        known = own.filter(pl.col(column).is_not_null())
+        known = own.filter(pl.all_horizontal(pl.col("names", column).is_not_null()))
         found = group_difference(known["rating"], known[column], known["person"], known["prompt"])
         yield result("mention_effect", found, detector=detector)
     for metric, found in human_ceiling(scores):

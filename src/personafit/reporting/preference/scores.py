@@ -43,7 +43,8 @@ class PreferenceScores:
     run: RunRecord
     info: dict[str, Any]
     units: pl.DataFrame
-    """Every unit: item, target, person, prompt, group, generator, given, attribute, longer, names, human."""
+    """Every unit: item, target, person, prompt, group, generator, given, attribute, longer, names, human; `longer` and `names` are
+    null where an answer was not made."""
     lines: list[Line]
     answers: pl.DataFrame
     panel: pl.DataFrame
@@ -52,6 +53,11 @@ class PreferenceScores:
     """Whose marks `human` holds: human, simulated, or the name of the gold, such as author; None without any."""
     detectors: dict[str, str] = field(default_factory=dict)
     """Models that said which attributes are named: column of the units to the rater's name."""
+
+    @property
+    def made(self) -> pl.DataFrame:
+        """The units whose answer was made."""
+        return self.units.filter(pl.col("names").is_not_null())
 
 
 def load_preferences(store: Store, run: RunRecord) -> PreferenceScores:
@@ -123,8 +129,10 @@ def _line(units: pl.DataFrame, answers: pl.DataFrame, rater: dict[str, Any], sam
     )
     notes: tuple[str, ...] = ()
     if bool(frame["scored"].any()):
-        marks = scale_by_rank(frame["rating"].cast(pl.Float64).fill_null(np.nan).to_numpy())
-        frame = frame.with_columns(pl.Series("rating", marks).fill_nan(None))
+        # A unit with a mark, as that of an answer that was not made, is on the scale already.
+        differences = frame.select(pl.when("scored").then("rating").cast(pl.Float64).fill_null(np.nan))
+        marks = pl.Series(scale_by_rank(differences.to_series().to_numpy())).fill_nan(None)
+        frame = frame.with_columns(pl.when("scored").then(marks).otherwise("rating").alias("rating"))
         notes = (BY_RANK,)
     return Line(
         rater["name"],

@@ -26,12 +26,11 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
     said: list[str] = []
     for name, key in lines:
         said += _preference(name, key, index, found)
-        said += _position(name, key, found)
-        said += _mention(name, key, found)
+        said += _pulls(name, key, found)
         said += _agreement(scores, name, key, index)
     for name, key in people:
         said += _preference(name, key, index, found)
-        said += _mention(name, key, found)
+        said += _pulls(name, key, found)
     said += _rates(results)
     if scores.people_are is None:
         said.append(
@@ -68,20 +67,11 @@ def _preference(name: str, key: str, index: Index, found: dict[tuple[str, str], 
     yield claims.mean_mark(name, mark.value, found.get((key, "rating")), tail)
 
 
-def _position(name: str, key: str, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
-    finding = found.get((key, "position_effect"))
-    if finding is not None and finding.decided:
-        value = finding.estimate.value or 0.0
-        side = "first" if value > 0 else "last"
-        yield f"{name} leans to the answer shown {side} by {abs(value):.2f} points; both orders are averaged."
-
-
-def _mention(name: str, key: str, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
-    finding = found.get((key, "mention_effect"))
-    if finding is not None and finding.decided:
-        value = finding.estimate.value or 0.0
-        side = "higher" if value > 0 else "lower"
-        yield f"{name} marks answers that name the attribute {side}, by {abs(value):.2f}."
+def _pulls(name: str, key: str, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
+    """What pulls at a rater besides the person: the place of an answer, and naming the attribute."""
+    for metric, said in (("position_effect", claims.position_pull), ("mention_effect", claims.mention_pull)):
+        if finding := found.get((key, metric)):
+            yield from said(name, finding)
 
 
 def _agreement(scores: PreferenceScores, name: str, key: str, index: Index) -> Iterator[str]:

@@ -32,7 +32,7 @@ def comparison(given: Collected) -> Chapter:
     """Every run's scores in the benchmark's own table, published rows below, and whether runs differ."""
     parts: dict[str, list[Piece]] = {}
     for name, runs in _by_benchmark(given).items():
-        parts[name] = [_merged(runs), *_differences(runs)]
+        parts[name] = [_merged(runs), *_differences(runs, given.margin)]
     return made_chapter(
         "comparison",
         "Comparison",
@@ -179,14 +179,14 @@ def _by_figures(rows: Sequence[sections.TableRow]) -> list[tuple[sections.TableR
     return [(row, ", ".join(views)) for row, views in found.values()]
 
 
-def _differences(runs: Sequence[ChoiceRun]) -> list[Piece]:
+def _differences(runs: Sequence[ChoiceRun], margin: float) -> list[Piece]:
     if len(runs) < 2:
         return []
     try:
-        found = compare_with_base([one.scores for one in runs])
+        found = compare_with_base([one.scores for one in runs], margin=margin)
     except UserError as error:  # unlike instruments are not compared, and the reason is the finding
         return [Prose(str(error), "small")]
     pieces: list[Piece] = [Words([true_minus(one.sentence()) for one in found])] if found else []
-    for ranking in rank_runs([one.scores for one in runs]):
+    for ranking in rank_runs([one.scores for one in runs], margin):
         pieces += [table_grid(ranking.table()), Words(ranking.sentences()), Prose(HOW, "small")]
     return pieces

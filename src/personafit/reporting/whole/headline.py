@@ -163,7 +163,7 @@ def _others(given: Collected) -> Iterator[tuple[str, Sequence[str]]]:
         # The human ceiling is what they say last.
         yield (
             f"Agreement ({name})",
-            [text for one in agreements(source) for text in reversed(conclusions(one))],
+            [text for one in agreements(source, given.margin) for text in reversed(conclusions(one))],
         )
     for name, audit in given.audits.items():
         yield f"What the labels reward ({name})", audit_words(audit)

@@ -1,6 +1,7 @@
 """The chapters on judges and answers: agreement, bias, aspects, and how the chosen answers fall short."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from personafit._errors import UserError
 from personafit.reporting.agree import agreements, ranking_findings
@@ -8,7 +9,7 @@ from personafit.reporting.agree_page import print_agreement
 from personafit.reporting.agree_ratings import run_source
 from personafit.reporting.analysis_tables import print_aspects, print_failures
 from personafit.reporting.aspects import aspect_correlations, aspect_results, heat_map
-from personafit.reporting.bias import RaterBias, judge_bias, shown_odds
+from personafit.reporting.bias import RaterBias, bias_legend, judge_bias, shown_odds
 from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.failures import answer_failures, failure_results, find_rater
 from personafit.reporting.results import CONTROL_RATERS
@@ -29,9 +30,9 @@ def agreement(given: Collected) -> Chapter:
     """Raters, people and gold side by side."""
     parts: dict[str, list[Piece]] = {}
     for name, source in given.agreement.items():
-        parts[name] = printed_pieces(print_agreement, source, agreements(source), ())
+        parts[name] = printed_pieces(print_agreement, source, agreements(source, given.margin), ())
     for name, one in given.choices.items():
-        parts[name] = _tried(_run_agreement, one)
+        parts[name] = _tried(partial(_run_agreement, margin=given.margin), one)
     for name, relevant in given.relevance.items():
         parts[name] = study_pieces(relevance_agreement(given.store, relevant.scores.run))
     for name, preferred in given.preferences.items():
@@ -45,15 +46,18 @@ def agreement(given: Collected) -> Chapter:
     )
 
 
-def _run_agreement(one: ChoiceRun) -> list[Piece]:
+def _run_agreement(one: ChoiceRun, margin: float) -> list[Piece]:
     source = run_source(one.store, one.run, one.scores.answers)
-    found = agreements(source)
+    found = agreements(source, margin)
     return printed_pieces(print_agreement, source, found, ranking_findings(one.scores))
 
 
 def bias(given: Collected) -> Chapter:
     """What pulls at judges besides the person's good."""
-    parts = {name: bias_pieces(judge_bias(one.store, one.scores)) for name, one in given.choices.items()}
+    parts = {
+        name: bias_pieces(judge_bias(one.store, one.scores, given.margin))
+        for name, one in given.choices.items()
+    }
     return made_chapter(
         "bias",
         "Bias",
@@ -86,7 +90,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> list[Piece]:
             rows.append(NumberRow([name, effect.name], [*odds, Cell(effect.words)], control))
             if not one.rater["control"]:
                 said.append(f"{name} {effect.words}.")
-    pieces: list[Piece] = [Words(said)] if said else []
+    pieces: list[Piece] = [Words([*said, *bias_legend(found)])] if said else []
     if rows:
         people = found[0].people_are
         note = (

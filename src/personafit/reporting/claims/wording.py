@@ -1,0 +1,190 @@
+"""How claims are worded: the sentence each verdict allows, figures with their units, counts, and what a null result could show.
+
+Claims of one report are tested together (`decide_together`): with Holm's adjustment the chance that any of them is
+false is at most 5 %. `claim` makes the sentence from the tested estimate and the words for each verdict; `LEGEND` explains
+where the sentences stand.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import exp, log
+
+from personafit.reporting.result import Result
+from personafit.reporting.written import plain, signed
+from personafit.statistics.clusters import FEWEST_PEOPLE
+from personafit.statistics.decisions import Finding, Measured, Verdict, is_constant
+
+LEGEND = (
+    "Claims are tested together, with Holm's adjustment: the chance that any of them is false is at most 5 %. What a run "
+    "“could have detected” is the smallest true effect it would have shown in four runs of five; “equivalent” is shown by two "
+    "one-sided tests against the margin (--margin)."
+)
+
+
+def legend_for(findings: Iterable[Finding | None]) -> list[str]:
+    """The legend, where anything was tested."""
+    return [LEGEND] if any(one is not None and one.p is not None for one in findings) else []
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How a figure is written: its scale, its name and its decimals."""
+
+    scale: float = 100.0
+    name: str = "points"
+    digits: int = 1
+
+    def plain(self, value: float) -> str:
+        """An amount, such as `5.0 points`."""
+        return f"{plain(self.scale * value, self.digits)} {self.name}"
+
+    def signed(self, value: float) -> str:
+        """A difference without the unit, such as `+5.0`."""
+        return signed(self.scale * value, self.digits)
+
+    def within(self, margin: float) -> str:
+        """The range about no difference, such as `±5.0 points`."""
+        return f"±{self.plain(margin)}"
+
+
+@dataclass(frozen=True)
+class OddsRatio(Unit):
+    """How a difference in log-odds is written: as an odds ratio."""
+
+    def plain(self, value: float) -> str:
+        """An amount, such as `an odds ratio of 1.30`."""
+        return "an odds ratio of 100" if value > log(100) else f"an odds ratio of {exp(value):.2f}"
+
+    def within(self, margin: float) -> str:
+        """The range about a ratio of 1."""
+        return f"odds ratios of {exp(-margin):.2f} to {exp(margin):.2f}"
+
+
+POINTS = Unit()
+LOG_ODDS = Unit(1.0, "in log-odds", 2)
+ODDS = OddsRatio()
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said of a subject under each verdict."""
+
+    above: str
+    below: str
+    unclear: str
+    equivalent: str
+    """What is said where the effect is shown to be smaller than the margin."""
+    constant: str
+    """What is said where nothing varies and the effect is exactly nothing."""
+
+
+def claim(
+    subject: str,
+    tested: Finding,
+    words: Words,
+    figure: str,
+    unit: Unit = POINTS,
+    signed_figure: bool = True,
+) -> str:
+    """One sentence: the claim that the verdict allows, and in brackets the figure it rests on.
+
+    `figure` names the figure, such as `lift`; its value and interval are added.
+    """
+    estimate, verdict = tested.estimate, tested.verdict
+    if estimate.value is None:
+        return f"{subject}: nothing can be said of its {figure}."
+    number = f"{figure} {_number(estimate.value, unit, signed_figure)}"
+    if verdict is Verdict.CONSTANT:
+        return f"{subject}: {words.constant} ({number} on {_items(estimate)})."
+    if verdict is Verdict.TOO_FEW:
+        return f"{subject}: {number} on {_items(estimate)}, {TOO_FEW}."
+    said = {
+        Verdict.ABOVE: words.above,
+        Verdict.BELOW: words.below,
+        Verdict.EQUIVALENT: words.equivalent,
+    }.get(verdict, words.unclear)
+    brackets = number + interval_words(estimate, unit, signed_figure)
+    if not tested.decided:
+        brackets += f"; {null_words(tested, unit)}"
+    return f"{subject}: {said} ({brackets})."
+
+
+def null_words(tested: Finding, unit: Unit = POINTS) -> str:
+    """What a result that shows nothing could have shown, and whether it shows equivalence."""
+    if tested.detectable is None:
+        return "without an interval nothing can be told"
+    could = f"this run could have detected {unit.plain(tested.detectable)} or more"
+    within = unit.within(tested.margin)
+    if tested.verdict is Verdict.EQUIVALENT:
+        return f"{could}; equivalent within {within}, p {shown_p(tested.p_equivalent)}"
+    return f"{could}; not shown to be equivalent within {within}"
+
+
+def interval_words(estimate: Measured, unit: Unit = POINTS, signed_figure: bool = True) -> str:
+    """The interval after a figure, such as `, 1.1 to 7.3`; empty where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    ends = (estimate.low, estimate.high)
+    written = [unit.signed(end) if signed_figure else plain(unit.scale * end, unit.digits) for end in ends]
+    return f", {' to '.join(written)}"
+
+
+TOO_FEW = f"too few people to claim anything ({FEWEST_PEOPLE} are needed)"
+
+
+def is_few(found: Measured) -> bool:
+    """Whether a number is over too few people for an interval: it is shown as a count."""
+    return found.value is not None and 0 < found.people < FEWEST_PEOPLE
+
+
+def same_words(found: Measured, difference: bool = False) -> str | None:
+    """What stands in the place of an interval where nothing varies: a tie on every item, or no difference on any."""
+    if difference:
+        return "same answers" if is_constant(found, 0.0) else None
+    return "ties throughout" if is_constant(found, 0.5) else None
+
+
+COUNTED = frozenset(
+    {"accuracy", "accuracy_debiased", "win_rate", "win_rate_debiased", "consistency", "restraint"}
+)
+"""Metrics that are shares of items, so that a few of them can be counted."""
+
+
+def count_of(result: Result) -> tuple[str, str] | None:
+    """A share over few people as what stands in a cell, `4 of 4` and `2 people`; None for other numbers."""
+    if not is_few(result) or result.metric not in COUNTED:
+        return None
+    count, _, people = counted(result).partition(", ")
+    return count, people
+
+
+def counted(found: Measured) -> str:
+    """A share over few people as a count, such as `4 of 4, 2 people`."""
+    hits = count_words((found.value or 0.0) * found.n)
+    return f"{hits} of {found.n:,}, {people_words(found.people)}"
+
+
+def shown_p(value: float | None) -> str:
+    """A p-value as sentences say it."""
+    if value is None:
+        return "undefined"
+    return "< 0.001" if value < 0.001 else f"= {value:.3f}"
+
+
+def count_words(hits: float) -> str:
+    """A number of hits, such as `4` or `3.5`."""
+    return f"{hits:.2f}".rstrip("0").rstrip(".")  # ties count ½, or 1/k of k
+
+
+def _number(value: float, unit: Unit, signed_figure: bool) -> str:
+    return f"{unit.signed(value)} {unit.name}" if signed_figure else unit.plain(value)
+
+
+def _items(estimate: Measured) -> str:
+    items = "1 item" if estimate.n == 1 else f"{estimate.n:,} items"
+    return f"{items} of {people_words(estimate.people)}"
+
+
+def people_words(count: int) -> str:
+    """A number of people, such as `1 person`."""
+    return "1 person" if count == 1 else f"{count:,} people"
