@@ -1,10 +1,13 @@
 """Data never chooses code, hosts, keys or paths: every field of data that reached a maker, through the commands that read it."""
 
 import json
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 from sqlalchemy import update
@@ -17,9 +20,8 @@ from personafit.items import FIT
 from personafit.models import ModelError, parse_spec
 from personafit.models.local import LocalModel
 from personafit.raters import RATERS
-from personafit.raters.matcher.model import Matcher
+from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.reward.weights import find_weights
-from personafit.raters.verifier.model import _SHIPPED, Verifier
 from personafit.store import Store
 from personafit.store import study_tables as studies
 from tests.attack.world import RAN, Listener, hostile_folder
@@ -28,6 +30,7 @@ from tests.benchmarks.stub_hub import Repo, StubHub
 from tests.benchmarks.test_inspect_logs import logged
 from tests.helpers import run_cli
 from tests.labeling.served import free_port
+from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
 from tests.tiny_models import save_tiny
 
 KEY, SECRET = "sk-the-users-own-key", "the-users-database-password"
@@ -262,32 +265,24 @@ def our_log(folder: Path, arguments: dict[str, str], view: str) -> Path:
     return path
 
 
-def test_a_fitted_file_chooses_no_host(listener: Listener, tmp_path: Path) -> None:
-    shipped = json.loads(next(iter(sorted(_SHIPPED.glob("*.json")))).read_text(encoding="utf-8"))
-    embedder = f"openai:e@{listener.url}"
-    prints = {
-        "embedder": embedder,
+@pytest.mark.parametrize("name", ["matcher", "verifier"])
+def test_a_fitted_file_chooses_no_host(
+    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    use_eight_letters(monkeypatch)
+    theirs = {
+        "embedder": f"openai:e@{listener.url}",
         "embedder_fingerprint": content_hash({"embedder": "openai", "url": listener.url, "model": "e"}),
     }
-    numbers = {name: shipped[name] for name in ("problem", "modes", "suspect", "reject")} | prints
-    shipped |= prints | {"fingerprint": content_hash([shipped["format"], shipped["version"], numbers])}
-    (tmp_path / "verifier.json").write_text(json.dumps(shipped), encoding="utf-8")
-    with pytest.raises(UserError, match=r"names the embedder 'openai:e@.*may name only use"):
-        Verifier.load(tmp_path)
-    parts = (
-        "settings",
-        "pairs",
-        "closeness",
-        "pair_closeness",
-        "weights",
-        "base",
-        "calibration",
-        "threshold",
-    )
-    settings: dict[str, Any] = {**dict.fromkeys(parts), **prints}
-    matcher = Matcher(**settings)
-    with pytest.raises(UserError, match=r"names the embedder 'openai:e@.*may name only use"):
-        _ = matcher._embedder  # what `load` looks at last
+    model: Any = open_fitted(EARLIER_MODELS / name)
+    hostile = replace(model, **theirs)
+    present = save_fitted(hostile, tmp_path / "present")
+    earlier = Path(shutil.copytree(EARLIER_MODELS / name, tmp_path / "earlier")) / f"{name}.json"
+    document = json.loads(earlier.read_bytes()) | theirs | {"fingerprint": hostile.fingerprint}
+    earlier.write_text(json.dumps(document), encoding="utf-8")
+    for path in (present, earlier):
+        with pytest.raises(UserError, match=r"names the embedder 'openai:e@.*may name only use"):
+            open_fitted(path)
     assert listener.called == []
 
 
@@ -315,6 +310,31 @@ def test_weights_that_are_a_pickle_run_no_code(tmp_path: Path) -> None:
         LocalModel(parse_spec(f"hf:{folder}"))._load()
     assert not (tmp_path / RAN).exists()
     torch.load(folder / "pytorch_model.bin", weights_only=False)
+    assert (tmp_path / RAN).exists(), "the pickle itself works"
+
+
+@pytest.mark.parametrize("name", ["matcher", "preference"])
+@pytest.mark.parametrize("earlier", [True, False])
+def test_arrays_that_are_a_pickle_run_no_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, earlier: bool
+) -> None:
+    use_eight_letters(monkeypatch)
+    folder = Path(shutil.copytree(EARLIER_MODELS / name, tmp_path / "model"))
+    path = folder / FILES[name]
+    if not earlier:
+        path = save_fitted(open_fitted(folder), folder)
+    file = path.with_suffix(".npz")
+    with np.load(file) as kept:
+        arrays = dict(kept)
+    arrays["weights"] = np.array([Pickled(tmp_path / RAN)], dtype=object)
+    np.savez(file, **arrays)
+    with pytest.raises(
+        UserError, match="is no fitted model that can be used: Object arrays cannot be loaded"
+    ):
+        open_fitted(path)
+    assert not (tmp_path / RAN).exists()
+    with np.load(file, allow_pickle=True) as kept:
+        _ = kept["weights"]
     assert (tmp_path / RAN).exists(), "the pickle itself works"
 
 

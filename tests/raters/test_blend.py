@@ -14,7 +14,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.items import FIT
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater
-from personafit.raters.fitted.rater import SHIPPED
+from personafit.raters.fitted.file import SHIPPED
 from personafit.reporting.graded import rater_margins
 from personafit.reporting.run_report import open_report
 from personafit.reporting.scores import load_scores

@@ -12,9 +12,9 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks.recentering import open_relevance
 from personafit.models.embeddings import make_embedder
-from personafit.raters.matcher import KernelSettings, Matcher, embed_pairs
-from personafit.raters.matcher.kernel import Likeness
-from personafit.raters.matcher.pairs import sentences_of, topic_of
+from personafit.raters.fitted import open_fitted, save_fitted
+from personafit.raters.fitted.kernel import KernelSettings, Likeness, embed_pairs, sentences_of, topic_of
+from personafit.raters.fitted.matcher import Matcher
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import detection
 from personafit.training.matcher import SolvedPairs, fit_matcher, solve_pairs
@@ -156,32 +156,35 @@ def test_the_list_does_not_change_a_score(matcher: Matcher) -> None:
 
 
 def test_a_saved_matcher_is_the_same_matcher(matcher: Matcher, tmp_path: Path) -> None:
-    matcher.save(tmp_path / "m")
-    again = Matcher.load(tmp_path / "m")
+    save_fitted(matcher, tmp_path / "m")
+    again = open_fitted(tmp_path / "m", "relevance")
     liked = ["The user is interested in chess.", "The user may enjoy football."]
     assert again.score("Why is my rook stuck?", liked) == matcher.score("Why is my rook stuck?", liked)
     assert (again.fingerprint, again.threshold) == (matcher.fingerprint, matcher.threshold)
     assert hash_text(TOPICS["chess"][0]) in again.fitted_on
-    written = (tmp_path / "m" / "matcher.json").read_text(encoding="utf-8")
+    written = (tmp_path / "m" / "fitted.json").read_text(encoding="utf-8")
     assert "chess" not in written  # no text of the data goes into the file
     assert replace(matcher, threshold=0.9).fingerprint != matcher.fingerprint
 
 
 def test_files_that_do_not_belong_together_are_refused(matcher: Matcher, tmp_path: Path) -> None:
-    matcher.save(tmp_path)
-    path = tmp_path / "matcher.json"
+    path = save_fitted(matcher, tmp_path)
     document = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(document | {"threshold": 0.01}), encoding="utf-8")
+    path.write_text(
+        json.dumps(document | {"model": document["model"] | {"threshold": 0.01}}), encoding="utf-8"
+    )
     with pytest.raises(UserError, match="do not belong together"):
-        Matcher.load(tmp_path)
-    path.write_text(json.dumps(document | {"settings": {"unknown": 1}}), encoding="utf-8")
-    with pytest.raises(UserError, match="no matcher that can be used"):
-        Matcher.load(tmp_path)
-    (tmp_path / "matcher.npz").write_bytes(b"no archive")
-    with pytest.raises(UserError, match="no matcher that can be used"):
-        Matcher.load(tmp_path)
-    with pytest.raises(UserError, match=r"matcher\.json is missing"):
-        Matcher.load(tmp_path / "nowhere")
+        open_fitted(tmp_path, "relevance")
+    path.write_text(
+        json.dumps(document | {"model": document["model"] | {"settings": {"unknown": 1}}}), encoding="utf-8"
+    )
+    with pytest.raises(UserError, match="no fitted model that can be used"):
+        open_fitted(tmp_path, "relevance")
+    (tmp_path / "fitted.npz").write_bytes(b"no archive")
+    with pytest.raises(UserError, match="no fitted model that can be used"):
+        open_fitted(tmp_path, "relevance")
+    with pytest.raises(UserError, match="nowhere is missing"):
+        open_fitted(tmp_path / "nowhere", "relevance")
 
 
 def test_votes_of_models_change_nothing(matcher: Matcher, tmp_path: Path) -> None:
@@ -281,7 +284,7 @@ def test_the_command_line_trains_and_reports(personafit: Command, tmp_path: Path
     ]
     assert total["value"] > 0.7
     assert total["low"] < total["value"] < total["high"]
-    assert total["fingerprint"] == Matcher.load(tmp_path / "m").fingerprint
+    assert total["fingerprint"] == open_fitted(tmp_path / "m").fingerprint
     assert "Cross-validating by prompt" in done.err
     assert "attribute alone" in (tmp_path / "m" / "card.md").read_text(encoding="utf-8")
     failed = personafit("train", "matcher", "--data", "nowhere", "--out", "m", code=2)

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from personafit._errors import UserError
 from personafit.benchmarks import PersonaFeedback
-from personafit.raters.fitted import PairwiseModel, answer_features, field_group, person_profile
+from personafit.raters.fitted import open_fitted, save_fitted
+from personafit.raters.fitted.pairwise import PairwiseModel
+from personafit.raters.fitted.pairwise_features import answer_features
+from personafit.raters.fitted.profiles import field_group, person_profile
 from personafit.training import Choice, cross_fit, deal_folds, fit_pairwise, quality
 from personafit.training.choices import load_choices
 
@@ -94,8 +98,7 @@ def test_the_person_matters(model: PairwiseModel) -> None:
 def test_saving_and_loading_changes_nothing(
     model: PairwiseModel, choices: list[Choice], tmp_path: Path
 ) -> None:
-    model.save(tmp_path / "rater.json")
-    again = PairwiseModel.load(tmp_path / "rater.json")
+    again = open_fitted(save_fitted(model, tmp_path / "rater.json"), "choice")
     assert again == model
     assert np.array_equal(again.margins(rated(choices)), model.margins(rated(choices)))
 
@@ -185,8 +188,7 @@ def test_a_lone_surrogate_in_the_data_does_not_spoil_the_file(tmp_path: Path) ->
         for c in made_up_choices(people=6)
     ]
     fitted = fit_pairwise(choices)
-    fitted.save(tmp_path / "rater.json")
-    again = PairwiseModel.load(tmp_path / "rater.json")
+    again = open_fitted(save_fitted(fitted, tmp_path / "rater.json"), "choice")
     assert np.array_equal(again.margins(rated(choices)), fitted.margins(rated(choices)))
 
 
@@ -228,30 +230,33 @@ def test_rating_refuses_what_is_no_text(model: PairwiseModel) -> None:
     [
         (lambda d: d.pop("format"), "lacks"),
         (lambda d: d.update(version=99), "version 99"),
-        (lambda d: d.pop("grams"), "damaged"),
-        (lambda d: d.update(grams={"你": "many"}), "not a finite number"),
-        (lambda d: d.update(grams={"你": float("nan")}), "not a finite number"),
-        (lambda d: d["surface"].update(unheard_of={"scale": 1, "soft": 0, "sharp": 0}), "unheard_of"),
-        (lambda d: d["surface"]["length"].update(scale=0), "positive"),
-        (lambda d: d.update(surface=[]), "damaged"),
+        (lambda d: d["model"].pop("grams"), "lacks 'grams'"),
+        (lambda d: d["model"].update(grams={"你": "many"}), "not a finite number"),
+        (lambda d: d["model"].update(grams={"你": float("nan")}), "not a finite number"),
+        (
+            lambda d: d["model"]["surface"].update(unheard_of={"scale": 1, "soft": 0, "sharp": 0}),
+            "unheard_of",
+        ),
+        (lambda d: d["model"]["surface"]["length"].update(scale=0), "positive"),
+        (lambda d: d["model"].update(surface=[]), "no fitted model that can be used"),
+        (lambda d: d["model"]["grams"].update({"你": 9.0}), "changed after it was written"),
     ],
 )
 def test_damaged_files_are_refused(model: PairwiseModel, tmp_path: Path, edit: Any, says: str) -> None:
-    path = tmp_path / "rater.json"
-    model.save(path)
+    path = save_fitted(model, tmp_path / "rater.json")
     document = json.loads(path.read_text(encoding="utf-8"))
     edit(document)
     path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(ValueError, match=says):
-        PairwiseModel.load(path)
+    with pytest.raises(UserError, match=says):
+        open_fitted(path, "choice")
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b"{"])
 def test_files_that_are_no_rater_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "rater.json"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is not a pairwise rater"):
-        PairwiseModel.load(path)
+    with pytest.raises(UserError, match="is no fitted model that can be used"):
+        open_fitted(path, "choice")
 
 
 def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:

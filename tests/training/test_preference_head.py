@@ -14,9 +14,9 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.models import embeddings as embeddings_module
 from personafit.models.embeddings import Vectors, unit_rows
-from personafit.raters.preference import head as head_module
+from personafit.raters.fitted import open_fitted, save_fitted
+from personafit.raters.fitted.head import PreferenceHead
 from personafit.raters.preference import make_preference_rater
-from personafit.raters.preference.head import PreferenceHead
 from personafit.reporting.whole.content import Grid, Words
 from personafit.reporting.whole.fitted import fitted_pieces, is_fitted, read_fitted
 from personafit.training import preference_head as training_module
@@ -136,20 +136,24 @@ def test_a_head_is_kept_and_read_back_and_a_changed_one_is_refused(
 ) -> None:
     from personafit.benchmarks.recentering.responses import open_responses
 
-    monkeypatch.setattr(head_module, "make_embedder", Letters)
+    monkeypatch.setitem(embeddings_module.EMBEDDERS, embeddings_module.DEFAULT, Letters)
     marked = load_marked(open_responses(write_preferences(tmp_path / "little", people=24)), Letters())
     assert (len(marked), marked.voters, marked.ceiling) == (24, "gold", None)
-    fit_head(marked, "letters").save(tmp_path, {"marks": len(marked)})
+    path = save_fitted(fit_head(marked, "letters"), tmp_path)
     rater = make_preference_rater(f"fitted:{tmp_path}")
     verdict = asyncio.run(rater.rate(pair()))
     assert [part.target for part in verdict.parts] == ["a0", "a1"]
     assert all(part.value is not None and 1 <= part.value <= 5 and part.label for part in verdict.parts)
     assert hash_text("What shall I bake?") in rater.fitted_on  # type: ignore[attr-defined]
-    card = json.loads((tmp_path / "head.json").read_text(encoding="utf-8"))
-    (tmp_path / "head.json").write_text(json.dumps({**card, "embedder": "other"}), encoding="utf-8")
-    with pytest.raises(UserError, match="does not belong to its weights"):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["model"]["embedder_fingerprint"] = "other"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(UserError, match="two files do not belong together"):
         make_preference_rater(f"fitted:{tmp_path}")
-    with pytest.raises(UserError, match="holds no fitted head"):
+    save_fitted(fit_head(marked, "other letters"), tmp_path)
+    with pytest.raises(UserError, match="fitted with another version of the embedder 'use'"):
+        make_preference_rater(f"fitted:{tmp_path}")
+    with pytest.raises(UserError, match="nowhere is missing; `personafit train preference"):
         make_preference_rater(f"fitted:{tmp_path / 'nowhere'}")
 
 
@@ -163,10 +167,10 @@ def test_too_few_marks_are_said(tmp_path: Path) -> None:
 def test_the_command_prints_the_card_it_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(embeddings_module, "make_embedder", Letters)
+    monkeypatch.setitem(embeddings_module.EMBEDDERS, embeddings_module.DEFAULT, Letters)
     write_preferences(tmp_path / "little", people=24)
     invoke(monkeypatch, tmp_path, "train", "preference", "--data", "little", "--out", "head")
     written = (tmp_path / "head" / "card.md").read_text(encoding="utf-8")
     assert written in capsys.readouterr().out
     assert "from little" in written
-    PreferenceHead.load(tmp_path / "head")
+    open_fitted(tmp_path / "head", "preference")

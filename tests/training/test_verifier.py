@@ -11,8 +11,9 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.statements import Statements, load_statements
 from personafit.models.embeddings import Embedder, make_embedder
-from personafit.raters.verifier import FEATURES, MODES, Verifier
-from personafit.raters.verifier.features import Floats, alone_features, statement_features
+from personafit.raters.fitted import open_fitted, save_fitted
+from personafit.raters.fitted.verifier import MODES
+from personafit.raters.fitted.verifier_features import FEATURES, Floats, alone_features, statement_features
 from personafit.training.verifier import feature_rows, fit_linear, fit_verifier
 from personafit.training.verifier_quality import ALONE, ALWAYS, BY_PERSON, left_out, verifier_quality
 from tests.conftest import Command
@@ -125,25 +126,25 @@ def test_a_saved_verifier_gives_the_same_verdicts_and_a_changed_one_is_refused(
     tmp_path: Path, starter: Statements, rows: Floats, embedder: Embedder
 ) -> None:
     fitted = fit_verifier(starter, rows, embedder, FACTS)
-    path = fitted.save(tmp_path / "v")
-    again = Verifier.load(tmp_path / "v")
+    path = save_fitted(fitted, tmp_path / "v")
+    again = open_fitted(tmp_path / "v", "attribute")
     assert again.fingerprint == fitted.fingerprint
     assert again.judge_rows(rows) == fitted.judge_rows(rows)
     labels = {one.label for one in again.judge_rows(rows)}
     assert labels == {"accepted", "unsure", "rejected"}
     document = json.loads(path.read_text())
-    document["reject"] = 0.99
+    document["model"]["reject"] = 0.99
     path.write_text(json.dumps(document))
     with pytest.raises(UserError, match="changed after it was written"):
-        Verifier.load(path)
-    with pytest.raises(UserError, match="the package brings starter"):
-        Verifier.load(tmp_path / "nowhere")
+        open_fitted(path, "attribute")
+    with pytest.raises(UserError, match=r"the package brings starter\."):
+        open_fitted(tmp_path / "nowhere", "attribute")
 
 
 def test_the_shipped_verifier_is_the_one_the_labels_give(
     starter: Statements, rows: Floats, embedder: Embedder
 ) -> None:
-    shipped = Verifier.load("starter")
+    shipped = open_fitted("starter", "attribute")
     fresh = fit_verifier(starter, rows, embedder, FACTS)
     assert np.allclose(shipped.problem.weights, fresh.problem.weights, atol=1e-3)
     assert shipped.card["statements"] == len(starter)
@@ -227,7 +228,7 @@ def test_the_command_fits_beside_a_prompted_model_and_resumes(personafit: Comman
     assert found["python:told:judge", "f2"]["value"] == 1.0
     assert found["python:told:judge", "coverage"]["value"] == 1.0
     assert (tmp_path / "asked.txt").read_text() == "." * 12
-    assert {"verifier.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
+    assert {"fitted.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
     person = json.loads((data / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0])["person"]
     personafit("forget", person, "--in", "v")
     again = personafit(*command)

@@ -27,7 +27,7 @@ def pairwise(
     data: Annotated[
         Path, typer.Option(help="A benchmark folder, PersonaFeedback in a published layout, or starter.")
     ],
-    out: Annotated[Path, typer.Option(help="Folder for model.json, quality.json and card.md.")],
+    out: Annotated[Path, typer.Option(help="Folder for fitted.json, quality.json and card.md.")],
     seed: Annotated[int, typer.Option(help="Seed of the folds.")] = 0,
 ) -> None:
     """Fit a small CPU rater on human choices, split by person, and say what it is worth.
@@ -43,13 +43,13 @@ def pairwise(
     try:
         report = quality(choices, cross_fit(choices, seed=seed))
         model = fit_pairwise(choices, seed=seed)
-        path = write_rater(out, model, report, benchmark.info.name)
+        write_rater(out, model, report, benchmark.info.name)
     except ValueError as error:
         raise UserError(f"{data}: {error}") from error
     except OSError as error:
         raise UserError(f"{out} cannot be written ({error.strerror}).") from error
     print(card(model, report, benchmark.info.name))
-    print(f"Rater: fitted:{path}")
+    print(f"Rater: fitted:{out}")
 
 
 @app.command("matcher")
@@ -98,7 +98,7 @@ def matcher(
         raise UserError("--base is for --method grpo; the kernel method starts from nothing.")
     from personafit.benchmarks.recentering import open_relevance
     from personafit.models.embeddings import make_embedder
-    from personafit.raters.matcher import KernelSettings, embed_pairs
+    from personafit.raters.fitted.kernel import KernelSettings, embed_pairs
     from personafit.training.matcher import fit_matcher, solve_pairs
     from personafit.training.matcher_card import card, write_matcher
     from personafit.training.matcher_quality import matcher_quality

@@ -17,7 +17,7 @@ def verifier(
         str,
         typer.Option(help="starter, or a folder with conversations.jsonl and labels.jsonl."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for verifier.json, quality.json and card.md.")],
+    out: Annotated[Path, typer.Option(help="Folder for fitted.json, quality.json and card.md.")],
     rater: Annotated[
         list[str] | None,
         typer.Option(help="A model to stand beside it, as a prompted verifier; may be repeated."),

@@ -86,13 +86,21 @@ def make_embedder(name: str = "") -> Embedder:
     return embedder
 
 
-def make_known_embedder(name: str) -> Embedder:
-    """The embedder that a fitted file names: one that comes with personafit, since a file does not choose an address."""
+def make_known_embedder(name: str, fingerprint: str) -> Embedder:
+    """The embedder that a fitted file names: one that comes with personafit, since a file does not choose an address.
+
+    Another version of it than the file was fitted with, by its fingerprint, is refused.
+    """
     if name not in EMBEDDERS:
         raise UserError(
-            f"A fitted file names the embedder '{name[:80]}', and a file may name only {', '.join(EMBEDDERS)}; fit it again."
+            f"It names the embedder '{name[:80]}', and a fitted file may name only {', '.join(EMBEDDERS)}; fit it again."
         )
-    return make_embedder(name)
+    embedder = make_embedder(name)
+    if embedder.fingerprint != fingerprint:
+        raise UserError(
+            f"It was fitted with another version of the embedder '{name}' than is installed; fit it again."
+        )
+    return embedder
 
 
 def unit_rows(vectors: NDArray[Any]) -> Vectors:

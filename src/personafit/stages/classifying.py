@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from personafit.raters.verifier import Turn
-from personafit.raters.verifier import Verifier as Fitted
+from personafit.raters.fitted.file import open_fitted
+from personafit.raters.fitted.verifier_features import Turn
 from personafit.stages.records import MODES, Extracted, StagedConversation, Verdict
 
 
@@ -12,7 +12,7 @@ class ClassifierVerifier:
 
     def __init__(self, name: str, conversation: Callable[[str], StagedConversation]) -> None:
         self.name = f"fitted:{name}"
-        self._fitted = Fitted.load(name)
+        self._fitted = open_fitted(self.name, "attribute")
         self._conversation = conversation
 
     def verdicts(self, attributes: Sequence[tuple[Extracted, Sequence[str]]]) -> list[Verdict]:

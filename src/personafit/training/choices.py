@@ -1,12 +1,12 @@
 """Human choices from a benchmark, in the shape that fitting takes; and what a training run writes."""
 
 import json
-import os
 from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, starter
-from personafit.raters.fitted import PairwiseModel
+from personafit.raters.fitted.file import save_fitted
+from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.statistics import Estimate
 from personafit.training.pairwise import Choice
 from personafit.training.quality import QualityReport
@@ -40,16 +40,12 @@ def load_choices(benchmark: Benchmark) -> list[Choice]:
     return choices
 
 
-def write_rater(folder: Path, model: PairwiseModel, report: QualityReport, source: str) -> Path:
-    """Write model.json, quality.json and card.md; returns the model's path."""
+def write_rater(folder: Path, model: PairwiseModel, report: QualityReport, source: str) -> None:
+    """Write fitted.json, quality.json and card.md."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "model.json"
-    partial = folder / ".model.json.partial"
-    model.save(partial)
-    os.replace(partial, path)
+    save_fitted(model, folder)
     (folder / "quality.json").write_text(json.dumps(report.as_dict(), indent=1) + "\n", encoding="utf-8")
     (folder / "card.md").write_text(card(model, report, source), encoding="utf-8")
-    return path
 
 
 def card(model: PairwiseModel, report: QualityReport, source: str) -> str:

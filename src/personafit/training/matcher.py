@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from personafit._hashing import hash_text
 from personafit.models.embeddings import DEFAULT, make_embedder
-from personafit.raters.matcher.kernel import Closeness, KernelSettings, Likeness
-from personafit.raters.matcher.model import DIGITS, Matcher, probabilities
-from personafit.raters.matcher.pairs import Floats, PairVectors, Rows
+from personafit.raters.fitted.kernel import Closeness, Floats, KernelSettings, Likeness, PairVectors, Rows
+from personafit.raters.fitted.matcher import DIGITS, Matcher, probabilities
 from personafit.statistics.detection import best_threshold
 from personafit.training.relevance_data import JudgedPairs
 

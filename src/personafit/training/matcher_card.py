@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from personafit.raters.matcher import Matcher
+from personafit.raters.fitted.file import save_fitted
+from personafit.raters.fitted.matcher import Matcher
 from personafit.statistics import Estimate
 from personafit.training.cards import show_estimate, write_card
 from personafit.training.matcher_quality import BY_BOTH, BY_PROMPT, METRICS, Figure
@@ -18,8 +19,8 @@ _ROWS = {
 
 
 def write_matcher(folder: Path, matcher: Matcher, figures: Sequence[Figure], source: str) -> None:
-    """Write matcher.json, matcher.npz, quality.json and card.md."""
-    matcher.save(folder)
+    """Write fitted.json, fitted.npz, quality.json and card.md."""
+    save_fitted(matcher, folder)
     write_card(folder, figures, card(matcher, figures, source))
 
 

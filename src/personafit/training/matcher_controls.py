@@ -8,7 +8,7 @@ import numpy as np
 
 from personafit._hashing import content_hash
 from personafit.models.embeddings import Vectors, unit_rows
-from personafit.raters.matcher.pairs import Floats, PairVectors
+from personafit.raters.fitted.kernel import Floats, PairVectors
 
 _WORD = re.compile(r"\w+")
 

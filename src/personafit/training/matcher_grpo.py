@@ -27,7 +27,7 @@ from personafit._hashing import content_hash
 from personafit.items.relevance import NO, PAIR, YES, Candidate, Listing
 from personafit.models import ChatReply, one_line, parse_spec
 from personafit.models.weights import source_of
-from personafit.raters.matcher.pairs import Rows
+from personafit.raters.fitted.kernel import Rows
 from personafit.raters.relevance import make_relevance_rater
 from personafit.statistics import Estimate
 from personafit.training.grpo_settings import GrpoSettings, check

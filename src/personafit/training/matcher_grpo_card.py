@@ -12,7 +12,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.items.relevance import NO, YES, Candidate, Listing
 from personafit.models import Unanswerable, Unusable
-from personafit.raters.matcher.pairs import Rows
+from personafit.raters.fitted.kernel import Rows
 from personafit.raters.relevance import make_relevance_rater
 from personafit.statistics import Estimate
 from personafit.statistics.detection import Metric, detection, detection_difference

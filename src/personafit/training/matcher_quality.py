@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.raters.matcher.kernel import ATTRIBUTE_ALONE
-from personafit.raters.matcher.pairs import Floats, Rows, embed_pairs
+from personafit.raters.fitted.kernel import ATTRIBUTE_ALONE, Floats, Rows, embed_pairs
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import (
     Metric,

@@ -5,15 +5,14 @@ No person is ever on both sides of a split: people are dealt into folds, then th
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.raters.fitted.features import answer_features
-from personafit.raters.fitted.model import (
+from personafit.raters.fitted.pairwise import (
     GRAM_DIGITS,
     Floats,
     PairwiseModel,
@@ -22,6 +21,7 @@ from personafit.raters.fitted.model import (
     gram_value,
     pair_difference,
 )
+from personafit.raters.fitted.pairwise_features import answer_features
 from personafit.raters.fitted.profiles import Facets, profile_of
 from personafit.raters.fitted.rater import fitted_mark
 
@@ -69,10 +69,10 @@ def fit_pairwise(choices: Sequence[Choice], *, seed: int = 0) -> PairwiseModel:
         "tiers": dict(sorted(tiers.items())),
         "penalties": {"surface": fitted.penalties[0], "grams": fitted.penalties[1]},
         "seed": seed,
-        # So that a run can say when a rater meets the people it was fitted on.
-        "fitted_on": sorted({fitted_mark(choice.person) for choice in choices}),
     }
-    return PairwiseModel(**{**vars(fitted.model), "card": card})
+    # So that a run can say when a rater meets the people it was fitted on.
+    met = frozenset(fitted_mark(choice.person) for choice in choices)
+    return replace(fitted.model, card=card, fitted_on=met)
 
 
 def cross_fit(

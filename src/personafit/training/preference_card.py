@@ -1,9 +1,11 @@
 """What `train preference` writes: the head's two files, the figures as JSON, and a card for people."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from personafit.raters.preference.head import PreferenceHead
+from personafit.raters.fitted.file import save_fitted
+from personafit.raters.fitted.head import PreferenceHead
 from personafit.training.cards import show_estimate, write_card
 from personafit.training.matcher_quality import Figure
 from personafit.training.preference_head import Marked
@@ -35,8 +37,9 @@ _FORM = ".2f"
 def write_preference(
     folder: Path, head: PreferenceHead, marked: Marked, figures: Sequence[Figure], source: str
 ) -> None:
-    """Write head.json, head.npz, quality.json and card.md."""
-    head.save(folder, {"marks": len(marked), "voters": marked.voters, "ceiling_spearman": marked.ceiling})
+    """Write fitted.json, fitted.npz, quality.json and card.md."""
+    facts = {"marks": len(marked), "voters": marked.voters, "ceiling_spearman": marked.ceiling}
+    save_fitted(replace(head, card=facts), folder)
     write_card(folder, figures, card(head, marked, figures, source))
 
 

@@ -15,8 +15,8 @@ from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark
 from personafit.items.preference import Compared
 from personafit.models.embeddings import Embedder
+from personafit.raters.fitted.head import Floats, PreferenceHead, pair_features
 from personafit.raters.preference import compared
-from personafit.raters.preference.head import Floats, PreferenceHead, pair_features
 from personafit.statistics.agreement import spearman
 
 ALPHAS = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
@@ -91,7 +91,9 @@ def fit_head(marked: Marked, embedder: str, rows: NDArray[np.bool_] | None = Non
     spread = np.where(spread > 0, spread, 1.0)
     model = RidgeCV(alphas=ALPHAS).fit((features - middle) / spread, marks)
     met = frozenset(hash_text(prompt) for prompt in marked.prompts[chosen].tolist())
-    return PreferenceHead(np.asarray(model.coef_), float(model.intercept_), middle, spread, embedder, met)
+    return PreferenceHead(
+        np.asarray(model.coef_), float(model.intercept_), middle, spread, embedder, fitted_on=met
+    )
 
 
 def cross_fitted(marked: Marked, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:

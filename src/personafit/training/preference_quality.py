@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from personafit.raters.preference.head import CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED, Floats
+from personafit.raters.fitted.head import CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED, Floats
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.agreement_intervals import PairAgreement, pair_agreement
 from personafit.training.matcher_quality import Figure

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from personafit.contexts import Context
 from personafit.people import facet_values
 from personafit.raters import RULES
-from personafit.raters.fitted.model import Floats
+from personafit.raters.fitted.pairwise import Floats
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.calibration import calibration_error, choice_confidence
 from personafit.training.pairwise import Choice

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from personafit.benchmarks.statements import Statements, turns_of
 from personafit.models.embeddings import DEFAULT, Embedder
-from personafit.raters.verifier import MODES, Verifier, Weights, statement_features
-from personafit.raters.verifier.features import Floats
+from personafit.raters.fitted.verifier import MODES, Verifier, Weights
+from personafit.raters.fitted.verifier_features import Floats, statement_features
 from personafit.statistics.detection import best_threshold
 from personafit.training.matcher import rows_by
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from personafit.raters.verifier import Verifier
+from personafit.raters.fitted.file import save_fitted
+from personafit.raters.fitted.verifier import Verifier
 from personafit.statistics import Estimate
 from personafit.training.cards import show_estimate, write_card
 from personafit.training.matcher_quality import Figure
@@ -20,11 +21,10 @@ _ROWS = {
 Key = tuple[str, str | None, str]
 
 
-def write_verifier(folder: Path, verifier: Verifier, figures: Sequence[Figure]) -> Path:
-    """Write verifier.json, quality.json and card.md; returns the verifier's path."""
-    path = verifier.save(folder)
+def write_verifier(folder: Path, verifier: Verifier, figures: Sequence[Figure]) -> None:
+    """Write fitted.json, quality.json and card.md."""
+    save_fitted(verifier, folder)
     write_card(folder, figures, card(verifier, figures))
-    return path
 
 
 def card(verifier: Verifier, figures: Sequence[Figure]) -> str:

@@ -9,8 +9,8 @@ from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.statements import Statements
 from personafit.engine import ProgressView
 from personafit.models import make_model
-from personafit.raters.matcher.pairs import Floats, Rows
-from personafit.raters.verifier.patterns import CHINESE
+from personafit.raters.fitted.kernel import Floats, Rows
+from personafit.raters.fitted.verifier_patterns import CHINESE
 from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.records import Extracted
 from personafit.stages.session import Ended, Session

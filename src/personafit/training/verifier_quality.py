@@ -11,7 +11,7 @@ import numpy as np
 
 from personafit.benchmarks.statements import Statements
 from personafit.models.embeddings import Embedder, Vectors
-from personafit.raters.verifier.features import FEATURES, Floats, alone_features
+from personafit.raters.fitted.verifier_features import FEATURES, Floats, alone_features
 from personafit.stages.records import Extracted
 from personafit.stages.rules import RuleVerifier
 from personafit.statistics import Estimate, cluster_mean

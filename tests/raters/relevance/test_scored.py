@@ -10,7 +10,7 @@ from personafit._hashing import hash_text
 from personafit.items.relevance import ALONE, Candidate, Listing
 from personafit.models import Unanswerable
 from personafit.people import Person
-from personafit.raters.matcher import Matcher
+from personafit.raters.fitted import file
 from personafit.raters.rater import Verdict
 from personafit.raters.relevance import RelevanceJudging, make_relevance_rater
 from personafit.raters.relevance.rules import RULES
@@ -147,7 +147,7 @@ class KeptMatcher:
 def test_a_fitted_matcher_answers_by_its_threshold_and_is_not_told_the_prompt_when_nobody_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Matcher, "load", classmethod(lambda cls, folder: KeptMatcher()))
+    monkeypatch.setattr(file, "open_fitted", lambda spec, asked: KeptMatcher())
     rater = make_relevance_rater("fitted:anywhere", PEOPLE)
     shown = Listing("g", "ann", "Which tea?", (Candidate("i", "h", "likes tea"),))
     assert asyncio.run(rater.rate(shown)).parts[0].label == "yes"

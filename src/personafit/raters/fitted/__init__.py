@@ -1,15 +1,6 @@
-"""Raters fitted on human choices: a small linear model in a readable file, scored with numpy alone."""
+"""Models fitted on people's judgments, in one file format that holds numbers and no code."""
 
-from personafit.raters.fitted.features import answer_features
-from personafit.raters.fitted.model import PairwiseModel
-from personafit.raters.fitted.profiles import PersonProfile, field_group, person_profile
-from personafit.raters.fitted.rater import FittedRater
+from personafit.raters.fitted.file import open_fitted, save_fitted
+from personafit.raters.fitted.model import FittedModel
 
-__all__ = [
-    "FittedRater",
-    "PairwiseModel",
-    "PersonProfile",
-    "answer_features",
-    "field_group",
-    "person_profile",
-]
+__all__ = ["FittedModel", "open_fitted", "save_fitted"]

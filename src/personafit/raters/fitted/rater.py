@@ -1,16 +1,11 @@
 """`fitted:PATH` and `fitted:NAME`: a fitted model as a rater. It sees one pair at a time and nothing else."""
 
-from pathlib import Path
-
-from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.items import ChoiceQuestion, Shown
 from personafit.models import ChatRequest, Spec, Unanswerable
-from personafit.raters.fitted.model import PairwiseModel
+from personafit.raters.fitted.file import open_fitted
 from personafit.raters.rater import Verdict, rater_record
 from personafit.store import TIE
-
-SHIPPED = Path(__file__).parent / "shipped"
 
 
 class FittedRater:
@@ -23,13 +18,9 @@ class FittedRater:
 
     def __init__(self, spec: Spec) -> None:
         spec.allow(())
-        path = find_model(spec)
-        try:
-            self._model = PairwiseModel.load(path)
-        except (ValueError, OSError) as error:
-            raise UserError(f"{spec.text}: {error}") from error
-        self.fitted_on = frozenset(self._model.card.get("fitted_on", ()))
-        self.record = rater_record(spec.text, "fitted", {"model": hash_text(path.read_bytes())})
+        self._model = open_fitted(spec, "choice")
+        self.fitted_on = self._model.fitted_on
+        self.record = rater_record(spec.text, "fitted", {"model": self._model.fingerprint})
 
     async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
         """The model's margin; a choice among more than two answers is beyond it."""
@@ -50,16 +41,3 @@ class FittedRater:
 def fitted_mark(person: str) -> str:
     """How a person is noted in a model's card: enough to recognise, not to read."""
     return hash_text("fitted", person)[:8]
-
-
-def find_model(spec: Spec) -> Path:
-    """The file of a shipped model's name, of a path, or of a folder that `train` made."""
-    shipped = SHIPPED / f"{spec.name}.json"
-    if shipped.is_file():
-        return shipped
-    path = Path(spec.name).expanduser()
-    path = path / "model.json" if path.is_dir() else path
-    if not path.is_file():
-        names = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.json")))
-        raise UserError(f"{spec.text}: there is neither such a file nor such a model; shipped are {names}.")
-    return path

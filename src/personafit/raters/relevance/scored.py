@@ -85,14 +85,10 @@ class FittedRelevance(ScoredRelevance):
     needs_prompt = False
 
     def __init__(self, spec: Spec) -> None:
-        from personafit.raters.matcher import Matcher
+        from personafit.raters.fitted.file import open_fitted
 
         spec.allow(())
-        if not spec.name:
-            raise UserError(
-                f"{spec.text}: name the folder that `personafit train matcher` wrote, as fitted:DIR."
-            )
-        self._matcher = Matcher.load(spec.name)
+        self._matcher = open_fitted(spec, "relevance")
         self.threshold = self._matcher.threshold
         self.endpoint = spec.text
         self.record = rater_record(spec.text, "fitted", {"matcher": self._matcher.fingerprint})

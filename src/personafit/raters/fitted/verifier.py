@@ -1,31 +1,25 @@
 """The fitted verifier: from a conversation and statements about its user to the probability that each is problematic.
 
-Everything fitted is in one small readable file, `verifier.json`: weights of named features, two thresholds, no text of the
-training data. `starter` names the one that comes with the package, fitted on the starter set.
+Weights of named features and two thresholds, no text of the training data. `starter` names the one that comes with the
+package, fitted on the starter set.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.models.embeddings import DEFAULT, Embedder, make_known_embedder
-from personafit.raters.reading import check_format, reading_fitted
-from personafit.raters.verifier.features import FEATURES, Floats, Turn, statement_features
+from personafit.raters.fitted.model import FittedModel
+from personafit.raters.fitted.verifier_features import FEATURES, Floats, Turn, statement_features
 
-FILE_FORMAT = "personafit.verifier"
-FILE_VERSION = 1
-FILE_NAME = "verifier.json"
 MODES = ("over-generalised", "missing-evidence", "task-context", "not-standalone")
 DIGITS = 6  # of a probability: the last bits depend on how many texts are embedded at once
-_SHIPPED = Path(__file__).parent / "shipped"
+_PRINTED = ("personafit.verifier", 1)  # part of the fingerprint, whatever the file's format is
 
 Label = Literal["accepted", "unsure", "rejected"]
 
@@ -58,7 +52,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Verifier:
+class Verifier(FittedModel):
     """Statements are unsure from `suspect` on and rejected from `reject` on."""
 
     problem: Weights
@@ -67,7 +61,8 @@ class Verifier:
     reject: float
     embedder: str = DEFAULT
     embedder_fingerprint: str = ""
-    card: Mapping[str, Any] = field(default_factory=dict)
+
+    answers = "attribute"
 
     def judge(self, turns: Sequence[Turn], statements: Sequence[str]) -> list[Judged]:
         """Judge statements about the user of one conversation, which must be whole: what the assistant said counts too."""
@@ -93,21 +88,16 @@ class Verifier:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        embedder = make_known_embedder(self.embedder)
-        if embedder.fingerprint != self.embedder_fingerprint:
-            raise UserError(
-                f"This verifier was fitted with another version of the embedder '{self.embedder}' than is installed; fit "
-                "it again with `personafit train verifier`."
-            )
-        return embedder
+        return make_known_embedder(self.embedder, self.embedder_fingerprint)
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that can change a verdict."""
-        return content_hash([FILE_FORMAT, FILE_VERSION, self._numbers])
+        return content_hash([*_PRINTED, self.numbers])
 
     @property
-    def _numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Any]:
+        """Weights of named features and two thresholds."""
         return {
             "problem": _table(self.problem),
             "modes": {mode: _table(weights) for mode, weights in self.modes.items()},
@@ -117,41 +107,22 @@ class Verifier:
             "embedder_fingerprint": self.embedder_fingerprint,
         }
 
-    def save(self, folder: Path) -> Path:
-        """Write the file; `load` gives back a verifier with the same verdicts and fingerprint."""
-        folder.mkdir(parents=True, exist_ok=True)
-        head = {"format": FILE_FORMAT, "version": FILE_VERSION, "fingerprint": self.fingerprint}
-        text = json.dumps(head | self._numbers | {"card": dict(self.card)}, ensure_ascii=False, indent=1)
-        path = folder / FILE_NAME
-        path.write_text(text + "\n", encoding="utf-8")
-        return path
-
     @classmethod
-    def load(cls, name: str | Path) -> "Verifier":
-        """Read a folder that `personafit train verifier` wrote, its file, or one that comes with the package."""
-        path = Path(name).expanduser()
-        if path.is_dir():
-            path = path / FILE_NAME
-        elif not path.exists() and (_SHIPPED / f"{name}.json").is_file():
-            path = _SHIPPED / f"{name}.json"
-        known = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.json"))) or "none"
-        remedy = f"`personafit train verifier --out DIR` writes one, and the package brings {known}"
-        with reading_fitted(path, "verifier", remedy):
-            document = json.loads(path.read_text(encoding="utf-8"))
-            check_format(document, FILE_FORMAT, FILE_VERSION)
-            verifier = cls(
-                problem=_weights(document["problem"]),
-                modes={str(mode): _weights(table) for mode, table in document["modes"].items()},
-                suspect=float(document["suspect"]),
-                reject=float(document["reject"]),
-                embedder=str(document["embedder"]),
-                embedder_fingerprint=str(document["embedder_fingerprint"]),
-                card=dict(document.get("card", {})),
-            )
-            if verifier.fingerprint != document["fingerprint"]:
-                raise ValueError("it was changed after it was written")
-        _ = verifier._embedder
-        return verifier
+    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "Verifier":
+        """The verifier of what a file holds."""
+        return cls(
+            problem=_weights(numbers["problem"]),
+            modes={str(mode): _weights(table) for mode, table in numbers["modes"].items()},
+            suspect=float(numbers["suspect"]),
+            reject=float(numbers["reject"]),
+            embedder=str(numbers["embedder"]),
+            embedder_fingerprint=str(numbers["embedder_fingerprint"]),
+            **kept,
+        )
+
+    def check(self) -> None:
+        """Its embedder must be there."""
+        _ = self._embedder
 
 
 def _table(weights: Weights) -> dict[str, Any]:

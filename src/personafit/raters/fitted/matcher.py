@@ -1,35 +1,35 @@
 """The fitted matcher: from a prompt and a person's attributes to the probability that each one matters.
 
-Each attribute is scored by itself, so a score does not depend on what else is on the list. A matcher is a folder of two
-files, `matcher.json` and `matcher.npz`; they hold vectors and weights, no text of the training data.
+Each attribute is scored by itself, so a score does not depend on what else is on the list. A matcher holds vectors and
+weights, no text of the training data.
 """
 
-import io
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.models.embeddings import Embedder, make_known_embedder
-from personafit.raters.matcher.kernel import Closeness, KernelSettings, Likeness
-from personafit.raters.matcher.pairs import Floats, PairVectors, embed_pairs
-from personafit.raters.reading import check_format, reading_fitted
+from personafit.raters.fitted.kernel import (
+    Closeness,
+    Floats,
+    KernelSettings,
+    Likeness,
+    PairVectors,
+    embed_pairs,
+)
+from personafit.raters.fitted.model import FittedModel
 
-FILE_FORMAT = "personafit.matcher"
-FILE_VERSION = 1
 DIGITS = 6  # of a probability: the last bits of a sum depend on how many attributes are scored at once
-_ARRAYS = ("prompts", "attributes", "topics", "prompt_of", "attribute_of", "closeness", "weights")
+_PRINTED = ("personafit.matcher", 1)  # part of the fingerprint, whatever the file's format is
 
 
 @dataclass(frozen=True, eq=False)
-class Matcher:
+class Matcher(FittedModel):
     """Everything needed to score attributes; at `threshold` and above an attribute counts as relevant."""
 
     settings: KernelSettings
@@ -42,8 +42,9 @@ class Matcher:
     threshold: float
     embedder: str
     embedder_fingerprint: str
-    fitted_on: frozenset[str] = frozenset()
-    card: Mapping[str, Any] = field(default_factory=dict)
+
+    answers = "relevance"
+    array_names = ("prompts", "attributes", "topics", "prompt_of", "attribute_of", "closeness", "weights")
 
     def score(
         self, prompt: str, attributes: Sequence[str], reasons: Sequence[str | None] | None = None
@@ -65,24 +66,19 @@ class Matcher:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        embedder = make_known_embedder(self.embedder)
-        if embedder.fingerprint != self.embedder_fingerprint:
-            raise UserError(
-                f"This matcher was fitted with another version of the embedder '{self.embedder}' than is installed; fit "
-                "it again with `personafit train matcher`."
-            )
-        return embedder
+        return make_known_embedder(self.embedder, self.embedder_fingerprint)
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that can change a score or an answer."""
         arrays = [
-            hash_text(name, np.ascontiguousarray(array).tobytes()) for name, array in self._arrays.items()
+            hash_text(name, np.ascontiguousarray(array).tobytes()) for name, array in self.arrays.items()
         ]
-        return content_hash([FILE_FORMAT, FILE_VERSION, self._numbers, arrays])
+        return content_hash([*_PRINTED, self.numbers, arrays])
 
     @property
-    def _arrays(self) -> dict[str, Any]:
+    def arrays(self) -> dict[str, Any]:
+        """Vectors and weights, by name."""
         return {
             "prompts": self.pairs.prompts,
             "attributes": self.closeness.attributes,
@@ -94,7 +90,8 @@ class Matcher:
         }
 
     @property
-    def _numbers(self) -> dict[str, Any]:
+    def numbers(self) -> dict[str, Any]:
+        """All that is not an array."""
         return {
             "settings": asdict(self.settings),
             "base": self.base,
@@ -106,35 +103,10 @@ class Matcher:
             "embedder_fingerprint": self.embedder_fingerprint,
         }
 
-    def save(self, folder: Path) -> None:
-        """Write the two files; `load` gives back a matcher with the same scores and fingerprint."""
-        folder.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **self._arrays)
-        head = {"format": FILE_FORMAT, "version": FILE_VERSION, "fingerprint": self.fingerprint}
-        document = head | self._numbers | {"fitted_on": sorted(self.fitted_on), "card": dict(self.card)}
-        (folder / "matcher.npz").write_bytes(buffer.getvalue())
-        text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
-        (folder / "matcher.json").write_text(text + "\n", encoding="utf-8")
-
     @classmethod
-    def load(cls, folder: str | Path) -> "Matcher":
-        """Read a folder that `personafit train matcher` wrote; its embedder must be there."""
-        path = Path(folder).expanduser()
-        path = path.parent if path.name == "matcher.json" else path
-        with reading_fitted(path, "matcher", f"`personafit train matcher --out {path}` writes it"):
-            document = json.loads((path / "matcher.json").read_text(encoding="utf-8"))
-            with np.load(path / "matcher.npz", allow_pickle=False) as file:
-                arrays = {name: file[name] for name in _ARRAYS}
-            check_format(document, FILE_FORMAT, FILE_VERSION)
-            matcher = cls._of(document, arrays)
-            if matcher.fingerprint != document["fingerprint"]:
-                raise ValueError("its two files do not belong together or were changed")
-        _ = matcher._embedder
-        return matcher
-
-    @classmethod
-    def _of(cls, document: Mapping[str, Any], arrays: Mapping[str, Any]) -> "Matcher":
+    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "Matcher":
+        """The matcher of what its files hold."""
+        _check_arrays(arrays)
         nothing = arrays["prompts"][:0]
         pairs = PairVectors(
             prompts=arrays["prompts"],
@@ -147,26 +119,42 @@ class Matcher:
             attribute_of=arrays["attribute_of"].astype(np.intp),
         )
         means, scales = (
-            np.array(document[f"closeness_{name}"], dtype=np.float64) for name in ("means", "scales")
+            np.array(numbers[f"closeness_{name}"], dtype=np.float64) for name in ("means", "scales")
         )
-        slope, intercept = (float(number) for number in document["calibration"])
-        threshold = float(document["threshold"])
-        if not math.isfinite(threshold + slope + intercept):
-            raise ValueError("a number in matcher.json is not finite")
+        slope, intercept = (float(number) for number in numbers["calibration"])
+        base, threshold = float(numbers["base"]), float(numbers["threshold"])
+        if not math.isfinite(base + threshold + slope + intercept):
+            raise ValueError("a number in it is not finite")
         return cls(
-            settings=KernelSettings(**document["settings"]),
+            settings=KernelSettings(**numbers["settings"]),
             pairs=pairs,
             closeness=Closeness(arrays["attributes"], arrays["topics"], means, scales),
             pair_closeness=arrays["closeness"],
             weights=arrays["weights"],
-            base=float(document["base"]),
+            base=base,
             calibration=(slope, intercept),
             threshold=threshold,
-            embedder=str(document["embedder"]),
-            embedder_fingerprint=str(document["embedder_fingerprint"]),
-            fitted_on=frozenset(document.get("fitted_on", ())),
-            card=dict(document.get("card", {})),
+            embedder=str(numbers["embedder"]),
+            embedder_fingerprint=str(numbers["embedder_fingerprint"]),
+            **kept,
         )
+
+    def check(self) -> None:
+        """Its embedder must be there."""
+        _ = self._embedder
+
+
+def _check_arrays(arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays that cannot belong to one matcher, or that would make every score no number."""
+    prompts, attributes, prompt_of, attribute_of = (
+        arrays[name] for name in ("prompts", "attributes", "prompt_of", "attribute_of")
+    )
+    shapes = {arrays[name].shape[:1] for name in ("prompt_of", "attribute_of", "closeness", "weights")}
+    fits = len(shapes) == 1 and prompts.ndim == 2 and attributes.shape == arrays["topics"].shape
+    for rows, places in ((prompts, prompt_of), (attributes, attribute_of)):
+        fits = fits and bool(((places >= 0) & (places < len(rows))).all())
+    if not fits or not all(np.isfinite(array).all() for array in arrays.values()):
+        raise ValueError("its arrays do not fit each other, or a number in them is not finite")
 
 
 def probabilities(raw: Floats, calibration: tuple[float, float]) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from personafit.models.embeddings import Embedder, Vectors
-from personafit.raters.verifier import patterns as p
+from personafit.raters.fitted import verifier_patterns as p
 
 Floats = NDArray[np.float64]
 Turn = tuple[str, str]  # role and text; whoever is not the "user" is somebody else

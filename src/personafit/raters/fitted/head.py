@@ -1,0 +1,100 @@
+"""A small head fitted on people's marks, from embeddings of the attribute and of the two answers.
+
+It looks at how much closer the personalized answer is to the attribute and to the prompt, at the difference of the two answers as seen by
+the attribute, at length, and at whether the attribute is named; a ridge regression turns that into a mark.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from personafit._hashing import content_hash
+from personafit.items.preference import GENERIC, HIGHEST, LOWEST, PERSONAL, Compared
+from personafit.models.embeddings import DEFAULT, Embedder, make_known_embedder
+from personafit.raters.fitted.model import FittedModel
+from personafit.raters.preference.mention import names_attribute
+
+Floats = NDArray[np.float64]
+
+FEATURES = "preference-head-1"
+CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED = range(4)
+"""Places of what `pair_features` says in one number each; the change as seen by the attribute follows."""
+
+
+@dataclass(frozen=True)
+class PreferenceHead(FittedModel):
+    """Weights on standardised features."""
+
+    weights: Floats
+    intercept: float
+    middle: Floats
+    spread: Floats
+    embedder: str
+    """Fingerprint of the embedder its features come from."""
+
+    answers = "preference"
+    array_names = ("weights", "intercept", "middle", "spread")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything that can change a mark."""
+        numbers = [part.tolist() for part in (self.weights, self.middle, self.spread)]
+        return content_hash([FEATURES, self.embedder, self.intercept, *numbers])
+
+    def marks(self, features: Floats) -> Floats:
+        """Marks from 1 to 5, not rounded."""
+        raw = (features - self.middle) / self.spread @ self.weights + self.intercept
+        return np.clip(raw, LOWEST, HIGHEST)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """What its features are made by."""
+        return {"features": FEATURES, "embedder_fingerprint": self.embedder}
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """Its weights, by name."""
+        return {name: np.asarray(getattr(self, name)) for name in self.array_names}
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "PreferenceHead":
+        """The head of what its files hold."""
+        if numbers["features"] != FEATURES:
+            raise ValueError(f"its features are not those of this program, {FEATURES}")
+        weights, intercept, middle, spread = (arrays[name] for name in cls.array_names)
+        if not weights.shape == middle.shape == spread.shape or not all(
+            np.isfinite(array).all() for array in arrays.values()
+        ):
+            raise ValueError("its arrays differ in length, or a number in them is not finite")
+        return cls(weights, float(intercept), middle, spread, str(numbers["embedder_fingerprint"]), **kept)
+
+    def check(self) -> None:
+        """The default embedder must be the one it was fitted with."""
+        make_known_embedder(DEFAULT, self.embedder)
+
+
+def pair_features(pairs: Sequence[Compared], embedder: Embedder) -> Floats:
+    """One row per pair and attribute, in the order of the pairs; each text is embedded once."""
+    texts = list(
+        dict.fromkeys(text for pair in pairs for text in (pair.prompt, *pair.answers, *_attributes(pair)))
+    )
+    rows = dict(zip(texts, embedder.embed(texts).astype(np.float64), strict=True))
+    found = []
+    for pair in pairs:
+        asked, generic, personal = (rows[text] for text in (pair.prompt, *pair.answers))
+        change = personal - generic
+        longer = math.log(max(1, len(pair.answers[PERSONAL])) / max(1, len(pair.answers[GENERIC])))
+        for attribute in _attributes(pair):
+            known = rows[attribute]
+            named = float(names_attribute(attribute, pair.prompt, *pair.answers))
+            found.append(np.concatenate([[known @ change, asked @ change, longer, named], known * change]))
+    return np.array(found)
+
+
+def _attributes(pair: Compared) -> list[str]:
+    return [text for _, text in pair.attributes]
