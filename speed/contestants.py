@@ -84,9 +84,10 @@ def personafit(url: str, asks: int) -> Rate:
 
 
 async def _personafit(url: str, asks: int, folder: Path) -> Rate:
-    from personafit.benchmarks.running import RunConfig, make_plan
+    from personafit.benchmarks.config import RunConfig
     from personafit.engine import Runner, Silence
-    from personafit.raters import judging_lanes
+    from personafit.kinds import kind_of
+    from personafit.run import plan_run, rating_lanes
     from personafit.store import Store
     from speed.asks import MadeUp
 
@@ -94,11 +95,12 @@ async def _personafit(url: str, asks: int, folder: Path) -> Rate:
     config = RunConfig("made-up", raters=[spec], views=["profile"])
 
     async def work(store: Store, count: int) -> Rate:
-        plan = make_plan(store, config, MadeUp(count // 2))  # both orders: two asks an item
+        benchmark = MadeUp(count // 2)  # both orders: two asks an item
+        plan = plan_run(store, config, benchmark, kind_of(benchmark))
         watch = Watch(count)
-        run = store.begin_run(plan.name, plan.judging.dataset, plan.record, plan.asks)
+        run = store.begin_run(plan.name, plan.dataset, plan.record, plan.asks)
         store.add_raters(rater.record for rater in plan.raters)
-        summary = await Runner(store, run.id, Silence()).run(judging_lanes(plan.judging, plan.raters))
+        summary = await Runner(store, run.id, Silence()).run(rating_lanes(plan))
         rate = watch.read()
         await plan.close()
         assert summary.lanes[0].finished == plan.asks == count
@@ -145,7 +147,7 @@ def inspect(url: str, asks: int) -> Rate:
 def _prompts(asks: int) -> list[str]:
     """The very prompts personafit sends, made beforehand: the peers are not timed on them."""
     from personafit.contexts import People, make_context
-    from personafit.items import FIT, Shown
+    from personafit.items import FIT, Part, Shown
     from speed.asks import MadeUp
 
     benchmark = MadeUp(asks // 2)
@@ -154,7 +156,17 @@ def _prompts(asks: int) -> list[str]:
     texts = {product.id: product.text for product in benchmark.products()}
     return [
         FIT.messages(
-            Shown(item, tuple(texts[p] for p in item.products), view.build(people[item.person], item), order)
+            Shown(
+                question=FIT,
+                about=item.id,
+                content=item.hash,
+                person=item.person,
+                prompt=item.prompt,
+                parts=(Part(item.id),),
+                texts=tuple(texts[product] for product in item.products),
+                context=view.build(people[item.person], item),
+                order=order,
+            )
         )[0]["content"]
         for item in benchmark.items()
         for order in ((0, 1), (1, 0))

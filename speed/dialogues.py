@@ -127,9 +127,9 @@ def personafit(url: str, dialogues: int) -> Talked:
 
 async def _personafit(url: str, dialogues: int, folder: Path) -> Talked:
     from personafit.benchmarks.config import RunConfig
-    from personafit.benchmarks.personalens.running import execute
     from personafit.engine import Silence
     from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS
+    from personafit.run import execute
     from personafit.store import Store
 
     _write_people(folder, dialogues)

@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 from personafit.benchmarks import starter
-from personafit.benchmarks.running import RunConfig, make_plan
+from personafit.benchmarks.config import RunConfig
 from personafit.engine import Runner, Silence
-from personafit.items import FIT
-from personafit.raters import Judging, Rater, judging_lanes, make_rater
+from personafit.kinds import RunPlan, kind_of
+from personafit.raters import Rater, make_rater
+from personafit.run import plan_run, rating_lanes
 from personafit.store import Store, run_answers
 from speed.table import Measurement, paired
 
@@ -37,13 +38,13 @@ async def _measure() -> list[Measurement]:
     answers: dict[str, list[pl.DataFrame]] = {name: [] for name in raters}
     with TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:
 
-        def about(person: str) -> Judging:
-            return make_plan(
-                store, RunConfig("starter", views=["profile"], users=[person]), benchmark
-            ).judging
+        def about(person: str) -> RunPlan:
+            config = RunConfig("starter", views=["profile"], users=[person])
+            return plan_run(store, config, benchmark, kind_of(benchmark))
 
         for rater in raters.values():  # loads the weights; on somebody else, whose prefix helps nobody later
-            await rater.rate(next(about(first).shown(rater)), FIT)
+            plan = about(first)
+            await rater.rate(next(plan.kind.shown(plan, rater)))
         for number, person in enumerate(people, 1):
             for name in ("on", "off") if number % 2 else ("off", "on"):
                 rate, made = await _judge(store, about(person), raters[name], f"{person}-{name}")
@@ -62,11 +63,12 @@ async def _measure() -> list[Measurement]:
     ]
 
 
-async def _judge(store: Store, judging: Judging, rater: Rater, name: str) -> tuple[float, pl.DataFrame]:
-    asks = judging.count(rater)
-    run = store.begin_run(name, judging.dataset, {}, asks)
+async def _judge(store: Store, plan: RunPlan, rater: Rater, name: str) -> tuple[float, pl.DataFrame]:
+    plan.raters = [rater]
+    asks = plan.asks
+    run = store.begin_run(name, plan.dataset, {}, asks)
     start = time.perf_counter()
-    summary = await Runner(store, run.id, Silence()).run(judging_lanes(judging, [rater]))
+    summary = await Runner(store, run.id, Silence()).run(rating_lanes(plan))
     took = time.perf_counter() - start
     assert summary.lanes[0].finished == asks
     return asks / took, run_answers(store, run.id).select("item", "order", "label", "value")

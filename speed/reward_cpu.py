@@ -25,14 +25,14 @@ def measure() -> list[Measurement]:
     import torch
 
     from personafit.models.embedded import find_weights
-    from personafit.models.reward.scoring import Scorer
+    from personafit.models.reward.scoring import RewardScorer
     from personafit.training.reward.base import load_base
     from speed.gpu.workload import work
 
     plain, _ = load_base(str(find_weights("smollm2")), seed=0)
     plain.eval()
     torch.set_num_threads(1)
-    trees = Scorer(copy.deepcopy(plain), "tree")
+    trees = RewardScorer(copy.deepcopy(plain), "tree")
     vocabulary = plain.config.vocab_size - 5
     rates: dict[str, list[float]] = {"tree": [], "padded": []}
     apart = 0.0

@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 
+def python_path(folder: Path) -> str:
+    """Where a process finds modules: in a folder, and then where this one does."""
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+
+
 def run_cli(
     *arguments: str, cwd: Path, code: int = 0, path: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run `personafit` in a folder and insist on its exit code."""
     environment = {**os.environ, "COLUMNS": "150"}
     if path is not None:
-        environment["PYTHONPATH"] = str(path)
+        environment["PYTHONPATH"] = python_path(path)
     done = subprocess.run(
         [sys.executable, "-m", "personafit", *arguments],
         cwd=cwd,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from personafit.items.preference import Compared
+from personafit.items.preference import CONTEXT, PREFER, shown_content
+from personafit.items.reading import Part, Shown
 from tests.scripted import write_lines
 from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying
 
@@ -20,10 +21,23 @@ def pair(
     attributes: Sequence[str] = ATTRIBUTES[:2],
     answers: tuple[str, str] = ("Fry an egg.", "As a vegetarian you may fry tofu."),
     sample: int = 0,
-) -> Compared:
+) -> Shown:
     """One pair as a rater sees it."""
-    listed = tuple((f"a{number}", text) for number, text in enumerate(attributes))
-    return Compared("item-1", "hash", "ann", "What shall I cook?", answers, listed, order, sample)
+    prompt = "What shall I cook?"
+    parts = tuple(Part("item-1", f"a{number}", text) for number, text in enumerate(attributes))
+    return Shown(
+        question=PREFER,
+        about="item-1",
+        content=shown_content("hash", prompt, answers, parts),
+        person="ann",
+        prompt=prompt,
+        parts=parts,
+        texts=answers,
+        context=CONTEXT,
+        order=order,
+        place="".join(map(str, order)),
+        sample=sample,
+    )
 
 
 def write_pairs(folder: Path, users: int = 4, generators: Sequence[str] = ("gpt-9", "claude-9")) -> Path:

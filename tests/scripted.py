@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 from personafit.benchmarks import Benchmark
-from personafit.benchmarks.running import Finished, RunConfig, execute
+from personafit.benchmarks.config import Finished, RunConfig
 from personafit.cli import main
 from personafit.contexts import Context
 from personafit.engine import Silence
-from personafit.items import Shown
+from personafit.items import FIT, Part, Shown
+from personafit.items.relevance import ALONE, CONTEXTS, LIST, PAIR, with_parts
 from personafit.models import ChatReply, ChatRequest
-from personafit.store import Item, Store
+from personafit.run import execute
+from personafit.store import Store
 
 VIEWS = ("profile", "none", "wrong:profile")
 
@@ -55,9 +57,38 @@ def shown(
     values: tuple[str, ...] = ("tea",),
 ) -> Shown:
     """One pair as a rater sees it."""
-    item = Item(id="item-1", person="ann", prompt=prompt, products=[f"p{n}" for n in range(len(texts))])
     context = Context("profile", person, values, "ann") if person else Context("none", "", (), None)
-    return Shown(item, tuple(texts), context, order, sample)
+    return Shown(
+        question=FIT,
+        about="item-1",
+        content="hash",
+        person="ann",
+        prompt=prompt,
+        parts=(Part("item-1"),),
+        texts=tuple(texts),
+        context=context,
+        context_id=context.id,
+        order=order,
+        place="".join(map(str, order)),
+        sample=sample,
+    )
+
+
+def listed(*attributes: str, prompt: str = "What shall I drink?", view: str = "none") -> Shown:
+    """A list of attributes as a rater sees it."""
+    parts = tuple(
+        Part(f"i{number}", text=text, content=f"h{number}") for number, text in enumerate(attributes)
+    )
+    whole = Shown(
+        question=LIST if len(parts) > 1 else PAIR,
+        about="group@ann",
+        content="",
+        person="ann",
+        prompt="" if view == ALONE else prompt,
+        parts=parts,
+        context=CONTEXTS[view],
+    )
+    return with_parts(whole, parts)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:

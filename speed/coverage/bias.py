@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from personafit.statistics.bias import Fit, Taste, effect, fit_choices, taste_difference
-from personafit.statistics.decisions import Effect, decide_together
+from personafit.statistics.decisions import Hypothesis, decide_together
 from speed.coverage.cells import SIZE, Cell, band_for, covers
 from speed.coverage.designs import Design, Floats
 
@@ -67,7 +67,7 @@ def any_claimed(rng: np.random.Generator, design: Design, judges: int) -> bool:
     for _ in range(judges):
         fits = judge_and_people(rng, design, TASTES, TASTES, 3.0)
         for gap in (_taste(fits, feature) for feature in range(len(TASTES))):
-            tests.append(Effect(gap.difference, p=gap.p, se=gap.se))
+            tests.append(Hypothesis(gap.difference, p=gap.p, se=gap.se))
     return any(finding.decided for finding in decide_together(tests))
 
 

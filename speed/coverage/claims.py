@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
-from personafit.statistics.decisions import ALPHA, Effect, Outcome, decide, decide_together
+from personafit.statistics.decisions import ALPHA, GateOutcome, Hypothesis, decide, decide_together
 from speed.coverage.cells import SIZE, Cell
 from speed.coverage.designs import Design, Floats, Units
 
@@ -20,14 +20,14 @@ def mean_of(units: Units, scores: Floats, bounds: tuple[float, float] | None = (
     return cluster_mean(scores, units.person, units.prompt if two_way else None, bounds)
 
 
-def lifts(rng: np.random.Generator, design: Design, rate: float) -> list[Effect]:
+def lifts(rng: np.random.Generator, design: Design, rate: float) -> list[Hypothesis]:
     """Lifts over the larger control of raters whose scores do not depend on the person they are shown."""
     units = design.units(rng)
     found = []
     for _ in range(RATERS):
         own, none, wrong = (units.outcomes(rng, rate, design.spread) for _ in range(3))
         larger = none if none.mean() >= wrong.mean() else wrong
-        found.append(Effect(mean_of(units, own - larger), picked_from=2))
+        found.append(Hypothesis(mean_of(units, own - larger), picked_from=2))
     return found
 
 
@@ -40,14 +40,14 @@ def two_equal(rng: np.random.Generator, design: Design, rate: float) -> bool:
     """Whether one of two equally good raters is said to be better."""
     units = design.units(rng)
     gap = units.outcomes(rng, rate, design.spread) - units.outcomes(rng, rate, design.spread)
-    return decide_together([Effect(mean_of(units, gap))])[0].decided
+    return decide_together([Hypothesis(mean_of(units, gap))])[0].decided
 
 
 def equivalent(rng: np.random.Generator, design: Design, rate: float, margin: float) -> bool:
     """Whether the equivalence test rejects for two raters that differ by just the margin."""
     units = design.units(rng)
     gap = units.outcomes(rng, rate, design.spread) - units.outcomes(rng, rate - margin, design.spread)
-    finding = decide_together([Effect(mean_of(units, gap), margin=margin)])[0]
+    finding = decide_together([Hypothesis(mean_of(units, gap), margin=margin)])[0]
     return finding.p_equivalent is not None and finding.p_equivalent <= ALPHA
 
 
@@ -55,14 +55,14 @@ def lets_through(rng: np.random.Generator, design: Design, rate: float) -> bool:
     """Whether the gate passes a rater whose true accuracy is just the bar."""
     units = design.units(rng)
     found = mean_of(units, units.outcomes(rng, rate, design.spread), (0.0, 1.0))
-    return decide(found, rate).outcome is Outcome.PASSES
+    return decide(found, rate).outcome is GateOutcome.PASSES
 
 
 def turns_away(rng: np.random.Generator, design: Design, rate: float) -> bool:
     """Whether the gate fails a rater whose true accuracy is just the bar."""
     units = design.units(rng)
     found = mean_of(units, units.outcomes(rng, rate, design.spread), (0.0, 1.0))
-    return decide(found, rate).outcome is Outcome.FAILS
+    return decide(found, rate).outcome is GateOutcome.FAILS
 
 
 def _cells() -> list[Cell]:

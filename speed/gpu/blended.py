@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from personafit.benchmarks import PersonaFeedback
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.bias import fit_choices
-from personafit.training.pairwise import Choice, cross_fit, deal_folds
+from personafit.training.pairwise import PreferencePair, cross_fit, deal_folds
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ class Sum(NamedTuple):
     loss: Floats
 
 
-def added(columns: Sequence[Floats], pairs: list[Choice]) -> Sum:
+def added(columns: Sequence[Floats], pairs: list[PreferencePair]) -> Sum:
     """The columns added up with weights fitted on other people."""
     margins, people = np.column_stack(columns), [pair.person for pair in pairs]
     found = Sum(np.zeros(len(pairs)), np.zeros(len(pairs)))
@@ -99,7 +99,7 @@ def loss(margins: Floats) -> Floats:
     return surprised
 
 
-def choices_of(data: Path) -> Mapping[str, Choice]:
+def choices_of(data: Path) -> Mapping[str, PreferencePair]:
     benchmark = PersonaFeedback(data)
     people = {person.id: person for person in benchmark.people()}
     texts = {product.id: product.text for product in benchmark.products()}
@@ -111,11 +111,13 @@ def choices_of(data: Path) -> Mapping[str, Choice]:
             continue
         chosen, rejected = (texts[item.products[place]] for place in (int(row.label), 1 - int(row.label)))
         tier = str((row.extra or {}).get("tier") or "")
-        found[item.id] = Choice(item.person, people[item.person].facets, item.prompt, chosen, rejected, tier)
+        found[item.id] = PreferencePair(
+            item.person, people[item.person].facets, item.prompt, chosen, rejected, tier
+        )
     return found
 
 
-def _say(name: str, right: Floats, pairs: list[Choice]) -> None:
+def _say(name: str, right: Floats, pairs: list[PreferencePair]) -> None:
     lengths = np.array([(len(pair.chosen), len(pair.rejected)) for pair in pairs])
     tiers = np.array([pair.tier for pair in pairs])
     subsets = {tier: tiers == tier for tier in ("easy", "medium", "hard")}
@@ -125,16 +127,16 @@ def _say(name: str, right: Floats, pairs: list[Choice]) -> None:
     print(f"{name}: {_figure(right, pairs)}; {parts}", flush=True)
 
 
-def _show(name: str, differences: Floats, pairs: list[Choice]) -> None:
+def _show(name: str, differences: Floats, pairs: list[PreferencePair]) -> None:
     print(f"{name}: {_figure(differences, pairs)}", flush=True)
 
 
-def _gain(name: str, both: Sum, alone: Sum, pairs: list[Choice]) -> None:
+def _gain(name: str, both: Sum, alone: Sum, pairs: list[PreferencePair]) -> None:
     right, surprise = (_figure(ours - theirs, pairs, 2) for ours, theirs in zip(both, alone, strict=True))
     print(f"{name}: right {right}; log loss, in hundredths, {surprise}", flush=True)
 
 
-def _figure(values: Floats, pairs: list[Choice], digits: int = 1) -> str:
+def _figure(values: Floats, pairs: list[PreferencePair], digits: int = 1) -> str:
     estimate: Estimate = cluster_mean(values, [pair.person for pair in pairs])
     if estimate.value is None or estimate.low is None or estimate.high is None:
         raise RuntimeError("there are too few people")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import RewardScorer
 from personafit.training.reward.order import grouped_order
 from personafit.training.reward.trainer import PairTrainer
 
@@ -29,7 +29,7 @@ BATCH = 32
 END_OF_TURN = 151645  # Qwen's
 
 
-def margins(scorer: Scorer, pairs: list[dict[str, Any]]) -> list[float]:
+def margins(scorer: RewardScorer, pairs: list[dict[str, Any]]) -> list[float]:
     """Chosen minus rejected."""
     sequences = [pair[side] for pair in pairs for side in ("chosen_ids", "rejected_ids")]
     scorer.model.eval()
@@ -78,7 +78,7 @@ def fold(
 
     torch.manual_seed(seed)
     model = base()
-    scorer = Scorer(model, "tree", 16_384)
+    scorer = RewardScorer(model, "tree", 16_384)
     train = [pair for pair in pairs if pair["person"] not in held]
     general = [pair for pair in plain if pair["person"] not in held]
     chosen = np.random.default_rng(1).permutation(len(general))[: round(mix * len(train))]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from personafit.models.reward.packing import pack_trees
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import RewardScorer
 from speed.gpu.workload import PEAK, reward_model, work
 
 BATCH = 16
@@ -56,7 +56,7 @@ def scoring(shape: str, people: int, repeats: int = 3, capacity: int = 32_768) -
             found[name] = {"seconds": seconds, "memory": memory}
         reference = padded_scores(model, todo.sequences, sort=False)
         began = time.perf_counter()
-        scorer = Scorer(model, "tree", capacity)
+        scorer = RewardScorer(model, "tree", capacity)
         scorer.scores(todo.sequences)
         found["compile_seconds"] = time.perf_counter() - began
         seconds, memory = timed(lambda: scorer.scores(todo.sequences), repeats)

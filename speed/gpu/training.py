@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import RewardScorer
 from personafit.training.reward.trainer import PairTrainer
 from speed.gpu.workload import reward_model, work
 
@@ -83,7 +83,7 @@ def _train_ours(
 
     clock = Clock()
     model = reward_model("0.5b")
-    scorer = Scorer(model, "tree", capacity)
+    scorer = RewardScorer(model, "tree", capacity)
     settings = TrainingArguments(**_settings(batch, checkpointing), remove_unused_columns=False)
     trainer = in_order(PairTrainer)(scorer, args=settings, train_dataset=data, callbacks=[clock.callback()])
     torch.cuda.reset_peak_memory_stats()

@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from personafit._errors import UserError
-    from personafit.api.decorators import Rating, benchmark, context, rater
+    from personafit.api.decorators import Rating, benchmark, context, kind, rater
     from personafit.api.evaluating import aevaluate, estimate, evaluate
     from personafit.api.reading import agree, audit, compare
     from personafit.api.run import Run, RunVerdict, load
-    from personafit.items import Shown
+    from personafit.items import Part, PartAnswer, Question, Reading, Shown, Unit
+    from personafit.items.reading import QuestionSet
+    from personafit.kinds import Kind, Metric
+    from personafit.models import ChatReply
 
 try:
     __version__ = version("personafit")
@@ -28,6 +31,16 @@ except PackageNotFoundError:  # running from a source tree that was never instal
     __version__ = "0+unknown"
 
 _HOME = {
+    "Unit": "personafit.items",
+    "Metric": "personafit.kinds",
+    "kind": "personafit.api.decorators",
+    "Reading": "personafit.items",
+    "QuestionSet": "personafit.items",
+    "Question": "personafit.items",
+    "PartAnswer": "personafit.items",
+    "Part": "personafit.items",
+    "Kind": "personafit.kinds",
+    "ChatReply": "personafit.models",
     "Rating": "personafit.api.decorators",
     "Run": "personafit.api.run",
     "RunVerdict": "personafit.api.run",
@@ -47,10 +60,19 @@ _HOME = {
 """Public name to the module that holds it."""
 
 __all__ = [
+    "ChatReply",
+    "Kind",
+    "Metric",
+    "Part",
+    "PartAnswer",
+    "Question",
+    "QuestionSet",
     "Rating",
+    "Reading",
     "Run",
     "RunVerdict",
     "Shown",
+    "Unit",
     "UserError",
     "__version__",
     "aevaluate",
@@ -61,6 +83,7 @@ __all__ = [
     "context",
     "estimate",
     "evaluate",
+    "kind",
     "load",
     "rater",
 ]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from personafit._errors import UserError
 
-Group = Literal["raters", "contexts", "benchmarks", "preference_raters"]
+Group = Literal["raters", "contexts", "benchmarks", "kinds"]
 
 NAME = "personafit_name"
 """Attribute of what a decorator of ours has named."""

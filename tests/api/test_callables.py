@@ -169,10 +169,12 @@ def test_what_goes_wrong_in_a_system_is_said_and_no_crash(tmp_path: Path) -> Non
 def test_systems_beside_rows_or_where_nothing_is_answered_are_refused(tmp_path: Path) -> None:
     with pytest.raises(pf.UserError, match="rows hold their answers already"):
         pf.evaluate(pairs(), systems=by_length, store=tmp_path / "s.db")
-    with pytest.raises(pf.UserError, match="systems= means nothing for the choices of starter"):
+    with pytest.raises(
+        pf.UserError, match="--system means nothing in `run starter`: its answers are there already"
+    ):
         pf.evaluate("starter", systems=by_length, store=tmp_path / "s.db")
-    with pytest.raises(pf.UserError, match="--system means nothing in `run personafeedback`"):
-        pf.evaluate("personafeedback", systems="openai:m", store=tmp_path / "s.db")
+    with pytest.raises(pf.UserError, match="--system means nothing in `run recentering`"):
+        pf.evaluate("recentering", data="starter", systems="openai:m", store=tmp_path / "s.db")
 
 
 THRESHOLD = 3

@@ -143,10 +143,10 @@ def test_loading_imports_nothing_that_a_store_names(tmp_path: Path) -> None:
     for kind in ("evil:judge", "../evil", 7):
         rewrite(kind=kind)
         loaded = pf.load("last", store=store)
-        with pytest.raises(pf.UserError, match="which has no report here"):
+        with pytest.raises(pf.UserError, match="which nothing here knows"):
             _ = loaded.results
-        assert "which has no report here" in repr(loaded)
-        assert "which has no report here" in loaded._repr_html_()
+        assert "which nothing here knows" in repr(loaded)
+        assert "which nothing here knows" in loaded._repr_html_()
 
 
 def test_runs_are_compared(run: pf.Run, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import pytest
 from huggingface_hub import constants
 
 from personafit._errors import UserError
-from personafit.benchmarks.hub import Fetched, fetch_dataset
+from personafit.benchmarks.hub.copies import DatasetCopy
+from personafit.benchmarks.hub.getting import fetch_dataset
 from tests.benchmarks.published_lens import write_lens
 from tests.benchmarks.stub_hub import Repo, StubHub
 
@@ -45,7 +46,7 @@ def hub(
         yield stub
 
 
-def get(name: str, out: str | None = None, revision: str | None = None) -> Fetched:
+def get(name: str, out: str | None = None, revision: str | None = None) -> DatasetCopy:
     """`data get` without a process of its own."""
     return fetch_dataset(name, None if out is None else Path(out), revision, say=print)
 

@@ -11,7 +11,7 @@ import pytest
 from huggingface_hub import constants, snapshot_download
 
 from personafit.benchmarks import open_benchmark
-from personafit.benchmarks.hub import data_folder
+from personafit.benchmarks.hub.copies import data_folder
 from tests.benchmarks.hub_world import (
     FEEDBACK,
     add_feedback,

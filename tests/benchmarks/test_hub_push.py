@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks.hub import Pushed, push_folder
 from personafit.benchmarks.hub.licences import open_licence, publishable
 from personafit.benchmarks.hub.private import find_private
+from personafit.benchmarks.hub.pushing import Publication, push_folder
 from personafit.benchmarks.starter import FOLDER
 from tests.benchmarks.hub_world import content_hash, contents, get, hub
 from tests.benchmarks.stub_hub import Repo, StubHub
@@ -32,7 +32,7 @@ def folder(hub: StubHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path / "fit"
 
 
-def push(private: bool = False, licence: str | None = None, anyway: bool = False) -> Pushed:
+def push(private: bool = False, licence: str | None = None, anyway: bool = False) -> Publication:
     """`data push` without a process of its own."""
     return push_folder(Path("fit"), NAME, private, licence, anyway)
 

@@ -7,9 +7,9 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs
-from personafit.benchmarks.config import chosen_people
-from personafit.benchmarks.running import RunConfig, judge_benchmark
+from personafit.benchmarks.config import RunConfig, chosen_people
 from personafit.engine import Silence
+from personafit.run import execute
 from personafit.store import Store
 from tests.scripted import write_pairs
 
@@ -36,7 +36,7 @@ def test_a_column_called_item_is_no_id(tmp_path: Path) -> None:
     pairs = ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows))
     with Store(tmp_path / "store.db") as store:
         config = RunConfig("pairs", views=["none"], raters=["rule:length"], limit=3)
-        finished = asyncio.run(judge_benchmark(store, config, Silence(), pairs))
+        finished = asyncio.run(execute(store, config, Silence(), pairs))
     selected = finished.run.config["selected"]
     assert len(selected) == 3
     assert set(selected) <= {item.id for item in pairs.items()}

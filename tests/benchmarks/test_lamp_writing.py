@@ -69,7 +69,7 @@ def test_a_run_is_measured_with_its_controls(tmp_path: Path, system: str) -> Non
         assert plain.control == control
     lift = found[system, view, "lift", None]
     assert lift.value == pytest.approx(5 / 7)
-    assert lift.note == f"of ROUGE-1, over none, the larger of the two controls; {too_few(2)}"
+    assert lift.note == f"{too_few(2)}; over none, the larger of the two controls; of ROUGE-1"
     entry = found["their nearest earlier words", None, "rouge_1", None]
     assert entry.value == pytest.approx(4 / 7)
     assert entry.control == "copied entry"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.store import Store
 from tests.scripted import run
 

@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 from personafit._errors import UserError
 from personafit.api import reading
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.cli.agree import agree
 from personafit.cli.power import power
 from personafit.cli.report import compare
-from personafit.reporting import RunScores, load_scores
+from personafit.kinds.lines import RunLines
+from personafit.reporting.lines import run_lines
 from personafit.store import RunRecord, Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
@@ -168,13 +169,11 @@ def test_compare_repeats_that_a_rater_was_fitted_on_these_people(
 ) -> None:
     fitted = "fitted:zh was fitted on 86 of the people here: its score on them is no evidence."
 
-    def noted(store: Store, run: RunRecord) -> RunScores:
-        scores = load_scores(store, run)
-        return replace(
-            scores, run=scores.run._replace(config=scores.run.config | {"notes": ["other", fitted]})
-        )
+    def noted(store: Store, run: RunRecord) -> RunLines:
+        opened = run_lines(store, run)
+        return replace(opened, run=run._replace(config=run.config | {"notes": ["other", fitted]}))
 
-    monkeypatch.setattr(reading, "choice_scores", noted)
+    monkeypatch.setattr(reading, "run_lines", noted)
     names = runs(world)[:2]
     assert call("compare", *names).splitlines()[-1] == fitted
     assert json.loads(call("compare", *names, "--json"))["notes"] == [fitted]

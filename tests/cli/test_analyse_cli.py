@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.cli import analyse
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting import Result, load_scores

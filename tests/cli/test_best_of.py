@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
-from personafit.benchmarks.best_of.candidates import Prompt
-from personafit.benchmarks.best_of.choosing import Choice, Chosen
+from personafit.best_of.candidates import CandidateSet
+from personafit.best_of.choosing import BestCandidate, BestOfChoices
 from personafit.cli.best_of import best_of
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.scripted import write_lines
@@ -89,17 +89,17 @@ def test_length_is_taken_out_of_the_scores(tmp_path: Path, options: list[str]) -
 
 
 def test_questions_that_recur_are_a_second_cluster() -> None:
-    def chosen(same: bool) -> Choice:
+    def chosen(same: bool) -> BestOfChoices:
         """Everybody's choice of one question in three is the longest; questions are the same for all, or not."""
         made = []
         for number in range(96):
             person, question = f"p{number // 12}", f"q{number % 12}{'' if same else number}"
-            prompt = Prompt(str(number), person, question, ("long answer", "short"))
+            prompt = CandidateSet(str(number), person, question, ("long answer", "short"))
             place = int(number % 3 > 0) if number > 4 else 1
-            made.append(Chosen(prompt, [1.0, 1.0], [1.0, 1.0], place, place))
-        return Choice(made, None)
+            made.append(BestCandidate(prompt, [1.0, 1.0], [1.0, 1.0], place, place))
+        return BestOfChoices(made, None)
 
-    for figure in (Choice.same_as_longest, lambda choice: choice.mean_lengths()["chosen"]):
+    for figure in (BestOfChoices.same_as_longest, lambda choice: choice.mean_lengths()["chosen"]):
         recurring, apart = figure(chosen(True)), figure(chosen(False))
         assert recurring.value == apart.value
         assert recurring.low is not None

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,10 @@ from typer.testing import CliRunner, Result
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.cli import judge
-from personafit.cli.common import load_run
-from personafit.reporting import RunScores
-from personafit.store import Store
+from personafit.cli.common import judged_run
+from personafit.store import RunRecord, Store
 from tests.scripted import run, write_lines, write_pairs
 
 MODULE = """
@@ -177,11 +175,11 @@ def test_a_rater_fitted_on_these_people_is_named_and_marked(
     name = "python:simulated_judges:Long"
     note = f"{name} was fitted on 10 of the people here: its score on them is no evidence."
 
-    def noted(store: Store, run_name: str) -> RunScores:
-        scores = load_run(store, run_name)
-        return replace(scores, run=scores.run._replace(config=scores.run.config | {"notes": [note]}))
+    def noted(store: Store, run_name: str) -> RunRecord:
+        record = judged_run(store, run_name)
+        return record._replace(config=record.config | {"notes": [note]})
 
-    monkeypatch.setattr(judge, "load_run", noted)
+    monkeypatch.setattr(judge, "judged_run", noted)
     said = call(folder, command, "last").stdout
     assert note in said
     assert f"{name}: prefers" not in said

@@ -49,6 +49,28 @@ def test_a_run_imports_only_what_every_run_needs() -> None:
     assert python(f"import sys, personafit.cli.run; print(sys.modules.keys() & {set(late)!r})") == "set()\n"
 
 
+def test_a_run_of_choices_imports_no_other_kind(tmp_path: Path) -> None:
+    """What a rule on the starter set loads; docs/imports/loaded.py counts it in `make check`."""
+    others = (
+        *(
+            "benchmarks.hub",
+            "benchmarks.personalens",
+            "benchmarks.recentering",
+            "contexts.retrieval",
+            "engine.ray",
+        ),
+        *("factory", "labeling", "models.local", "models.openai", "raters.dialogues", "raters.relevance"),
+        *("reporting.audit", "reporting.dialogues", "reporting.relevance", "simulate", "stages", "training"),
+    )
+    code = (
+        "import sys\nfrom personafit.cli import main\n"
+        "sys.argv = ['personafit', 'run', 'starter', '--rater', 'rule:length', '--limit', '5', '--store', 'store.db', '--out', 'out']\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        f"print('IMPORTED', sys.modules.keys() & {{f'personafit.{{name}}' for name in {others!r}}})"
+    )
+    assert python(f"import os\nos.chdir({str(tmp_path)!r})\n{code}").endswith("IMPORTED set()\n")
+
+
 def test_every_registered_command_is_there() -> None:
     group = app.info.cls
     assert isinstance(group, type)

@@ -178,7 +178,7 @@ raters = ["rule:overlap"]
 def test_what_is_shared_and_what_is_not(folder: Path) -> None:
     path = folder / "all.toml"
     path.write_text(SUITE.format(rater="openai:x"), encoding="utf-8")
-    suite = read_suite(path, ("answers", "starter"))
+    suite = read_suite(path)
     (first, bars), (second, _), (third, _) = suite.runs
     assert (first.raters, first.systems, bars) == (["openai:x"], [], ["accuracy=0.01"])
     assert second.raters == ["rule:length"]
@@ -198,7 +198,7 @@ def test_what_is_shared_and_what_is_not(folder: Path) -> None:
 def test_a_wrong_suite_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(text, encoding="utf-8")
     with pytest.raises(UserError) as caught:
-        read_suite(tmp_path / "s.toml", ())
+        read_suite(tmp_path / "s.toml")
     assert said in str(caught.value)
 
 

@@ -83,6 +83,8 @@ def test_options_that_would_do_nothing_are_refused(personafit: Command) -> None:
     for option, value in (("--system", "canned"), ("--given", "I"), ("--log", "x.jsonl"), ("--tasks", "SD")):
         done = personafit("run", "recentering", "--data", "starter", option, value, code=2)
         assert f"{option} means nothing in `run recentering`" in done.err
+    done = personafit("run", "starter", "--system", "canned", code=2)
+    assert "--system means nothing in `run starter`: its answers are there already." in done.err
 
 
 def test_a_bar_may_be_set_where_only_controls_judge_relevance(personafit: Command) -> None:
@@ -105,7 +107,7 @@ def test_data_commands_know_what_run_knows(personafit: Command, tmp_path: Path) 
 
 def test_commands_for_choices_refuse_other_runs(personafit: Command, tmp_path: Path) -> None:
     personafit("run", "recentering", "--data", "starter")
-    done = personafit("power", "last", code=2)
+    done = personafit("aspects", "last", code=2)
     assert "is a relevance run" in done.err
     (tmp_path / "traps_parts.py").write_text(
         'def user(messages):\n    return "Fine. [SATISFIED]" if len(messages) > 3 else "Help. [CONTINUE]"\n'
@@ -115,14 +117,14 @@ def test_commands_for_choices_refuse_other_runs(personafit: Command, tmp_path: P
         "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:traps_parts:user",
         "--judge", "python:traps_parts:judge", "--limit", "1", code=1,
     )  # fmt: skip
-    for command in ("power", "agree"):
+    for command in ("aspects", "contrasts"):
         assert "is a dialogue run" in personafit(command, "last", code=2).err
 
 
-def test_a_folder_without_choices_says_which_run_reads_it(personafit: Command, tmp_path: Path) -> None:
+def test_a_folder_is_run_as_what_its_items_are(personafit: Command, tmp_path: Path) -> None:
     personafit("data", "forms", "recentering", "--data", "starter", "--stage", "3", "--out", "study")
-    done = personafit("run", "study", "--rater", "rule:length", code=2)
-    assert "study has no choices between answers" in done.err
+    done = personafit("run", "study", "--rater", "rule:length")
+    assert "does using the attributes help?" in done.out
     assert "tags" not in json.loads((tmp_path / "study" / "forms.json").read_text())["instruction"]
 
 

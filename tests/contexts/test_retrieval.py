@@ -7,7 +7,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts.memories import memories_of, oldest_first, session_memories
-from personafit.contexts.retrieval import Retrieved, Retriever, chance_recall, precision_at, recall_at
+from personafit.contexts.retrieval import Retrieval, Retriever, chance_recall, precision_at, recall_at
 from personafit.contexts.retrieval import retriever as retrieving
 from personafit.contexts.retrieval.index import Bm25Index
 from personafit.contexts.retrieval.ranking import best, fused
@@ -116,10 +116,10 @@ def test_an_unknown_way_is_one_sentence() -> None:
 
 def test_recall_and_precision_by_hand() -> None:
     rows = [
-        Retrieved("ann", "q1", ["a", "b", "c"], frozenset({"a", "c"})),
-        Retrieved("ben", "q2", ["x"], frozenset({"y"})),
-        Retrieved("ben", "q3", ["x", "z"], frozenset()),
-        Retrieved("cat", "q4", [], frozenset({"k"})),
+        Retrieval("ann", "q1", ["a", "b", "c"], frozenset({"a", "c"})),
+        Retrieval("ben", "q2", ["x"], frozenset({"y"})),
+        Retrieval("ben", "q3", ["x", "z"], frozenset()),
+        Retrieval("cat", "q4", [], frozenset({"k"})),
     ]
     # At 2: ann found 1 of 2, ben 0 of 1, cat 0 of 1; q3 has nothing to find. Of what was found: 1/2, 0/1, 0/2.
     assert recall_at(rows, 2).value == pytest.approx(0.5 / 3)

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.helpers import python_path
+
 BLOCK = re.compile(r'^```(\w+)(?: title="?([^"\n]+)"?)?\n(.*?)^```', re.MULTILINE | re.DOTALL)
 ANYTHING = "..."
 
@@ -38,7 +40,7 @@ def carry_out(page: Path, folder: Path) -> Iterator[tuple[Command, str]]:
         **os.environ,
         "COLUMNS": "150",
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(folder),
+        "PYTHONPATH": python_path(folder),
     }
     for language, title, body in BLOCK.findall(page.read_text(encoding="utf-8")):
         if title:

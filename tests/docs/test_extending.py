@@ -35,13 +35,13 @@ def test_every_example_on_the_page_runs(tmp_path: Path) -> None:
             (info / "entry_points.txt").write_text("\n\n".join(lines))
         else:
             commands += body.strip().splitlines()
-    assert len(commands) == 2
+    assert len(commands) == 3
     outputs = []
     for command in commands:
         program, *arguments = shlex.split(command)
         assert program == "personafit"
         outputs.append(json.loads(run_cli(*arguments, "--json", cwd=tmp_path, path=tmp_path).stdout))
-    polite, tea = outputs
+    polite, tea, dinners = outputs
     assert any(
         r["rater"] == "python:polite:prefer_polite" and r["coverage"] == 1.0 for r in polite["results"]
     )
@@ -53,3 +53,18 @@ def test_every_example_on_the_page_runs(tmp_path: Path) -> None:
     assert overlap == {"facts:1": 1.0, "none": 0.5, "wrong:facts:1": 0.0}
     shortest = {r["value"] for r in tea["results"] if r["rater"] == "shortest:" and r["metric"] == "accuracy"}
     assert shortest == {0.5}
+    ranked = {
+        (r["rater"], r["view"], r["metric"]): r for r in dinners["results"] if r["rater"] == "rule:overlap"
+    }
+    knowing = ranked["rule:overlap", "profile", "pairs_in_order"]
+    assert knowing["n"] == knowing["people"] == 8
+    assert knowing["coverage"] == 1.0
+    lift = ranked["rule:overlap", "profile", "lift"]
+    assert lift["value"] > 0
+    assert lift["low"] < lift["value"] < lift["high"]
+    assert ("rule:overlap", "none", "lift") not in ranked, "a control has no lift over itself"
+
+
+def test_the_kind_on_the_page_is_short() -> None:
+    body = next(body for _, title, body in blocks() if title == "ranking.py")
+    assert len(body.splitlines()) < 120

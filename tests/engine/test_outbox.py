@@ -3,17 +3,17 @@
 import asyncio
 from typing import cast
 
-from personafit.engine.lane_run import Made
+from personafit.engine.lane_run import FinishedJob
 from personafit.engine.outbox import MOST_HELD, WRITE_ROWS, Outbox
 
 
-def made(number: int) -> Made:
+def made(number: int) -> FinishedJob:
     """Something to hand in."""
-    return cast(Made, number)
+    return cast(FinishedJob, number)
 
 
 def test_what_is_handed_in_comes_out_in_order_and_once() -> None:
-    async def work() -> list[list[Made]]:
+    async def work() -> list[list[FinishedJob]]:
         box = Outbox()
         for number in range(WRITE_ROWS + 3):
             box.put(made(number))
@@ -30,7 +30,7 @@ def test_what_is_handed_in_comes_out_in_order_and_once() -> None:
 
 
 def test_a_lone_outcome_does_not_wait_for_others() -> None:
-    async def work() -> list[Made]:
+    async def work() -> list[FinishedJob]:
         box = Outbox()
         box.put(made(0))
         return await box.take()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from tests.faults.world import (
     Command,
     answers,
@@ -184,7 +184,7 @@ NAMES = {
     "wrong data": (("personafeedback", "--data", "nowhere"), "nowhere is not a folder"),
     "rater": (
         ("world", "--rater", "nonsense:x"),
-        "'nonsense:x' names no rater; kinds are embedded, hf, inspect, openai",
+        "'nonsense:x' names no rater of choice items; kinds are embedded, hf, inspect, openai",
     ),
     "rule": (("world", "--rater", "rule:best"), "rule:best: there is no such rule"),
     "option": (("world", "--rater", "openai:m@http://h,x=1"), "unknown option 'x'; openai knows"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.store import Store, run_answers
 from personafit.store.schema import HEAD
 from personafit.store.tables import metadata

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.engine import RetryPolicy, Summary
 from personafit.store import Status, Store, run_answers
 from tests.faults.world import Answer, answers, asks, carry_out, texts, write_benchmark

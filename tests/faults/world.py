@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from personafit.benchmarks.running import RunConfig, execute
+from personafit.benchmarks.config import RunConfig
 from personafit.engine import RetryPolicy, Runner, Silence, Summary
+from personafit.run import execute
 from personafit.store import Store
 
 Answer = tuple[Any, ...]
@@ -112,7 +113,7 @@ def texts(store: Path, column: str) -> set[str | None]:
 
 def carry_out(store: Path, config: RunConfig, policy: RetryPolicy | None = None) -> Summary:
     """Take a run up in this process, with less patience if need be."""
-    runner = mock.patch("personafit.benchmarks.running.Runner", partial(Runner, policy=policy))
+    runner = mock.patch("personafit.run.Runner", partial(Runner, policy=policy))
     with Store(store) as opened, runner if policy else nullcontext():
         return asyncio.run(execute(opened, config, Silence())).summary
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 
-from personafit.benchmarks.best_of.running import BestOf, carry_out
+from personafit.best_of.running import BestOf, carry_out
 from personafit.engine import Silence
 from personafit.store import Store
 from tests.factory.builds import run_build

@@ -3,6 +3,7 @@
 import pytest
 
 from personafit.items.preference import PREFER, marks_in, turned
+from personafit.models import ChatReply
 from tests.preference_world import pair
 
 
@@ -29,8 +30,10 @@ def test_marks_are_turned_and_turning_twice_gives_them_back() -> None:
     for mark in range(1, 6):
         assert turned(mark, (0, 1)) == mark
         assert turned(turned(mark, (1, 0)), (1, 0)) == mark
-    assert PREFER.parse('{"1": 5, "2": 3}', pair(order=(1, 0))) == {"a0": 1, "a1": 3}
-    assert PREFER.parse('{"1": 5, "2": 3}', pair(order=(0, 1))) == {"a0": 5, "a1": 3}
+    for order, marks in (((1, 0), [("a0", "1"), ("a1", "3")]), ((0, 1), [("a0", "5"), ("a1", "3")])):
+        read = PREFER.read(ChatReply('{"1": 5, "2": 3}'), pair(order=order))
+        assert read is not None
+        assert [(one.part.target, one.label) for one in read.answers] == marks
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from personafit.engine.ask import follow_up
-from personafit.items import FIT, GUARDS, MOST, QUESTIONS, ChoiceQuestion, guarded_question, order_places
+from personafit.items import FIT, GUARDS, MOST, ChoiceQuestion, guarded_question, order_places
 from personafit.models import ChatReply, ChatRequest
 from tests.scripted import shown
 
@@ -181,7 +181,6 @@ def test_another_parser_has_a_version_of_its_own() -> None:
         _ = Unversioned().fingerprint
     assert Lenient().fingerprint != FIT.fingerprint
     assert ChoiceQuestion().fingerprint == FIT.fingerprint
-    assert QUESTIONS[FIT.name] is FIT
 
 
 @pytest.mark.parametrize("guard", GUARDS)

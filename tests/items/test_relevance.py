@@ -1,27 +1,26 @@
 import math
+from dataclasses import replace
 
 import pytest
 
+from personafit.items import Shown
 from personafit.items.relevance import (
     ALONE,
     GRADED,
     LIST,
     PAIR,
-    Candidate,
-    Listing,
     RelevanceQuestion,
 )
 from personafit.models import ChatReply
+from tests.scripted import listed
 
 
-def listing(*attributes: str, view: str = "none", reason: str | None = None) -> Listing:
-    candidates = tuple(
-        Candidate(f"i{n}", f"h{n}", text, reason) for n, text in enumerate(attributes or ("likes tea",))
-    )
-    return Listing("group", "ann", "What shall I drink?", candidates, view)
+def listing(*attributes: str, view: str = "none", reason: str | None = None) -> Shown:
+    shown = listed(*(attributes or ("likes tea",)), view=view)
+    return replace(shown, parts=tuple(replace(part, note=reason) for part in shown.parts))
 
 
-def text_of(question: RelevanceQuestion, shown: Listing) -> str:
+def text_of(question: RelevanceQuestion, shown: Shown) -> str:
     return question.messages(shown)[0]["content"]
 
 
@@ -41,7 +40,7 @@ def text_of(question: RelevanceQuestion, shown: Listing) -> str:
 )
 def test_pair_replies(reply: str, label: str | None) -> None:
     read = PAIR.parse(ChatReply(reply), listing())
-    assert (read.answers[0][0] if read else None) == label
+    assert (read[0][0] if read else None) == label
 
 
 def test_every_spelling_of_yes_counts() -> None:
@@ -52,15 +51,15 @@ def test_every_spelling_of_yes_counts() -> None:
     }
     read = PAIR.parse(ChatReply("No", letter_scores=scores), listing())
     assert read is not None
-    assert read.answers[0][0] == "yes"
-    assert read.answers[0][1] == pytest.approx(math.log(0.6 / 0.35), abs=1e-3)
+    assert read[0][0] == "yes"
+    assert read[0][1] == pytest.approx(math.log(0.6 / 0.35), abs=1e-3)
 
 
 def test_a_margin_of_nothing_is_a_yes() -> None:
     scores = {"Yes": -1.0, "No": -1.0}
     read = PAIR.parse(ChatReply("Yes", letter_scores=scores), listing())
     assert read is not None
-    assert read.answers == [("yes", 0.0)]
+    assert read == [("yes", 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,15 @@ def test_a_margin_of_nothing_is_a_yes() -> None:
 )
 def test_grades(reply: str, grade: str | None) -> None:
     read = GRADED.parse(ChatReply(reply), listing())
-    assert (read.answers[0][0] if read else None) == grade
+    assert (read[0][0] if read else None) == grade
 
 
 def test_grade_scores_give_the_expected_grade() -> None:
     scores = {"3": math.log(0.5), "2": math.log(0.25), "1": math.log(0.25), "0": math.log(1e-12)}
     read = GRADED.parse(ChatReply("3", letter_scores=scores), listing())
     assert read is not None
-    assert read.answers[0][0] == "must"
-    assert read.answers[0][1] == pytest.approx(2.25)
+    assert read[0][0] == "must"
+    assert read[0][1] == pytest.approx(2.25)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +111,13 @@ def test_grade_scores_give_the_expected_grade() -> None:
 )
 def test_list_replies(reply: str, labels: list[str] | None) -> None:
     read = LIST.parse(ChatReply(reply), listing("likes tea", "is a nurse", "has a dog"))
-    assert ([label for label, _ in read.answers] if read else None) == labels
+    assert ([label for label, _ in read] if read else None) == labels
 
 
 def test_numbers_that_are_not_there_are_noted_beside_those_that_are() -> None:
-    read = LIST.parse(ChatReply("[1, 99, 4]"), listing("likes tea", "is a nurse"))
+    read = LIST.read(ChatReply("[1, 99, 4]"), listing("likes tea", "is a nurse"))
     assert read is not None
-    assert [label for label, _ in read.answers] == ["yes", "no"]
+    assert [answer.label for answer in read.answers] == ["yes", "no"]
     assert "4, 99" in str(read.remark)
 
 
@@ -127,7 +126,7 @@ def test_repeated_attributes_are_listed_once_and_answered_together() -> None:
     assert text_of(LIST, shown).count("likes tea") == 1
     read = LIST.parse(ChatReply("[1]"), shown)
     assert read is not None
-    assert [label for label, _ in read.answers] == ["yes", "no", "yes"]
+    assert [label for label, _ in read] == ["yes", "no", "yes"]
 
 
 def test_material_can_neither_close_its_tag_nor_pass_for_another_entry() -> None:

@@ -16,7 +16,7 @@ import httpx
 
 from personafit.cli.common import find_run
 from personafit.labeling.access import Access
-from personafit.labeling.making import Made, make_study
+from personafit.labeling.making import StudySetup, make_study
 from personafit.labeling.records import StudyConfig
 from personafit.store import Store
 
@@ -25,7 +25,7 @@ TOKEN = re.compile(r'name="csrf" (?:content|value)="([^"]+)"')
 
 def new_study(
     store: str | Path, name: str = "pilot", count: int | None = 6, question: str = "fit", **config: Any
-) -> Made:
+) -> StudySetup:
     """A study of the starter set."""
     settings = {"overlap": 2, "seats": 2} | config
     with Store(store) as opened:

@@ -1,8 +1,8 @@
 """Answers that are written together: which are new, which page is done, and what is refused."""
 
-from personafit.labeling.answers import UNDONE, Answer, NotStored, Saved
-from personafit.labeling.batches import GONE, PAUSED, Batch, Held, Standing
-from personafit.labeling.forms import Answered
+from personafit.labeling.answers import UNDONE, Answer, AnswerReceipt, NotStored
+from personafit.labeling.batches import GONE, PAUSED, AnswerBatch, Standing, StoredAsk
+from personafit.labeling.forms import LabelValue
 from personafit.labeling.records import Field
 
 FIT, HELPFUL = (Field(code=name, question=name, item="i") for name in ("fit", "helpful"))
@@ -14,43 +14,43 @@ def answer(
     field: Field, id: str, why: str | None = None, required: tuple[Field, ...] = (FIT, HELPFUL)
 ) -> Answer:
     detail = {"why": why} if why else {}
-    answered = None if why else Answered("1", 1.0)
+    answered = None if why else LabelValue("1", 1.0)
     return Answer(
         id, "s", 0, "r", 0, "p", field, answered, detail, "profile", "", "self", 1.0, required, FLAG
     )  # fmt: skip
 
 
-def settled(*answers: Answer, held: list[Held] | None = None) -> Batch:
-    batch = Batch(answers)
+def settled(*answers: Answer, held: list[StoredAsk] | None = None) -> AnswerBatch:
+    batch = AnswerBatch(answers)
     batch.settle(OPEN, held or [], now=5.0)
     return batch
 
 
-def held_as(sent: Answer, generation: int = 0, undone: bool = False) -> Held:
+def held_as(sent: Answer, generation: int = 0, undone: bool = False) -> StoredAsk:
     (row,) = settled(sent).asks
-    return Held(row["job"], row["id"], generation, undone)
+    return StoredAsk(row["job"], row["id"], generation, undone)
 
 
 def test_a_page_is_done_when_every_required_field_stands() -> None:
     first, second = answer(FIT, "one"), answer(HELPFUL, "two")
-    assert settled(first).results == [Saved("one", 0, False)]
-    assert settled(second, held=[held_as(first)]).results == [Saved("two", 0, True)]
-    assert settled(first, second).results == [Saved("one", 0, True), Saved("two", 0, True)]
-    assert settled(second, held=[held_as(first, undone=True)]).results == [Saved("two", 0, False)]
-    assert settled(answer(FLAG, "flag")).results == [Saved("flag", 0, True)]
+    assert settled(first).results == [AnswerReceipt("one", 0, False)]
+    assert settled(second, held=[held_as(first)]).results == [AnswerReceipt("two", 0, True)]
+    assert settled(first, second).results == [AnswerReceipt("one", 0, True), AnswerReceipt("two", 0, True)]
+    assert settled(second, held=[held_as(first, undone=True)]).results == [AnswerReceipt("two", 0, False)]
+    assert settled(answer(FLAG, "flag")).results == [AnswerReceipt("flag", 0, True)]
 
 
 def test_what_was_undone_last_stands_no_more() -> None:
     first, second = answer(FIT, "one"), answer(HELPFUL, "two")
     batch = settled(answer(FIT, "three", UNDONE), held=[held_as(first), held_as(second)])
-    assert batch.results == [Saved("three", 1, False)]
+    assert batch.results == [AnswerReceipt("three", 1, False)]
     assert batch.done_rows(5.0) == [{"study": "s", "seat": 0, "position": 0, "done": None}]
 
 
 def test_one_sent_twice_is_one_and_corrections_count_on() -> None:
     first, later = answer(FIT, "one"), answer(FIT, "two")
     batch = settled(first, later, first, held=[held_as(first, generation=3)])
-    assert [result.generation for result in batch.results if isinstance(result, Saved)] == [3, 4, 3]
+    assert [result.generation for result in batch.results if isinstance(result, AnswerReceipt)] == [3, 4, 3]
     assert [row["generation"] for row in batch.asks] == [4]
     assert len(batch.judgments) == 1
 
@@ -58,7 +58,7 @@ def test_one_sent_twice_is_one_and_corrections_count_on() -> None:
 def test_an_answer_that_arrives_again_after_it_was_undone_changes_nothing() -> None:
     late, undone = answer(FIT, "one", required=(FIT,)), answer(FIT, "two", UNDONE, required=(FIT,))
     batch = settled(late, held=[held_as(late), held_as(undone, generation=1, undone=True)])
-    assert batch.results == [Saved("one", 0, False)]
+    assert batch.results == [AnswerReceipt("one", 0, False)]
     assert (batch.asks, batch.done_rows(5.0)) == ([], [])
 
 
@@ -68,7 +68,7 @@ def test_an_answer_is_refused_where_its_page_is_not() -> None:
         ({("s", 0, 0): Standing("another", "active", "open")}, GONE, 404),
         ({("s", 0, 0): Standing("p", "active", "paused")}, PAUSED, 403),
     ):
-        batch = Batch([answer(FIT, "one")])
+        batch = AnswerBatch([answer(FIT, "one")])
         batch.settle(standing, [], now=5.0)
         (refused,) = batch.results
         assert isinstance(refused, NotStored)

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from personafit.cli.common import find_run
 from personafit.labeling import steering
 from personafit.labeling.erasing import erase_rater, forget_pages
-from personafit.labeling.making import Besides, make_study
+from personafit.labeling.making import ExtraPages, make_study
 from personafit.labeling.records import Role, StudyConfig
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_remarks, study_votes
@@ -169,7 +169,7 @@ def test_what_was_missed_on_a_practice_page_is_forgotten_with_the_person(tmp_pat
     config = StudyConfig(overlap=1, seats=1, source="starter")
     with Store(path) as store:
         make_study(
-            store, "pilot", "starter", "attributes", config, find_run, count=2, besides=Besides(practice=1)
+            store, "pilot", "starter", "attributes", config, find_run, count=2, besides=ExtraPages(practice=1)
         )
     with browser(path) as client, studies_of(path) as studies:
         (practice,) = studies.pages("pilot", (Role.PRACTICE,))

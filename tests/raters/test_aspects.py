@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.items import FIT
 from personafit.models import ChatReply, Unanswerable
 from personafit.models.thinking import THINKING
 from personafit.raters import Verdict, make_rater
@@ -21,7 +20,7 @@ def marks(*digits: int) -> str:
 
 def rated(*replies: ChatReply, person: str = "Likes: tea") -> tuple[Verdict, ScriptedModel]:
     model = ScriptedModel(list(replies))
-    return asyncio.run(AspectRater(model).rate(shown(person=person), FIT)), model
+    return asyncio.run(AspectRater(model).rate(shown(person=person))), model
 
 
 def test_each_answer_is_marked_by_itself_and_every_aspect_is_a_part() -> None:
@@ -29,11 +28,12 @@ def test_each_answer_is_marked_by_itself_and_every_aspect_is_a_part() -> None:
         ChatReply(marks(1, 2, 3, 4, 0), tokens_in=10, tokens_out=5, cost=0.1),
         ChatReply(marks(3, 2, 1, 4, 1), tokens_in=11, tokens_out=6, cost=0.2),
     )
-    assert (verdict.status, verdict.label, verdict.value) == (Status.OK, "1", -2.0)
-    assert [part.target for part in verdict.parts] == list(ASPECTS)
-    assert [part.label for part in verdict.parts] == ["1", "tie", "0", "tie", "1"]
-    assert [part.value for part in verdict.parts] == [-2.0, 0.0, 2.0, 0.0, -1.0]
-    assert verdict.parts[2].scores == [3.0, 1.0]
+    assert (verdict.status, verdict.answers[0].label, verdict.answers[0].value) == (Status.OK, "1", -2.0)
+    _, *by_aspect = verdict.answers
+    assert [one.part.target for one in by_aspect] == list(ASPECTS)
+    assert [one.label for one in by_aspect] == ["1", "tie", "0", "tie", "1"]
+    assert [one.value for one in by_aspect] == [-2.0, 0.0, 2.0, 0.0, -1.0]
+    assert by_aspect[2].scores == [3.0, 1.0]
     assert (verdict.calls, verdict.tokens_in, verdict.tokens_out) == (2, 21, 11)
     assert verdict.cost == pytest.approx(0.3)
     assert verdict.reply == f"[answer 0]\n{marks(1, 2, 3, 4, 0)}\n\n[answer 1]\n{marks(3, 2, 1, 4, 1)}"
@@ -90,14 +90,14 @@ def test_what_is_not_read(reply: str) -> None:
 def test_an_unreadable_reply_is_asked_for_once_more() -> None:
     good = ChatReply(marks(2, 2, 2, 2, 2))
     verdict, model = rated(ChatReply("Very good!"), good, ChatReply(marks(1, 2, 2, 2, 2)))
-    assert (verdict.status, verdict.label, verdict.calls) == (Status.OK, "0", 3)
+    assert (verdict.status, verdict.answers[0].label, verdict.calls) == (Status.OK, "0", 3)
     assert [m["role"] for m in model.asked[1].messages] == ["user", "assistant", "user"]
     assert "exactly five lines and nothing else" in model.asked[1].messages[2]["content"]
 
 
 def test_twice_unreadable_is_unparsed_and_the_other_answer_is_not_paid_for() -> None:
     verdict, model = rated(ChatReply("Very good!"), ChatReply("As I said, good."))
-    assert (verdict.status, verdict.label, verdict.parts) == (Status.UNPARSED, None, [])
+    assert (verdict.status, verdict.answers[0].label, len(verdict.answers)) == (Status.UNPARSED, None, 1)
     assert len(model.asked) == 2
 
 
@@ -129,7 +129,7 @@ def test_the_inner_spec_keeps_its_address_and_options() -> None:
     assert (
         rater.record.fingerprint != make_rater("openai:m@http://localhost:1/v1,effort=low").record.fingerprint
     )
-    request = rater.request(shown(), FIT)
+    request = rater.request(shown())
     assert request is not None
     assert [("tea" in m["content"], "coffee" in m["content"]) for m in request.messages] == [
         (True, False),
@@ -160,7 +160,7 @@ def test_a_recording_is_read_by_item_view_and_answer(tmp_path: Path) -> None:
     ]
     rater = make_rater(f"aspects:replay:{write_lines(tmp_path / 'said.jsonl', rows)}")
     assert rater.record.kind == "replay"
-    assert asyncio.run(rater.rate(shown(), FIT)).label == "0"
+    assert asyncio.run(rater.rate(shown())).answers[0].label == "0"
 
 
 HEADS = """
@@ -192,10 +192,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_function_with_several_heads_plugs_in(module: str) -> None:
     rater = make_rater(f"aspects:python:{module}:heads")
-    verdict = asyncio.run(rater.rate(shown(), FIT))
-    assert (verdict.label, verdict.value) == ("1", -3.0)
-    assert verdict.parts[1].scores == [1.5, 3.0]
-    assert (rater.order_matters, rater.record.kind, rater.request(shown(), FIT)) == (False, "python", None)
+    verdict = asyncio.run(rater.rate(shown()))
+    assert (verdict.answers[0].label, verdict.answers[0].value) == ("1", -3.0)
+    assert verdict.answers[2].scores == [1.5, 3.0]
+    assert (rater.order_matters, rater.record.kind, rater.request(shown())) == (False, "python", None)
     assert rater.record.fingerprint != make_rater(f"python:{module}:heads").record.fingerprint
 
 
@@ -204,9 +204,9 @@ def test_a_function_that_returns_something_else_fails_that_ask(module: str, name
     with pytest.raises(
         Unanswerable, match=r"must return 2 mappings with a finite number for each of helpful"
     ):
-        asyncio.run(make_rater(f"aspects:python:{module}:{name}").rate(shown(), FIT))
+        asyncio.run(make_rater(f"aspects:python:{module}:{name}").rate(shown()))
 
 
 def test_a_function_that_raises_is_one_sentence(module: str) -> None:
     with pytest.raises(Unanswerable, match=r"broken raised RuntimeError: out of memory\.$"):
-        asyncio.run(make_rater(f"aspects:python:{module}:broken").rate(shown(), FIT))
+        asyncio.run(make_rater(f"aspects:python:{module}:broken").rate(shown()))

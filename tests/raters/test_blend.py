@@ -11,7 +11,6 @@ import pytest
 from personafit._errors import UserError
 from personafit._secrets import masked
 from personafit.benchmarks.config import RunConfig
-from personafit.items import FIT
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater
 from personafit.raters.fitted.file import SHIPPED
@@ -42,9 +41,12 @@ def test_the_mean_of_the_members(reward: str) -> None:
     together = rate(make_rater(f"blend:{FITTED}+{reward}"), *PAIRS)
     for fitted, scored, blended in zip(*alone, together, strict=True):
         margins = json.loads(blended.reply or "")
-        assert margins == {FITTED: fitted.value, reward: pytest.approx(scored.value, abs=1e-5)}
-        assert blended.value == fmean(margins.values())
-        assert blended.label == ("0" if blended.value > 0 else "1")
+        assert margins == {
+            FITTED: fitted.answers[0].value,
+            reward: pytest.approx(scored.answers[0].value, abs=1e-5),
+        }
+        assert blended.answers[0].value == fmean(margins.values())
+        assert blended.answers[0].label == ("0" if blended.answers[0].value > 0 else "1")
         assert (blended.status, blended.tokens_in) == (Status.OK, scored.tokens_in)
 
 
@@ -53,7 +55,7 @@ def test_the_order_of_members_does_not_matter(reward: str, tmp_path: Path) -> No
     one, two = (make_rater(f"blend:{'+'.join(names)}") for names in ([FITTED, reward], [reward, FITTED]))
     assert one.record.fingerprint == two.record.fingerprint
     assert one.record.fingerprint != make_rater(f"blend:{FITTED}+{other}").record.fingerprint
-    found = [[verdict.value for verdict in rate(rater, *PAIRS)] for rater in (one, two)]
+    found = [[verdict.answers[0].value for verdict in rate(rater, *PAIRS)] for rater in (one, two)]
     assert found[0] == pytest.approx(found[1], abs=1e-5)
     assert one.record.kind == "blend"
     assert not one.order_matters
@@ -89,7 +91,11 @@ def test_a_member_without_a_score_leaves_none(tmp_path: Path) -> None:
         model.score.weight.fill_(float("nan"))
     model.save_pretrained(tmp_path)
     (verdict,) = rate(make_rater(f"blend:{FITTED}+{spec}"), PAIRS[0])
-    assert (verdict.status, verdict.label, verdict.value) == (Status.UNPARSED, None, None)
+    assert (verdict.status, verdict.answers[0].label, verdict.answers[0].value) == (
+        Status.UNPARSED,
+        None,
+        None,
+    )
     assert (verdict.detail or "").startswith(f"{spec}: the model gave no finite score")
     assert json.loads(verdict.reply or "")[spec] is None
     (tmp_path / "model.safetensors").unlink()
@@ -111,8 +117,8 @@ def test_more_than_two_answers_where_all_members_can(reward: str, tmp_path: Path
     each = [scores(rate(make_rater(spec), three)[0]) for spec in (reward, other)]
     means = [fmean(column) for column in zip(*each, strict=True)]
     (verdict,) = rate(make_rater(f"blend:{reward}+{other}"), three)
-    assert verdict.label == str(means.index(max(means)))
-    assert verdict.value == pytest.approx(means[0] - max(means[1:]), abs=1e-4)
+    assert verdict.answers[0].label == str(means.index(max(means)))
+    assert verdict.answers[0].value == pytest.approx(means[0] - max(means[1:]), abs=1e-4)
     with pytest.raises(Unanswerable, match="fitted:general-zh compares two answers, not 3"):
         rate(make_rater(f"blend:{reward}+{FITTED}"), three)
 
@@ -123,19 +129,19 @@ def test_servers_are_asked_and_paid_for(reward: str) -> None:
         dear, narrow = first.spec(",price=3/0"), second.spec(",api=pooling,price=2/1,concurrency=8")
         blend = make_rater(f"blend:{dear}+{FITTED}+{narrow}")
         assert (blend.price, blend.max_concurrency) == ((3.0, 1.0), 8)
-        request = blend.request(tea, FIT)
+        request = blend.request(tea)
         assert request is not None
         assert len(request.messages) == 12
         (verdict,) = rate(blend, tea)
         assert make_rater(f"blend:{FITTED}+{first.spec()}").price is None
-        assert make_rater(f"blend:{reward}+{FITTED}").request(tea, FIT) is None
+        assert make_rater(f"blend:{reward}+{FITTED}").request(tea) is None
         spec = f"blend:{first.spec()}+{second.spec()}"
         assert masked(spec) == spec
         (neither,) = rate(make_rater(spec), shown(texts=("milk", "wine")))
-    assert (neither.label, neither.value) == (TIE, 0.0)
+    assert (neither.answers[0].label, neither.answers[0].value) == (TIE, 0.0)
     margins = json.loads(verdict.reply or "")
     assert (margins[dear], margins[narrow]) == (997.0, 997.0)
-    assert verdict.value == fmean(margins.values())
+    assert verdict.answers[0].value == fmean(margins.values())
     assert (verdict.tokens_in, verdict.calls) == (48, 5)
     assert verdict.cost == pytest.approx((24 * 3 + 24 * 2) / 1e6)
 
@@ -184,12 +190,12 @@ def test_a_run_its_resumption_and_what_reads_it(reward: str, sizes: list[int], t
 
 
 def test_people_its_members_were_fitted_on_are_said(reward: str, tmp_path: Path) -> None:
-    from personafit.models.reward.rendering import Renderer
+    from personafit.models.reward.rendering import PromptRenderer
     from personafit.raters.fitted.rater import fitted_mark
 
     folder = tmp_path / "met"
     shutil.copytree(reward.removeprefix("reward:"), folder)
-    say_trained(folder, Renderer(transformers.AutoTokenizer.from_pretrained(folder), 512).fingerprint)
+    say_trained(folder, PromptRenderer(transformers.AutoTokenizer.from_pretrained(folder), 512).fingerprint)
     facts = json.loads((folder / "personafit.json").read_text(encoding="utf-8"))
     facts["fitted_on"] = [fitted_mark("andre"), fitted_mark("callum")]
     (folder / "personafit.json").write_text(json.dumps(facts), encoding="utf-8")

@@ -8,8 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
-from personafit.items import FIT
+from personafit.benchmarks.config import RunConfig
 from personafit.models import Unanswerable
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.reporting import load_totals, run_results
@@ -82,14 +81,14 @@ def judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def rate(rater: Rater, order: tuple[int, int] = (0, 1), prompt: str = "Q?") -> Verdict:
-    return asyncio.run(rater.rate(shown(("tea", "coffee"), order, prompt=prompt), FIT))
+    return asyncio.run(rater.rate(shown(("tea", "coffee"), order, prompt=prompt)))
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("name", ["lengths", "later", "array", "generator"])
 def test_scores_are_read_back_into_the_items_order(judges: str, name: str, order: tuple[int, int]) -> None:
     verdict = rate(make_rater(f"python:{judges}:{name}"), order)
-    assert (verdict.label, verdict.value) == ("1", -3.0)
+    assert (verdict.answers[0].label, verdict.answers[0].value) == ("1", -3.0)
 
 
 def test_the_function_gets_the_view_the_question_and_the_answers_as_shown(judges: str) -> None:
@@ -100,14 +99,14 @@ def test_the_function_gets_the_view_the_question_and_the_answers_as_shown(judges
 
 @pytest.mark.parametrize(("order", "label"), [((0, 1), "0"), ((1, 0), "1")])
 def test_an_index_is_the_place_in_the_order_shown(judges: str, order: tuple[int, int], label: str) -> None:
-    assert rate(make_rater(f"python:{judges}:Positional"), order).label == label
+    assert rate(make_rater(f"python:{judges}:Positional"), order).answers[0].label == label
 
 
 def test_whoever_is_asked_once_and_likes_the_first_place_likes_no_answer(judges: str) -> None:
     """In a folder the right answer may always stand first; a place must tell nothing of it."""
     rater, one = make_rater(f"python:{judges}:first"), shown(("tea", "coffee"))
-    items = [one.item.model_copy(update={"id": f"item-{number}"}) for number in range(60)]
-    labels = [asyncio.run(rater.rate(replace(one, item=item), FIT)).label for item in items]
+    asked = [replace(one, about=f"item-{number}") for number in range(60)]
+    labels = [asyncio.run(rater.rate(each)).answers[0].label for each in asked]
     assert 18 < labels.count("0") < 42
 
 
@@ -115,7 +114,7 @@ def test_a_function_is_asked_in_one_order_unless_it_says_that_order_matters(judg
     plain, both = make_rater(f"python:{judges}:first"), make_rater(f"python:{judges}:Positional")
     assert (plain.order_matters, both.order_matters) == (False, True)
     assert plain.record.fingerprint != both.record.fingerprint
-    assert plain.request(shown(), FIT) is None
+    assert plain.request(shown()) is None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_an_exception_becomes_one_sentence(judges: str) -> None:
     ("spec", "sentence"),
     [
         ("{}:missing", r"has no 'missing'"),
-        ("{}:not_callable", r"is not callable"),
+        ("{}:not_callable", r"nor can be called"),
         ("{}:Needy", r"Needy\(\) raised TypeError: "),
         ("{}", r"write python:MODULE:OBJECT"),
         ("no_such_module_anywhere:f", r"cannot import no_such_module_anywhere"),

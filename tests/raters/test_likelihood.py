@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.items import FIT, Shown
+from personafit.items import Shown
 from personafit.models import ChatReply, Unanswerable, make_model
 from personafit.models.chat import ChatRequest
 from personafit.raters import Verdict, make_rater
@@ -29,7 +29,7 @@ def rated(model: ScriptedModel, *asks: Shown) -> list[Verdict]:
     rater = LikelihoodRater(model)
 
     async def rate() -> list[Verdict]:
-        return [await rater.rate(ask, FIT) for ask in asks]
+        return [await rater.rate(ask) for ask in asks]
 
     return asyncio.run(rate())
 
@@ -38,8 +38,8 @@ def test_what_counts_is_what_an_answer_gains_from_the_person() -> None:
     """Coffee is the likelier answer either way, but tea gains from somebody who likes it."""
     model = ScriptedModel([likely(-3.0), likely(-4.0), likely(-1.5), likely(-1.0)])
     (verdict,) = rated(model, shown())
-    assert (verdict.status, verdict.label, verdict.value) == (Status.OK, "0", 1.5)
-    assert verdict.letter_scores == {"0": -3.0, "0 none": -4.0, "1": -1.5, "1 none": -1.0}
+    assert (verdict.status, verdict.answers[0].label, verdict.answers[0].value) == (Status.OK, "0", 1.5)
+    assert verdict.answers[0].letters == {"0": -3.0, "0 none": -4.0, "1": -1.5, "1 none": -1.0}
     assert (verdict.calls, verdict.tokens_in) == (4, 40)
     assert [request.weighed for request in model.asked] == ["tea", "tea", "coffee", "coffee"]
     told, untold = (request.messages[0]["content"] for request in model.asked[:2])
@@ -53,8 +53,13 @@ def test_what_counts_is_what_an_answer_gains_from_the_person() -> None:
 def test_without_a_person_nothing_is_gained_and_the_bare_question_is_weighed_once() -> None:
     model = ScriptedModel([likely(-3.0), likely(-4.0), likely(-1.5), likely(-1.0)])
     _, none = rated(model, shown(), shown(person=""))
-    assert (none.status, none.label, none.value, none.calls) == (Status.OK, "tie", 0.0, 0)
-    assert none.letter_scores == {"0 none": -4.0, "1 none": -1.0}
+    assert (none.status, none.answers[0].label, none.answers[0].value, none.calls) == (
+        Status.OK,
+        "tie",
+        0.0,
+        0,
+    )
+    assert none.answers[0].letters == {"0 none": -4.0, "1 none": -1.0}
 
 
 def test_a_model_that_shows_no_likelihood_is_no_score() -> None:
@@ -69,7 +74,7 @@ def test_the_telling_is_part_of_the_fingerprint(tmp_path: Path) -> None:
     assert rater.record.fingerprint != make_rater(spec).record.fingerprint
     assert rater.record.settings["question"] == TELLING.fingerprint
     assert Telling(about="{question}").fingerprint != TELLING.fingerprint
-    request = rater.request(shown(), FIT)
+    request = rater.request(shown())
     assert request is not None
     assert [message["role"] for message in request.messages] == ["user", "assistant", "assistant"]
 
@@ -120,9 +125,9 @@ def test_the_embedded_default_judges_a_pair() -> None:
 
     async def rate() -> Verdict:
         try:
-            return await rater.rate(shown(("Tea, as ever.", "A double gin.")), FIT)
+            return await rater.rate(shown(("Tea, as ever.", "A double gin.")))
         finally:
             await rater.close()
 
     verdict = asyncio.run(rate())
-    assert (verdict.status, verdict.label, verdict.calls) == (Status.OK, "0", 4)
+    assert (verdict.status, verdict.answers[0].label, verdict.calls) == (Status.OK, "0", 4)

@@ -1,17 +1,22 @@
 """The rules as the design words them, on examples counted by hand and against a naive second implementation."""
 
 import asyncio
+import math
 import random
 
 import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import Context
-from personafit.items import FIT
+from personafit.items.preference import PREFERENCES
+from personafit.items.question import CHOICES
+from personafit.items.reading import QuestionSet, Unit
+from personafit.items.relevance import ATTRIBUTES
 from personafit.raters import RULES, make_rater
-from personafit.raters.rule import RuleRater, length, overlap
+from personafit.raters.rules import length, overlap
 from personafit.store import Status
-from tests.scripted import shown
+from tests.preference_world import pair
+from tests.scripted import listed, shown
 
 NOBODY = Context("none", "", (), None)
 
@@ -25,7 +30,7 @@ def about(*values: str) -> Context:
     [("", 0), ("tea", 3), (" tea \n", 6), ("热茶。", 3), ("é", 1), ("e\u0301", 2), ("👩‍⚕️", 4)],
 )
 def test_length_counts_code_points_of_the_answer_as_given(answer: str, expected: int) -> None:
-    assert length(answer, "any", NOBODY) == expected
+    assert length(Unit(answer, "any", NOBODY)) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def test_length_counts_code_points_of_the_answer_as_given(answer: str, expected:
 def test_overlap_on_examples_counted_by_hand(
     answer: str, prompt: str, values: tuple[str, ...], expected: int
 ) -> None:
-    assert overlap(answer, prompt, about(*values)) == expected
+    assert overlap(Unit(answer, prompt, about(*values))) == expected
 
 
 def naive_overlap(answer: str, prompt: str, values: tuple[str, ...]) -> int:
@@ -75,8 +80,8 @@ def test_rules_agree_with_a_naive_count_on_random_texts() -> None:
         values = tuple(text(6) for _ in range(source.randint(0, 4)))
         expected = naive_overlap(answer, prompt, values)
         nonzero += expected > 0
-        assert overlap(answer, prompt, about(*values)) == expected, (answer, prompt, values)
-        assert length(answer, prompt, NOBODY) == len(list(answer))
+        assert overlap(Unit(answer, prompt, about(*values))) == expected, (answer, prompt, values)
+        assert length(Unit(answer, prompt, NOBODY)) == len(list(answer))
     assert nonzero > 500, "the examples must not be empty ones"
 
 
@@ -95,39 +100,94 @@ def test_rules_agree_with_a_naive_count_on_random_texts() -> None:
 def test_verdicts_are_in_the_items_own_order(
     rule: str, texts: tuple[str, str], label: str, margin: float, order: tuple[int, int]
 ) -> None:
-    verdict = asyncio.run(make_rater(f"rule:{rule}").rate(shown(texts, order), FIT))
-    assert (verdict.status, verdict.label, verdict.value) == (Status.OK, label, margin)
+    verdict = asyncio.run(make_rater(f"rule:{rule}").rate(shown(texts, order)))
+    assert (verdict.status, verdict.answers[0].label, verdict.answers[0].value) == (Status.OK, label, margin)
 
 
 def test_without_a_view_overlap_is_a_tie_and_length_is_unmoved() -> None:
     nobody = shown(("green tea, as you like it", "milk"), person="")
-    overlap_verdict = asyncio.run(make_rater("rule:overlap").rate(nobody, FIT))
-    assert (overlap_verdict.label, overlap_verdict.value) == ("tie", 0.0)
-    assert asyncio.run(make_rater("rule:length").rate(nobody, FIT)).label == "0"
+    overlap_verdict = asyncio.run(make_rater("rule:overlap").rate(nobody))
+    assert (overlap_verdict.answers[0].label, overlap_verdict.answers[0].value) == ("tie", 0.0)
+    assert asyncio.run(make_rater("rule:length").rate(nobody)).answers[0].label == "0"
 
 
 def test_three_answers_and_a_tie_at_the_top() -> None:
     rater = make_rater("rule:length")
-    verdict = asyncio.run(rater.rate(shown(("aaa", "bbb", "c"), (0, 1, 2)), FIT))
-    assert (verdict.label, verdict.value) == ("tie", 0.0)
-    verdict = asyncio.run(rater.rate(shown(("a", "bb", "ccc"), (0, 1, 2)), FIT))
-    assert (verdict.label, verdict.value) == ("2", -2.0)
+    verdict = asyncio.run(rater.rate(shown(("aaa", "bbb", "c"), (0, 1, 2))))
+    assert (verdict.answers[0].label, verdict.answers[0].value) == ("tie", 0.0)
+    verdict = asyncio.run(rater.rate(shown(("a", "bb", "ccc"), (0, 1, 2))))
+    assert (verdict.answers[0].label, verdict.answers[0].value) == ("2", -2.0)
 
 
-def test_a_rule_costs_nothing_and_asks_nobody() -> None:
-    for name in RULES:
-        rater = make_rater(f"rule:{name}")
-        assert isinstance(rater, RuleRater)
-        assert (rater.price, rater.order_matters, rater.record.kind) == ((0.0, 0.0), False, "rule")
-        assert rater.request(shown(), FIT) is None
-    prints = {make_rater(f"rule:{name}").record.fingerprint for name in RULES}
-    assert len(prints) == len(RULES)
-
-
-def test_an_unknown_rule_and_an_unknown_option_are_named() -> None:
-    with pytest.raises(
-        UserError, match=r"rule:best: there is no such rule; there are rule:length, rule:overlap"
+@pytest.mark.parametrize("name", RULES["attribute"])
+def test_rules_for_attributes_take_stop_words_and_any_script(name: str) -> None:
+    for prompt, texts in (
+        ("the of and", ["the", "and of"]),
+        ("喝什么?", ["喜欢茶", "🍵", ""]),
+        ("What to drink?", ["tea"]),
     ):
-        make_rater("rule:best")
-    with pytest.raises(UserError, match=r"unknown option 'size'"):
-        make_rater("rule:length,size=3")
+        units = [Unit(text, prompt, NOBODY) for text in texts]
+        assert len(RULES["attribute"][name].score(units)) == len(texts)
+
+
+def attribute_labels(name: str, prompt: str, *texts: str) -> tuple[list[str | None], list[float | None]]:
+    answers = asyncio.run(make_rater(f"rule:{name}", ATTRIBUTES).rate(listed(*texts, prompt=prompt))).answers
+    return [answer.label for answer in answers], [answer.value for answer in answers]
+
+
+def test_bm25_ranks_the_attribute_that_shares_a_rare_word_first_and_leaves_where_yes_begins_to_the_report() -> (
+    None
+):
+    labels, values = attribute_labels("bm25", "How to wear long coats?", "owns coats", "has a dog", "is tall")
+    first, second, third = (value or 0.0 for value in values)
+    assert first > second == third == 0.0
+    assert labels == [None, None, None]
+
+
+def test_overlap_of_attributes_says_yes_from_one_shared_word_on() -> None:
+    labels, _ = attribute_labels("overlap", "Which coats are warm?", "owns coats", "has a dog")
+    assert labels == ["yes", "no"]
+
+
+def test_rules_for_pairs_mark_mention_and_leave_length_to_the_report() -> None:
+    named = asyncio.run(make_rater("rule:mention", PREFERENCES).rate(pair()))
+    assert [answer.label for answer in named.answers] == ["5", "3"]
+    longer = asyncio.run(make_rater("rule:length", PREFERENCES).rate(pair()))
+    generic, personal = pair().texts
+    assert {answer.label for answer in longer.answers} == {None}
+    assert longer.answers[0].value == pytest.approx(math.log(len(personal) / len(generic)))
+
+
+@pytest.mark.parametrize(
+    ("asks", "unit"), [(CHOICES, "answer"), (ATTRIBUTES, "attribute"), (PREFERENCES, "pair")]
+)
+def test_a_rule_costs_nothing_and_asks_nobody(asks: QuestionSet, unit: str) -> None:
+    one = {"answer": shown(), "attribute": listed("likes tea"), "pair": pair()}[unit]
+    for name in RULES[unit]:
+        rater = make_rater(f"rule:{name}", asks)
+        assert (rater.price, rater.order_matters, rater.record.kind) == ((0.0, 0.0), False, "rule")
+        assert rater.request(one) is None
+    prints = {make_rater(f"rule:{name}", asks).record.fingerprint for name in RULES[unit]}
+    assert len(prints) == len(RULES[unit])
+
+
+@pytest.mark.parametrize(
+    ("asks", "spec", "sentence"),
+    [
+        (
+            CHOICES,
+            "rule:best",
+            r"no such rule for choice items; there are rule:length, rule:overlap, rule:second",
+        ),
+        (CHOICES, "rule:length,size=3", r"unknown option 'size'"),
+        (
+            ATTRIBUTES,
+            "rule:length",
+            r"no such rule for relevance items; there are rule:always-yes, rule:bm25",
+        ),
+        (PREFERENCES, "rule:best", r"no such rule for preference items; there are rule:length, rule:mention"),
+    ],
+)
+def test_an_unknown_rule_and_an_unknown_option_are_named(asks: QuestionSet, spec: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        make_rater(spec, asks)

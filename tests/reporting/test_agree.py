@@ -9,12 +9,13 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.reporting import load_scores
 from personafit.reporting.agree import Agreement, agreements, conclusions, ranking_findings
 from personafit.reporting.agree_page import agreement_object
 from personafit.reporting.agree_ratings import Source, folder_source, run_source
 from personafit.reporting.agree_tables import rating_tables
+from personafit.reporting.lines import run_lines
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -235,7 +236,7 @@ def test_judges_rank_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     judges = ["python:rankers:longer", "python:rankers:shorter"]
     with Store(tmp_path / "store.db") as store:
         finished = run(store, RunConfig("answers", log=log, raters=judges))
-        (finding,) = ranking_findings(load_scores(store, finished.run))
+        (finding,) = ranking_findings(run_lines(store, finished.run))
         source = run_source(store, finished.run)
     assert (finding.first, finding.second) == tuple(judges)
     assert finding.estimate.value == -1.0

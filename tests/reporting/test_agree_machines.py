@@ -8,7 +8,7 @@ import pytest
 
 from personafit.reporting.agree import Agreement, agreements, cautions, conclusions
 from personafit.reporting.agree_page import agreement_object
-from personafit.reporting.agree_ratings import VOTE, Rater, Source
+from personafit.reporting.agree_ratings import VOTE, Source, VotingRater
 from personafit.reporting.claims import LEGEND
 from personafit.statistics.agreement import Ints
 
@@ -21,7 +21,7 @@ def study(
     machines: Mapping[str, float],
     seed: int = 0,
     panel: Sequence[str] = PANEL,
-    known: Mapping[str, Rater] | None = None,
+    known: Mapping[str, VotingRater] | None = None,
 ) -> Source:
     """People who are right 80 % of the time and machines that are right so often, on items of forty people."""
     rng = np.random.default_rng(seed)
@@ -32,7 +32,8 @@ def study(
     people = {item: f"p{n % PEOPLE}" for n, item in enumerate(items)}
     source = Source("study", people, frozenset(items))
     raters = {
-        name: (known or {}).get(name, Rater(name, "human" if name in panel else "llm")) for name in skills
+        name: (known or {}).get(name, VotingRater(name, "human" if name in panel else "llm"))
+        for name in skills
     }
     source.add(
         pl.DataFrame(
@@ -90,7 +91,7 @@ def test_a_machine_within_a_wide_margin_is_called_equivalent_to_one_person() -> 
 def test_the_best_of_several_is_corrected_for_their_number() -> None:
     machines = {f"m{n}": 0.8 for n in range(8)}
     kinds = {
-        name: Rater(name, f"kind of {name}") for name in machines
+        name: VotingRater(name, f"kind of {name}") for name in machines
     }  # of one kind they would make an ensemble
     claimed, uncorrected = 0, 0
     for seed in range(25):
@@ -117,7 +118,9 @@ def test_the_alternative_annotator_test_stands_beside_it() -> None:
 
 
 def test_nothing_is_claimed_about_a_rater_that_was_fitted_on_these_people() -> None:
-    source = study({"mine": 0.97, "other": 0.6}, known={"mine": Rater("fitted:mine", "fitted", met=MET)})
+    source = study(
+        {"mine": 0.97, "other": 0.6}, known={"mine": VotingRater("fitted:mine", "fitted", met=MET)}
+    )
     found = only(source)
     assert f"{MET} Nothing is concluded about its agreement." in cautions(found, source)
     said = " ".join(conclusions(found))
@@ -134,13 +137,15 @@ def test_an_ensemble_leaves_out_raters_that_met_the_people() -> None:
     machines = {f"m{n}": 0.8 for n in range(3)}
     names = [rater.name for rater in only(study(machines)).ratings.raters]
     assert "majority of 3 llm raters" in names
-    met = {"m0": Rater("m0", "llm", met=MET)}
+    met = {"m0": VotingRater("m0", "llm", met=MET)}
     names = [rater.name for rater in only(study(machines, known=met)).ratings.raters]
     assert not any(name.startswith("majority") for name in names)
 
 
 def test_controls_are_shown_and_not_tested() -> None:
-    found = only(study({"rule": 0.5, "llm": 0.8}, known={"rule": Rater("rule:length", "rule", control=True)}))
+    found = only(
+        study({"rule": 0.5, "llm": 0.8}, known={"rule": VotingRater("rule:length", "rule", control=True)})
+    )
     assert set(found.of_part("gap")) == {"llm"}
     assert found.find("ceiling", "majority", "rule:length") is not None
 
@@ -155,7 +160,7 @@ def orders(margins: Sequence[tuple[float, float]]) -> Source:
         rows += [("fit", item, "", "judge", "0" if margin > 0 else "1", margin) for margin in both]
     source.add(
         pl.DataFrame(rows, schema=VOTE, orient="row"),
-        {"ann": Rater("ann", "human"), "judge": Rater("judge", "llm")},
+        {"ann": VotingRater("ann", "human"), "judge": VotingRater("judge", "llm")},
     )
     return source
 

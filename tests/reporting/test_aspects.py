@@ -12,7 +12,7 @@ from scipy import stats
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting import RunScores, load_scores, load_totals, run_results
 from personafit.reporting.aspects import (

@@ -11,7 +11,7 @@ from personafit.reporting.bias_features import family_of
 from personafit.reporting.claims import LEGEND
 from personafit.statistics import Estimate
 from personafit.statistics.bias import NO_SCALE
-from personafit.statistics.decisions import Effect as Question
+from personafit.statistics.decisions import Hypothesis as Question
 from personafit.statistics.decisions import decide_together
 from tests.reporting.judged import Judge, make_world
 

@@ -8,9 +8,9 @@ from scipy.stats import t
 
 from personafit.reporting.claims import (
     LEGEND,
+    ClaimWords,
+    FigureUnit,
     Pair,
-    Unit,
-    Words,
     against_control,
     claim,
     context_effect,
@@ -27,7 +27,7 @@ from personafit.reporting.definitions import DEFINITIONS, legend
 from personafit.reporting.result import Result
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import CONSTANT, too_few
-from personafit.statistics.decisions import Effect, Finding, decide_together
+from personafit.statistics.decisions import Hypothesis, HypothesisTest, decide_together
 
 OVER_NONE = "over none, the larger of the two controls"
 OVER_WRONG = "over wrong:profile, the larger of the two controls"
@@ -43,8 +43,8 @@ def lift(value: float, se: float = 0.02, rater: str = "judge", note: str = OVER_
     return Result.of(found, metric="lift", rater=rater, view="profile", fingerprint=rater)
 
 
-def finding(value: float, se: float = 0.02, null: float = 0.0) -> Finding:
-    return decide_together([Effect(estimate(value, se), null)])[0]
+def finding(value: float, se: float = 0.02, null: float = 0.0) -> HypothesisTest:
+    return decide_together([Hypothesis(estimate(value, se), null)])[0]
 
 
 def only(sentences: list[str]) -> str:
@@ -130,16 +130,16 @@ def test_counts_of_few() -> None:
 
 def test_two_are_compared_with_all_that_is_known() -> None:
     pair = Pair("one", "two", scores=(12.0, 9.5))
-    few = decide_together([Effect(Estimate(0.2, None, None, 15, 5))])[0]
+    few = decide_together([Hypothesis(Estimate(0.2, None, None, 15, 5))])[0]
     assert difference_claim(pair, few) == (
         "one 12 of 15, two 9.5 of 15, 5 people: too few people to claim anything (6 are needed)."
     )
-    constant = decide_together([Effect(Estimate(0.2, None, None, 30, 10, CONSTANT))])[0]
+    constant = decide_together([Hypothesis(Estimate(0.2, None, None, 30, 10, CONSTANT))])[0]
     assert difference_claim(pair, constant) == (
         "one and two differ by 20.0 points of accuracy (30 shared items, 10 people): without an interval nothing can be told."
     )
     first, *_ = decide_together(
-        [Effect(estimate(0.05, 0.022)), *(Effect(estimate(0.0, 0.02)) for _ in "abc")]
+        [Hypothesis(estimate(0.05, 0.022)), *(Hypothesis(estimate(0.0, 0.02)) for _ in "abc")]
     )
     said = difference_claim(pair, first)
     assert "are not distinguishable once all 4 comparisons are counted: they differ by 5.0 points" in said
@@ -183,8 +183,10 @@ def test_dialogue_and_mark_claims() -> None:
 
 
 def test_other_modules_can_make_their_own_claims() -> None:
-    words = Words("agrees less than people do", "agrees more", "no gap is shown", "no gap", "the same labels")
-    unit = Unit(1.0, "of kappa", 2)
+    words = ClaimWords(
+        "agrees less than people do", "agrees more", "no gap is shown", "no gap", "the same labels"
+    )
+    unit = FigureUnit(1.0, "of kappa", 2)
     assert claim("judge", finding(0.2, 0.02), words, "gap", unit) == (
         "judge: agrees less than people do (gap +0.20 of kappa, +0.16 to +0.24)."
     )

@@ -9,10 +9,11 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.items import FIT
-from personafit.reporting import RunScores, load_scores
+from personafit.kinds.lines import RunLines
 from personafit.reporting.compare import Comparison, compare_runs, contestants, fitted_notes
+from personafit.reporting.lines import run_lines
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -41,7 +42,7 @@ def judged(
     right: Callable[[int], bool | None],
     views: tuple[str, ...] = ("profile",),
     limit: int | None = None,
-) -> RunScores:
+) -> RunLines:
     """A run of a recording; `right` says for each item whether it is, or None where there is no reply."""
 
     def decide(view: str, item: int, order: str) -> str | None:
@@ -50,7 +51,7 @@ def judged(
 
     recording = write_recording(folder.parent / f"{name}.jsonl", FolderBenchmark(folder), decide)
     config = RunConfig(str(folder), raters=[f"replay:{recording}"], views=list(views), limit=limit)
-    return load_scores(store, run(store, config).run)
+    return run_lines(store, run(store, config).run)
 
 
 def only(comparisons: list[Comparison]) -> Comparison:
@@ -164,7 +165,7 @@ def test_a_null_result_says_what_the_runs_could_have_shown(store: Store, folder:
 def test_nothing_is_claimed_of_a_rater_that_met_the_people(store: Store, folder: Path) -> None:
     good = judged(store, folder, "good", lambda item: True)
     poor = judged(store, folder, "poor", lambda item: item % 3 == 0)
-    name = good.raters[0]["name"]
+    name = good.run.config["raters"][0]["name"]
     notes = [f"{name} was fitted on 12 of the people here: its score on them is no evidence."]
     met = replace(good, run=good.run._replace(config=good.run.config | {"notes": notes}))
     comparison = only(compare_runs(met, poor))
@@ -188,9 +189,7 @@ def test_different_data_are_refused_unless_asked_for(store: Store, folder: Path,
 def test_another_wording_is_refused_unless_asked_for(store: Store, folder: Path) -> None:
     one = judged(store, folder, "one", lambda item: True)
     config = {**one.run.config, "instrument": "another wording"}
-    other = RunScores(
-        one.run._replace(config=config, name="other"), one.info, one.items, one.scores, one.answers
-    )
+    other = replace(one, run=one.run._replace(config=config, name="other"))
     assert one.run.config["instrument"] == FIT.fingerprint
     with pytest.raises(UserError, match="asked the question differently"):
         compare_runs(one, other)
@@ -211,16 +210,16 @@ def test_a_win_rate_is_not_compared_with_an_accuracy(store: Store, folder: Path,
             for n in range(3)
         ],
     )
-    answers = load_scores(store, run(store, RunConfig("answers", log=log)).run)
+    answers = run_lines(store, run(store, RunConfig("answers", log=log)).run)
     pairs = judged(store, folder, "pairs", lambda item: True)
     with pytest.raises(UserError, match=r"reports win_rate and .* accuracy"):
         compare_runs(answers, pairs)
 
 
-def logged(store: Store, path: Path, rows: list[dict[str, Any]]) -> RunScores:
+def logged(store: Store, path: Path, rows: list[dict[str, Any]]) -> RunLines:
     """A run on a log of answers, the longer one winning."""
     config = RunConfig("answers", log=write_lines(path, rows), raters=["rule:length"])
-    return load_scores(store, run(store, config).run)
+    return run_lines(store, run(store, config).run)
 
 
 def answer(person: int, text: str, **more: str) -> dict[str, Any]:
@@ -255,7 +254,7 @@ def test_a_system_that_was_told_nothing_is_compared_too(store: Store, tmp_path: 
     bare = [answer(person, SHORT, system="bare") for person in range(6)]
     told = [answer(person, LONG, system="told", given="profile") for person in range(6)]
     both = logged(store, tmp_path / "both.jsonl", bare + told)
-    names = {one.name: len(one.scores) for one in contestants(both)}
+    names = {one.name: len(one.line.frame) for one in contestants(both)}
     assert names == {"bare (judged by rule:length)": 6, "told given profile (judged by rule:length)": 6}
 
 

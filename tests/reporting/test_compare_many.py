@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
-from personafit.reporting import RunScores, load_scores
-from personafit.reporting.compare import compare_runs, compare_with_base, paired_items
+from personafit.benchmarks.config import RunConfig
+from personafit.kinds.lines import RunLines, paired_rows
+from personafit.reporting.compare import compare_runs, compare_with_base
 from personafit.reporting.compare_ranking import rank_runs
+from personafit.reporting.lines import run_lines
 from personafit.statistics.decisions import holm
 from personafit.statistics.ranking import paired_permutation
 from personafit.store import Store
@@ -29,7 +30,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def judged(tmp_path: Path, store: Store) -> Callable[[str, list[bool]], RunScores]:
+def judged(tmp_path: Path, store: Store) -> Callable[[str, list[bool]], RunLines]:
     """Makes a run of a recording that is right about some items and wrong about the others."""
     rows = simple_pairs(PEOPLE, EACH)
     for number, row in enumerate(rows):  # questions of their own: people are the only clusters
@@ -37,14 +38,14 @@ def judged(tmp_path: Path, store: Store) -> Callable[[str, list[bool]], RunScore
     write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
     benchmark = FolderBenchmark(tmp_path / "mine")
 
-    def make(name: str, right: list[bool]) -> RunScores:
+    def make(name: str, right: list[bool]) -> RunLines:
         recording = write_recording(
             tmp_path / f"{name}.jsonl",
             benchmark,
             lambda view, item, order: "right" if right[item] else "wrong",
         )
         config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{recording}"], views=["profile"])
-        return load_scores(store, run(store, config).run)
+        return run_lines(store, run(store, config).run)
 
     return make
 
@@ -54,19 +55,19 @@ def right(share: float, seed: int) -> list[bool]:
     return drawn
 
 
-def test_one_comparison_says_what_two_runs_always_said(judged: Callable[..., RunScores]) -> None:
+def test_one_comparison_says_what_two_runs_always_said(judged: Callable[..., RunLines]) -> None:
     runs = [judged("one", right(0.9, 1)), judged("two", right(0.5, 2))]
     (alone,) = compare_runs(runs[0], runs[1])
     (listed,) = compare_with_base(runs)
     assert listed.sentence() == alone.sentence()
     assert listed.p_holm == listed.p_value
-    both = paired_items(listed.first, listed.second)
-    expected = paired_permutation(both["gap"].to_numpy(), both["person"].to_numpy())
+    both = paired_rows(listed.first.line, listed.second.line, listed.measured)
+    expected = paired_permutation(both["difference"].to_numpy(), both["person"].to_numpy())
     assert listed.permutation == expected
     assert rank_runs(runs) == [], "two are no ranking"
 
 
-def test_every_run_against_the_first_with_holm(judged: Callable[..., RunScores]) -> None:
+def test_every_run_against_the_first_with_holm(judged: Callable[..., RunLines]) -> None:
     runs = [judged("base", right(0.85, 1)), judged("same", right(0.85, 2)), judged("poor", right(0.2, 3))]
     same, poor = compare_with_base(runs)
     adjusted = holm([same.p_value, poor.p_value])
@@ -78,7 +79,7 @@ def test_every_run_against_the_first_with_holm(judged: Callable[..., RunScores])
     assert "are not distinguishable: they differ by" in same.sentence()
 
 
-def test_a_difference_that_holm_takes_back_is_not_claimed(judged: Callable[..., RunScores]) -> None:
+def test_a_difference_that_holm_takes_back_is_not_claimed(judged: Callable[..., RunLines]) -> None:
     base = [True] * ITEMS
     # Wrong about one item of each of five people out of twelve: apart p is a little below 0.05.
     little = [not (item % EACH == 0 and item // EACH < 5) for item in range(ITEMS)]
@@ -95,7 +96,7 @@ def test_a_difference_that_holm_takes_back_is_not_claimed(judged: Callable[..., 
         )
 
 
-def test_three_contestants_are_ranked(judged: Callable[..., RunScores]) -> None:
+def test_three_contestants_are_ranked(judged: Callable[..., RunLines]) -> None:
     runs = [judged("fair", right(0.6, 1)), judged("good", right(0.95, 2)), judged("poor", right(0.2, 3))]
     (ranked,) = rank_runs(runs)
     assert [name.split("/")[-1] for name in ranked.names] == [
@@ -113,7 +114,7 @@ def test_three_contestants_are_ranked(judged: Callable[..., RunScores]) -> None:
     assert len(body["contrasts"]) == 3
 
 
-def test_equals_are_not_distinguishable_in_rank(judged: Callable[..., RunScores]) -> None:
+def test_equals_are_not_distinguishable_in_rank(judged: Callable[..., RunLines]) -> None:
     runs = [judged(f"rater{k}", right(0.7, 10 + k)) for k in range(3)]
     (ranked,) = rank_runs(runs)
     assert all("not distinguishable in rank" in sentence for sentence in ranked.sentences())
@@ -132,10 +133,10 @@ def test_equals_are_not_distinguishable_in_rank(judged: Callable[..., RunScores]
 
 
 def test_nothing_is_claimed_of_a_rank_that_rests_on_people_a_rater_was_fitted_on(
-    judged: Callable[..., RunScores],
+    judged: Callable[..., RunLines],
 ) -> None:
     runs = [judged("fair", right(0.6, 1)), judged("good", right(0.95, 2)), judged("poor", right(0.2, 3))]
-    (rater,) = [one for one in runs[1].raters if not one["control"]]
+    (rater,) = [one for one in runs[1].run.config["raters"] if not one["control"]]
     note = f"{rater['name']} was fitted on 12 of the people here: its score on them is no evidence."
     met = runs[1].run._replace(config={**runs[1].run.config, "notes": [note]})
     (ranked,) = rank_runs([runs[0], replace(runs[1], run=met), runs[2]])
@@ -145,7 +146,7 @@ def test_nothing_is_claimed_of_a_rank_that_rests_on_people_a_rater_was_fitted_on
     assert [row["distinguishable"] for row in ranked.as_dict()["contrasts"]] == [None, None, True]
 
 
-def test_the_same_answers_do_not_rank_above_themselves(judged: Callable[..., RunScores]) -> None:
+def test_the_same_answers_do_not_rank_above_themselves(judged: Callable[..., RunLines]) -> None:
     same = right(0.7, 1)
     one, other = judged("one", same), judged("other", right(0.4, 2))
     copy = replace(one, run=one.run._replace(name="copy"))
@@ -155,7 +156,7 @@ def test_the_same_answers_do_not_rank_above_themselves(judged: Callable[..., Run
     assert ranked.sentences()[0] == f"{first} and {second} do equally well against everyone: they rank alike."
 
 
-def test_a_contestant_who_never_loses_has_no_strength(judged: Callable[..., RunScores]) -> None:
+def test_a_contestant_who_never_loses_has_no_strength(judged: Callable[..., RunLines]) -> None:
     none = judged("none", [False] * ITEMS)
     copy = replace(none, run=none.run._replace(name="copy"))
     (ranked,) = rank_runs([judged("all", [True] * ITEMS), none, copy])
@@ -180,7 +181,7 @@ def test_systems_are_ranked_by_each_judge_apart(tmp_path: Path, store: Store) ->
         ]
         log = write_lines(tmp_path / f"{system}.jsonl", rows)
         config = RunConfig("answers", log=log, raters=["rule:length"], views=["profile"])
-        runs.append(load_scores(store, run(store, config).run))
+        runs.append(run_lines(store, run(store, config).run))
     (ranked,) = rank_runs(runs)
     assert ranked.judge == "rule:length"
     assert all(name.endswith("(judged by rule:length)") for name in ranked.names)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.reporting import RunScores, load_scores
 from personafit.reporting.contrasts import (
     NO_INTERVAL,

@@ -10,7 +10,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.reporting import RunScores, load_scores
 from personafit.reporting.errors import CODES, COLUMNS, draw_errors, write_study
 from personafit.store import Store

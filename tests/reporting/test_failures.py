@@ -9,7 +9,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, PersonaFeedback, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.contexts import People
 from personafit.models import ChatReply, Transient, Unusable
 from personafit.people import Person

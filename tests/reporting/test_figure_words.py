@@ -6,8 +6,8 @@ import pytest
 
 from personafit.reporting import drawing, plots
 from personafit.reporting.figure_names import LONGEST_NAME, lined_name
-from personafit.reporting.marks import PUBLISHED, Mark, dot_panels
-from personafit.reporting.plots import Dot, Panel, Row
+from personafit.reporting.marks import PUBLISHED, PanelMark, dot_panels
+from personafit.reporting.plots import Dot, Panel, PlotRow
 from personafit.reporting.written import plain, signed
 
 RECORDED = "replay:docs/recordings/qwen2.5-coder-1.5b{}.jsonl,ask=likelihood"
@@ -29,9 +29,9 @@ def test_nothing_has_no_sign(value: float, digits: int, as_number: str, as_diffe
 
 def test_a_figure_says_who_is_highest_in_each_panel() -> None:
     rows = [
-        Row("rule:length", [Dot(50.0), Dot(41.0, 30.0, 52.0)], control=True),
-        Row("a judge", [Dot(72.6, 62.2, 83.0), Dot()]),
-        Row("GPT-4.1", [Dot(80.0), Dot(-0.01)], published=True),
+        PlotRow("rule:length", [Dot(50.0), Dot(41.0, 30.0, 52.0)], control=True),
+        PlotRow("a judge", [Dot(72.6, 62.2, 83.0), Dot()]),
+        PlotRow("GPT-4.1", [Dot(80.0), Dot(-0.01)], published=True),
     ]
     figure = plots.panels_figure(rows, [Panel("easy", 50.0), Panel("hard\npairs", 50.0)])
     assert figure.get_label() == (
@@ -42,10 +42,10 @@ def test_a_figure_says_who_is_highest_in_each_panel() -> None:
 
 def test_a_figure_of_series_says_each_line_and_of_many_numbers_the_ends() -> None:
     figure = plots.series_figure(
-        [Row("a judge", [Dot(60.0), Dot(70.0)])], ["with", "without"], 50.0, "accuracy"
+        [PlotRow("a judge", [Dot(60.0), Dot(70.0)])], ["with", "without"], 50.0, "accuracy"
     )
     assert figure.get_label() == "a judge: without 70.0, with 60.0."
-    many = [Mark(f"rater {place}", None, place / 10) for place in range(20)]
+    many = [PanelMark(f"rater {place}", None, place / 10) for place in range(20)]
     words = dot_panels([("Says yes", None, many)]).get_label()
     assert words == (
         "Says yes: rater 19 1.90, rater 18 1.80, rater 17 1.70, then 14 more, rater 2 0.20, rater 1 0.10, rater 0 0.00."
@@ -53,19 +53,19 @@ def test_a_figure_of_series_says_each_line_and_of_many_numbers_the_ends() -> Non
 
 
 def test_what_was_published_has_another_mark_than_what_was_measured() -> None:
-    def mark(row: Row) -> str:
+    def mark(row: PlotRow) -> str:
         axis = plots.panels_figure([row], [Panel("all")]).axes[0]
         return str(axis.lines[-1].get_marker())
 
     dots = [Dot(50.0)]
     rows = (
-        Row("a", dots),
-        Row("a", dots, control=True),
-        Row("a", dots, people=True),
-        Row("a", dots, published=True),
+        PlotRow("a", dots),
+        PlotRow("a", dots, control=True),
+        PlotRow("a", dots, people=True),
+        PlotRow("a", dots, published=True),
     )
     assert [mark(row) for row in rows] == ["o", "s", "D", "x"]
-    axis = dot_panels([("all", None, [Mark("a", PUBLISHED, 0.5)])]).axes[0]
+    axis = dot_panels([("all", None, [PanelMark("a", PUBLISHED, 0.5)])]).axes[0]
     assert axis.lines[-1].get_marker() == "x"
 
 
@@ -81,7 +81,7 @@ def test_long_names_stay_apart() -> None:
 
 
 def test_a_figure_as_svg_has_a_title(tmp_path: Path) -> None:
-    figure = plots.panels_figure([Row("a <judge>", [Dot(50.0)])], [Panel("all")])
+    figure = plots.panels_figure([PlotRow("a <judge>", [Dot(50.0)])], [Panel("all")])
     drawing.save(figure, tmp_path / "figure.svg")
     drawing.save(figure, tmp_path / "figure.png")
     text = (tmp_path / "figure.svg").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.reporting.assertions import Undecided, assert_lift, assert_metric, missed
-from personafit.reporting.junit import Checked, write_junit, write_suites
+from personafit.reporting.junit import RunCheck, write_junit, write_suites
 from personafit.reporting.results import Result
 
 ACCURACY = Result(
@@ -92,7 +92,7 @@ def test_no_answers_at_all_fail_their_case(tmp_path: Path) -> None:
 
 def test_too_little_answered_is_a_case_and_a_run_that_was_not_made_an_error(tmp_path: Path) -> None:
     missed = "coverage of openai:judge (profile) is 40.0 %, below the bar of 95 %."
-    runs = [Checked("one", [ACCURACY], missed=missed), Checked("two", error="there is no data.")]
+    runs = [RunCheck("one", [ACCURACY], missed=missed), RunCheck("two", error="there is no data.")]
     write_suites(tmp_path / "junit.xml", runs)
     assert cases(tmp_path / "junit.xml")["personafit.coverage", "enough was answered"] == missed
     first, second = ElementTree.parse(tmp_path / "junit.xml").getroot()

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from personafit.contexts import Context
-from personafit.raters.rule import overlap
+from personafit.items.reading import Unit
+from personafit.raters.rules import overlap
 from personafit.reporting import overlaps as module
 from personafit.reporting.overlaps import overlaps
 
@@ -26,7 +27,9 @@ def test_counts_are_those_of_the_rule(seed: int, monkeypatch: pytest.MonkeyPatch
         known = Context("", "", tuple(text(12) for _ in range(draw.randint(0, 4))), None)
         answers = [text(40) for _ in range(draw.randint(0, 8))]
         prompts = [text(9) for _ in answers]
-        wanted = [overlap(answer, prompt, known) for answer, prompt in zip(answers, prompts, strict=True)]
+        wanted = [
+            overlap(Unit(answer, prompt, known)) for answer, prompt in zip(answers, prompts, strict=True)
+        ]
         assert overlaps(" ".join(known.values), answers, prompts).tolist() == wanted
         counted += sum(wanted)
     assert counted > 100

@@ -8,9 +8,9 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
-from personafit.reporting import RunScores, load_scores
-from personafit.reporting.frames import judgments_frame, results_frame
+from personafit.benchmarks.config import RunConfig
+from personafit.kinds.lines import RunLines
+from personafit.reporting.lines import run_lines
 from personafit.reporting.planning import EVEN, plan_run
 from personafit.statistics.power import smallest_difference, spread
 from personafit.store import Store
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def make_pilot(tmp_path: Path, store: Store, recurring: bool) -> RunScores:
+def make_pilot(tmp_path: Path, store: Store, recurring: bool) -> RunLines:
     """Two recordings: one is wrong about every fourth item, the other about everything of three people."""
     pairs = simple_pairs(PEOPLE, EACH)
     if not recurring:
@@ -43,22 +43,22 @@ def make_pilot(tmp_path: Path, store: Store, recurring: bool) -> RunScores:
         lambda view, item, order: "right" if view == "profile" and item // EACH > 2 else "wrong",
     )
     raters = [f"replay:{one}", f"replay:{two}"]
-    return load_scores(store, run(store, RunConfig(str(tmp_path / "mine"), raters=raters)).run)
+    return run_lines(store, run(store, RunConfig(str(tmp_path / "mine"), raters=raters)).run)
 
 
 @pytest.fixture
-def pilot(tmp_path: Path, store: Store) -> RunScores:
+def pilot(tmp_path: Path, store: Store) -> RunLines:
     """Everybody has questions of their own."""
     return make_pilot(tmp_path, store, recurring=False)
 
 
 @pytest.fixture
-def recurring(tmp_path: Path, store: Store) -> RunScores:
+def recurring(tmp_path: Path, store: Store) -> RunLines:
     """Everybody is asked the same four questions."""
     return make_pilot(tmp_path, store, recurring=True)
 
 
-def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: RunScores) -> None:
+def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: RunLines) -> None:
     plans = plan_run(pilot)
     assert [(p.first.split("/")[-1], p.second.split("/")[-1]) for p in plans] == [
         ("one.jsonl (profile)", "rule:length (profile)"),
@@ -76,13 +76,13 @@ def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: Run
     assert between.observed == pytest.approx(sum(gaps) / 48)
 
 
-def test_more_people_show_smaller_differences(pilot: RunScores) -> None:
+def test_more_people_show_smaller_differences(pilot: RunLines) -> None:
     few, many = plan_run(pilot)[2], plan_run(pilot, people=200, items=4)[2]
     assert (many.smallest.value or 1) < (few.smallest.value or 0)
     assert "200 people with 4 items each show a true difference of" in many.sentence()
 
 
-def test_what_a_difference_takes(pilot: RunScores) -> None:
+def test_what_a_difference_takes(pilot: RunLines) -> None:
     plan = plan_run(pilot, difference=0.03)[2]
     assert plan.people_needed is not None
     enough = plan_run(pilot, people=int(plan.people_needed.value or 0))[2]
@@ -96,7 +96,7 @@ def test_what_a_difference_takes(pilot: RunScores) -> None:
 
 
 @pytest.mark.parametrize("difference", [0.0, -0.1, 1.0, 3.0, float("nan")])
-def test_a_difference_is_a_fraction(pilot: RunScores, difference: float) -> None:
+def test_a_difference_is_a_fraction(pilot: RunLines, difference: float) -> None:
     with pytest.raises(UserError, match="above 0 and below 1"):
         plan_run(pilot, difference=difference)
 
@@ -107,7 +107,7 @@ def test_where_nothing_can_be_planned_nothing_else_is_said(tmp_path: Path, store
     benchmark = FolderBenchmark(tmp_path / "mine")
     same = write_recording(tmp_path / "same.jsonl", benchmark, lambda view, item, order: "right")
     config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{same}"])
-    (plan,) = plan_run(load_scores(store, run(store, config).run), difference=0.05)
+    (plan,) = plan_run(run_lines(store, run(store, config).run), difference=0.05)
     assert plan.sentence().endswith(
         "(undefined: the pilot's values are all the same, so any difference would show)."
     )
@@ -118,14 +118,14 @@ def test_where_nothing_can_be_planned_nothing_else_is_said(tmp_path: Path, store
         assert "all the same" in body[f"{name}_note"]
 
 
-def test_numbers_of_items_are_rounded_and_one_is_an_item(pilot: RunScores) -> None:
+def test_numbers_of_items_are_rounded_and_one_is_an_item(pilot: RunLines) -> None:
     plan = plan_run(pilot, items=1, difference=0.9)[2]
     assert "12 people with 1 item each show" in plan.sentence()
     assert ", or 1 item from each of 12 people." in plan.sentence()
     assert "people with 27 items each show" in replace(plan, items=26.6).sentence()
 
 
-def test_recurring_prompts_limit_what_people_can_show(recurring: RunScores) -> None:
+def test_recurring_prompts_limit_what_people_can_show(recurring: RunLines) -> None:
     plan = plan_run(recurring, difference=0.3)[2]
     assert plan.prompts == 4
     assert plan.spread.prompt == pytest.approx(0.25, abs=0.05)
@@ -141,8 +141,8 @@ def test_recurring_prompts_limit_what_people_can_show(recurring: RunScores) -> N
     assert "on 60 prompts" in many.sentence()
 
 
-def test_a_rater_fitted_on_these_people_is_named(pilot: RunScores) -> None:
-    name = pilot.raters[0]["name"]
+def test_a_rater_fitted_on_these_people_is_named(pilot: RunLines) -> None:
+    name = pilot.run.config["raters"][0]["name"]
     note = f"{name} was fitted on 3 of the people here: its score on them is no evidence."
     config = {**pilot.run.config, "notes": [note]}
     plans = plan_run(replace(pilot, run=pilot.run._replace(config=config)))
@@ -164,7 +164,7 @@ def test_systems_are_planned_against_an_even_win_rate(tmp_path: Path, store: Sto
     ]
     log = write_lines(tmp_path / "log.jsonl", rows)
     finished = run(store, RunConfig("answers", log=log, raters=["rule:length"], views=["profile"]))
-    (plan,) = plan_run(load_scores(store, finished.run))
+    (plan,) = plan_run(run_lines(store, finished.run))
     assert plan.second == EVEN
     assert plan.observed == 0.0
     assert plan.spread.note is not None
@@ -174,20 +174,6 @@ def test_systems_are_planned_against_an_even_win_rate(tmp_path: Path, store: Sto
 def test_one_person_cannot_be_planned_from(tmp_path: Path, store: Store) -> None:
     write_folder(tmp_path / "one", ImportedPairs(write_pairs(tmp_path / "one.csv", simple_pairs(1, 3))))
     finished = run(store, RunConfig(str(tmp_path / "one"), raters=["rule:overlap"], views=["profile"]))
-    (plan,) = plan_run(load_scores(store, finished.run))
+    (plan,) = plan_run(run_lines(store, finished.run))
     assert plan.smallest.value is None
     assert "nothing can be planned (undefined: how much people differ" in plan.sentence()
-
-
-def test_frames_hold_judgments_and_results(tmp_path: Path, pilot: RunScores) -> None:
-    judgments = judgments_frame(str(tmp_path / "store.db"), pilot.run.name)
-    # Two recordings in both orders and two rules in one, under three views.
-    assert len(judgments) == 48 * 3 * (2 * 2 + 2)
-    assert {"rater_name", "person", "prompt", "gold", "label", "status"} <= set(judgments.columns)
-    assert judgments["gold"].null_count() == 0
-    results = results_frame(str(tmp_path / "store.db"), "last")
-    assert {"rater", "metric", "value", "low", "high", "n"} <= set(results.columns)
-    totals = results.filter(metric="accuracy", view="profile", rater="rule:length")
-    assert totals["value"].to_list() == [1.0]
-    with pytest.raises(UserError, match="There is no run 'nowhere'"):
-        results_frame(str(tmp_path / "store.db"), "nowhere")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.cli.common import results_json
 from personafit.reporting import Result, load_totals, overall_coverage, run_results
 from personafit.reporting.totals import RunTotals

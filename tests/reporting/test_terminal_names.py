@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.reporting import load_scores, load_totals, print_run, run_results
 from personafit.reporting.agree import agreements
 from personafit.reporting.agree_page import print_agreement

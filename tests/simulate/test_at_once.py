@@ -7,8 +7,8 @@ import pytest
 
 from personafit._hashing import hash_text
 from personafit.benchmarks.config import Finished, RunConfig
-from personafit.benchmarks.running import execute
 from personafit.engine import Silence
+from personafit.run import execute
 from personafit.simulate import dialogues
 from personafit.store import Store
 from tests.simulate.talking import write_tasks

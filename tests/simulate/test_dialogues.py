@@ -267,10 +267,10 @@ def test_a_failed_turn_is_tried_again_by_the_same_command(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"systems": []}, "needs --system SPEC"),
+        ({"systems": []}, "dialogues need --system SPEC"),
         ({"tasks": "XD"}, "--tasks XD: there are SD, MD, all"),
         ({"givens": ["D+D"]}, "names D twice"),
-        ({"views": ["profile"]}, "--view profile: judges of dialogues see"),
+        ({"views": ["profile"]}, "--view profile: raters of dialogue items are told given"),
         ({"data": Path("nowhere")}, "there is no such folder"),
         ({"data": None}, "personalens needs --data FOLDER"),
         ({"systems": ["canned,mood=good"]}, "unknown option 'mood'"),

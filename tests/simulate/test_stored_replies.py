@@ -10,8 +10,9 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import RunConfig
 from personafit.items.dialogue import Dialogue
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, DialogueQuestion
+from personafit.kinds.rescore import rescore
 from personafit.reporting.dialogues.run_report import DialogueReport
-from personafit.simulate import dialogue_recording, dialogues, rescore_dialogues
+from personafit.simulate import dialogue_recording, dialogues
 from personafit.store import Store
 from tests.scripted import run
 from tests.simulate.talking import MODELS, Talking, configuration, write_tasks
@@ -63,14 +64,14 @@ def test_replies_are_read_again_with_todays_parser(tmp_path: Path, monkeypatch: 
 
     with Talking() as talking, Store(tmp_path / "store.db") as store:
         finished = run(store, configuration(data, talking, tasks="SD"))
-        assert rescore_dialogues(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
+        assert rescore(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
         asked = talking.answered.total()
         monkeypatch.setattr(DialogueQuestion, "parse", lenient)
-        assert rescore_dialogues(store, finished.run) == (
+        assert rescore(store, finished.run) == (
             len(DIALOGUE_QUESTIONS),
             len(DIALOGUE_QUESTIONS) - 1,
         )
-        assert rescore_dialogues(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
+        assert rescore(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
         assert talking.answered.total() == asked
         results = DialogueReport(store, finished.run).results
     totals = {one.metric: one for one in results if not one.slice}

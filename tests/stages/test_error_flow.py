@@ -3,19 +3,19 @@
 import numpy as np
 import pytest
 
-from personafit.stages.error_flow import Arm, Flow, Pair, trace
+from personafit.stages.error_flow import Arm, AttributeLabel, Flow, trace
 from personafit.stages.known import Floats
 
 
-def pairs() -> list[Pair]:
+def pairs() -> list[AttributeLabel]:
     return [
-        Pair(f"p{person}", f"q{person % 2}", f"a{number}", number % 2 == 0)
+        AttributeLabel(f"p{person}", f"q{person % 2}", f"a{number}", number % 2 == 0)
         for person in range(8)
         for number in range(4)
     ]
 
 
-def perfect(rows: list[Pair]) -> Floats:
+def perfect(rows: list[AttributeLabel]) -> Floats:
     return np.array([float(row.relevant) for row in rows])
 
 

@@ -19,7 +19,7 @@ from personafit.stages.extracting import (
     read_extraction,
 )
 from personafit.stages.material import steers
-from personafit.stages.records import Extracted, StagedConversation
+from personafit.stages.records import ExtractedAttribute, StagedConversation
 from personafit.store import Status
 from tests.stages.world import chat
 
@@ -28,7 +28,7 @@ def conversation(*said: str, language: str = "en") -> StagedConversation:
     return StagedConversation.model_validate(chat("c1", "ann", *said) | {"language": language})
 
 
-def rows_of(entries: list[dict[str, Any]], *said: str) -> list[Extracted]:
+def rows_of(entries: list[dict[str, Any]], *said: str) -> list[ExtractedAttribute]:
     shown = conversation(*said)
     answers: list[tuple[ConversationPart, StageAnswer[list[dict[str, Any]]]]] = [
         (parts_of(shown)[0], StageAnswer(Status.OK, entries, None))

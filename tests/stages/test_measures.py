@@ -7,7 +7,7 @@ import pytest
 
 from personafit.models.embeddings import Vectors, unit_rows
 from personafit.stages.known import assign
-from personafit.stages.measures import Found, Measure, Source, difference, measures
+from personafit.stages.measures import AttributeSource, Measure, SourceAttribute, difference, measures
 
 TOPICS = ("tea", "chess", "snow", "bread", "trains", "owls")
 
@@ -24,8 +24,8 @@ class ByTopic:
         return unit_rows(rows)
 
 
-def source(found: dict[str, list[Found]], **more: object) -> Source:
-    return Source(name="s", kind="extracted", judged_by="tests", found=found, **more)  # type: ignore[arg-type]
+def source(found: dict[str, list[SourceAttribute]], **more: object) -> AttributeSource:
+    return AttributeSource(name="s", kind="extracted", judged_by="tests", found=found, **more)  # type: ignore[arg-type]
 
 
 def named(rows: Sequence[Measure], metric: str, **where: str) -> Measure:
@@ -42,10 +42,14 @@ def test_recall_counts_what_is_known_and_its_loss_is_paired() -> None:
     people = [f"p{number}" for number in range(6)]
     known = {person: ["The user drinks tea.", "The user plays chess."] for person in people}
     before = {
-        person: [Found("The user likes tea."), Found("The user plays chess."), Found("Owls")]
+        person: [
+            SourceAttribute("The user likes tea."),
+            SourceAttribute("The user plays chess."),
+            SourceAttribute("Owls"),
+        ]
         for person in people
     }
-    after = {person: [Found("The user likes tea.")] for person in people}
+    after = {person: [SourceAttribute("The user likes tea.")] for person in people}
     rows = measures(source(before, refined=after, known=known), ByTopic())
     assert named(rows, "recall", refinement="before").estimate().value == 1.0
     assert named(rows, "precision", refinement="before").estimate().value == pytest.approx(2 / 3)
@@ -54,7 +58,7 @@ def test_recall_counts_what_is_known_and_its_loss_is_paired() -> None:
 
 
 def test_somebody_with_nothing_found_still_counts_against_recall() -> None:
-    found: dict[str, list[Found]] = {"a": [Found("tea")], "b": []}
+    found: dict[str, list[SourceAttribute]] = {"a": [SourceAttribute("tea")], "b": []}
     rows = measures(source(found, known={"a": ["tea"], "b": ["chess"]}), ByTopic())
     recall = named(rows, "recall", refinement="before").estimate()
     assert (recall.value, recall.n, recall.low) == (0.5, 2, None)
@@ -62,7 +66,13 @@ def test_somebody_with_nothing_found_still_counts_against_recall() -> None:
 
 
 def test_verdicts_are_shares_of_what_was_judged_with_coverage_beside() -> None:
-    found = {"a": [Found("tea", "accepted"), Found("owls", "unsure", "task-context"), Found("snow")]}
+    found = {
+        "a": [
+            SourceAttribute("tea", "accepted"),
+            SourceAttribute("owls", "unsure", "task-context"),
+            SourceAttribute("snow"),
+        ]
+    }
     rows = measures(source(found), ByTopic())
     assert named(rows, "accepted").values.mean() == 0.5
     assert named(rows, "accepted").coverage == pytest.approx(2 / 3)
@@ -70,8 +80,11 @@ def test_verdicts_are_shares_of_what_was_judged_with_coverage_beside() -> None:
 
 
 def test_people_who_are_alike_are_less_diverse_than_people_who_are_not() -> None:
-    alike = {f"p{number}": [Found("tea"), Found("chess")] for number in range(6)}
-    unlike = {f"p{number}": [Found(TOPICS[number]), Found(f"{TOPICS[number]} again")] for number in range(6)}
+    alike = {f"p{number}": [SourceAttribute("tea"), SourceAttribute("chess")] for number in range(6)}
+    unlike = {
+        f"p{number}": [SourceAttribute(TOPICS[number]), SourceAttribute(f"{TOPICS[number]} again")]
+        for number in range(6)
+    }
     near = named(measures(source(alike), ByTopic()), "diversity_between").estimate()
     far = named(measures(source(unlike), ByTopic()), "diversity_between").estimate()
     assert near.value == pytest.approx(0.5)

@@ -9,7 +9,7 @@ import pytest
 from personafit.models.embeddings import Vectors, make_embedder, unit_rows
 from personafit.stages import merging
 from personafit.stages.merging import merge
-from personafit.stages.records import Extracted
+from personafit.stages.records import ExtractedAttribute
 
 SAYINGS = [
     ("The user lives in Leicester.", 0.9),
@@ -22,9 +22,9 @@ SAYINGS = [
 ]
 
 
-def rows(sayings: Sequence[tuple[str, float]]) -> list[Extracted]:
+def rows(sayings: Sequence[tuple[str, float]]) -> list[ExtractedAttribute]:
     return [
-        Extracted(
+        ExtractedAttribute(
             id=f"a{number}",
             person="ann",
             text=text,

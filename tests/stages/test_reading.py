@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
-from personafit.stages.corpus import Corpus
+from personafit.stages.corpus import ConversationCorpus
 from personafit.stages.reading import read_log
 from personafit.stages.records import StagedConversation
 from personafit.store import Status
@@ -186,7 +186,7 @@ def test_mixed_languages_are_named(tmp_path: Path) -> None:
         ),
         chat("none", "ann", "42"),
     ]
-    with Corpus(tmp_path / "spool") as corpus:
+    with ConversationCorpus(tmp_path / "spool") as corpus:
         corpus.fill(read_log(write_lines(tmp_path / "log.jsonl", rows)), redacting=True)
         assert [entry.language for entry in corpus.entries] == ["en", "zh", "en", "und"]
         assert "several languages: en, zh" in (corpus.entries[2].reason or "")
@@ -207,7 +207,7 @@ def test_memory_does_not_grow_with_what_is_said(tmp_path: Path) -> None:
             return read_log(path)
 
         log = rows()
-        with Corpus(tmp_path / "spool") as corpus:
+        with ConversationCorpus(tmp_path / "spool") as corpus:
             tracemalloc.start()
             corpus.fill(log, redacting=False)
             _, most = tracemalloc.get_traced_memory()

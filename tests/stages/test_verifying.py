@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from personafit.stages.asking import StageAnswer
-from personafit.stages.records import By, Extracted, Label, StagedConversation, Verdict
+from personafit.stages.records import By, ExtractedAttribute, Label, StagedConversation, VerifierVerdict
 from personafit.stages.refining import read_refinement, refined
 from personafit.stages.rules import RuleVerifier
 from personafit.stages.verifying import decide, read_verdict, shown
@@ -14,8 +14,8 @@ from tests.stages.conftest import Bags
 from tests.stages.world import chat
 
 
-def row(text: str, confidence: float = 0.9) -> Extracted:
-    return Extracted(
+def row(text: str, confidence: float = 0.9) -> ExtractedAttribute:
+    return ExtractedAttribute(
         id="a", person="ann", text=text, evidence=["c#0"], confidence=confidence, conversation="c"
     )
 
@@ -56,8 +56,8 @@ def test_a_guess_on_one_turn_is_unsure() -> None:
     assert (verdict.label, verdict.mode) == ("unsure", "over-generalised")
 
 
-def said_by(by: By, label: Label, status: Status = Status.OK) -> Verdict:
-    return Verdict(attribute="a", label=label, by=by, status=status)
+def said_by(by: By, label: Label, status: Status = Status.OK) -> VerifierVerdict:
+    return VerifierVerdict(attribute="a", label=label, by=by, status=status)
 
 
 def test_the_most_trusted_who_answered_decides() -> None:
@@ -125,7 +125,9 @@ def test_long_turns_are_cut_before_they_are_shown() -> None:
 def test_what_becomes_of_a_flagged_attribute(value: dict[str, Any] | None, status: str, reason: str) -> None:
     flagged = row("The user loves green tea.")
     said = ["I had a green tea and wrote a mail about it."]
-    verdict = Verdict(attribute="a", label="unsure", mode="over-generalised", by="rule", verifier="rule")
+    verdict = VerifierVerdict(
+        attribute="a", label="unsure", mode="over-generalised", by="rule", verifier="rule"
+    )
     answer: StageAnswer[dict[str, Any]] = StageAnswer(Status.OK if value else Status.UNPARSED, value, "No.")
     after = refined(flagged, said, verdict, answer, RuleVerifier(Bags()), redacting=True)
     assert after.status == status

@@ -12,10 +12,10 @@ from statsmodels.stats.weightstats import ttost_paired
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.clusters import CONSTANT
 from personafit.statistics.decisions import (
-    Decision,
-    Effect,
-    Outcome,
-    Verdict,
+    Conclusion,
+    GateDecision,
+    GateOutcome,
+    Hypothesis,
     decide,
     decide_together,
     equivalence_p,
@@ -80,10 +80,10 @@ def test_an_interval_without_a_standard_error_decides_as_it_reads() -> None:
 
 def test_a_claim_has_to_survive_all_looks() -> None:
     lucky, others = estimate(0.10, 0.045), [estimate(0.01 * k, 0.05) for k in range(-3, 4)]
-    (alone,) = decide_together([Effect(lucky)])
-    assert (alone.verdict, alone.tests) == (Verdict.ABOVE, 1)
-    among = decide_together([Effect(one) for one in (lucky, *others)])[0]
-    assert among.verdict is Verdict.UNCLEAR
+    (alone,) = decide_together([Hypothesis(lucky)])
+    assert (alone.verdict, alone.tests) == (Conclusion.ABOVE, 1)
+    among = decide_together([Hypothesis(one) for one in (lucky, *others)])[0]
+    assert among.verdict is Conclusion.UNCLEAR
     assert among.p == alone.p
     assert among.p_adjusted == pytest.approx(8 * (alone.p or 0))
 
@@ -91,15 +91,15 @@ def test_a_claim_has_to_survive_all_looks() -> None:
 def test_every_verdict() -> None:
     few, constant = estimate(0.4, 0.01, 5), Estimate(0.0, None, None, 40, 8, CONSTANT)
     cases = {
-        Verdict.ABOVE: estimate(0.2, 0.01),
-        Verdict.BELOW: estimate(-0.2, 0.01),
-        Verdict.EQUIVALENT: estimate(0.004, 0.01),
-        Verdict.UNCLEAR: estimate(0.02, 0.05),
-        Verdict.TOO_FEW: few,
-        Verdict.CONSTANT: constant,
-        Verdict.UNDEFINED: Estimate(None, None, None, 0, 0, "nothing to average"),
+        Conclusion.ABOVE: estimate(0.2, 0.01),
+        Conclusion.BELOW: estimate(-0.2, 0.01),
+        Conclusion.EQUIVALENT: estimate(0.004, 0.01),
+        Conclusion.UNCLEAR: estimate(0.02, 0.05),
+        Conclusion.TOO_FEW: few,
+        Conclusion.CONSTANT: constant,
+        Conclusion.UNDEFINED: Estimate(None, None, None, 0, 0, "nothing to average"),
     }
-    found = decide_together([Effect(one) for one in cases.values()])
+    found = decide_together([Hypothesis(one) for one in cases.values()])
     assert [one.verdict for one in found] == list(cases)
     assert {one.tests for one in found} == {4}, "what cannot be tested does not count"
     assert found[3].detectable is not None
@@ -108,10 +108,10 @@ def test_every_verdict() -> None:
 
 def test_the_larger_of_two_controls_costs_a_claim_of_doing_worse_only() -> None:
     for value, times in ((-0.1, 2.0), (0.1, 1.0)):
-        (plain,) = decide_together([Effect(estimate(value, 0.03))])
-        (picked,) = decide_together([Effect(estimate(value, 0.03), picked_from=2)])
+        (plain,) = decide_together([Hypothesis(estimate(value, 0.03))])
+        (picked,) = decide_together([Hypothesis(estimate(value, 0.03), picked_from=2)])
         assert picked.p == pytest.approx(times * (plain.p or 0))
-    (highest,) = decide_together([Effect(estimate(0.1, 0.03), picked_from=2, picked_highest=True)])
+    (highest,) = decide_together([Hypothesis(estimate(0.1, 0.03), picked_from=2, picked_highest=True)])
     assert highest.p == pytest.approx(2 * (p_value(estimate(0.1, 0.03)) or 0))
 
 
@@ -126,19 +126,19 @@ def test_half_of_few_is_no_tie_throughout() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "outcome"),
     [
-        (0.05, 0.4, Outcome.PASSES),
-        (0.049, 0.4, Outcome.CANNOT_TELL),
-        (-0.1, 0.05, Outcome.CANNOT_TELL),
-        (-0.1, 0.049, Outcome.FAILS),
+        (0.05, 0.4, GateOutcome.PASSES),
+        (0.049, 0.4, GateOutcome.CANNOT_TELL),
+        (-0.1, 0.05, GateOutcome.CANNOT_TELL),
+        (-0.1, 0.049, GateOutcome.FAILS),
     ],
 )
-def test_the_interval_decides_at_the_gate(low: float, high: float, outcome: Outcome) -> None:
+def test_the_interval_decides_at_the_gate(low: float, high: float, outcome: GateOutcome) -> None:
     assert decide(Estimate((low + high) / 2, low, high, 40, 10), 0.05).outcome is outcome
 
 
 def test_a_lift_whose_interval_spans_the_bar_cannot_be_told() -> None:
     found = decide(Estimate(0.306, -0.136, 0.748, 36, 12), 0.05)
-    assert found.outcome is Outcome.CANNOT_TELL
+    assert found.outcome is GateOutcome.CANNOT_TELL
     assert found.people is not None
     assert found.people > 12
     assert found.items == found.people * 3
@@ -151,7 +151,8 @@ def test_as_many_people_as_the_gate_asks_for_tell_four_times_in_five() -> None:
     people = decide(pilot, 0.05).people
     assert people is not None
     told = [
-        decide(cluster_mean(rng.normal(0.1, 0.3, people), np.arange(people)), 0.05).outcome is Outcome.PASSES
+        decide(cluster_mean(rng.normal(0.1, 0.3, people), np.arange(people)), 0.05).outcome
+        is GateOutcome.PASSES
         for _ in range(400)
     ]
     assert 0.74 < np.mean(told) < 0.86
@@ -159,11 +160,11 @@ def test_as_many_people_as_the_gate_asks_for_tell_four_times_in_five() -> None:
 
 def test_what_the_gate_cannot_weigh() -> None:
     nothing = Estimate(None, None, None, 0, 0, "no item has an answer")
-    assert decide(nothing, 0.5) == Decision(Outcome.CANNOT_TELL)
+    assert decide(nothing, 0.5) == GateDecision(GateOutcome.CANNOT_TELL)
     four = Estimate(1.0, None, None, 8, 4)
-    assert decide(four, 0.5) == Decision(Outcome.CANNOT_TELL, 6, 12)
+    assert decide(four, 0.5) == GateDecision(GateOutcome.CANNOT_TELL, 6, 12)
     on_the_bar = Estimate(0.5, 0.4, 0.6, 40, 10)
-    assert decide(on_the_bar, 0.5) == Decision(Outcome.CANNOT_TELL)
+    assert decide(on_the_bar, 0.5) == GateDecision(GateOutcome.CANNOT_TELL)
     share = Estimate(0.97, None, None, 8, 4)
-    assert decide(share, 0.95, certain=True).outcome is Outcome.PASSES
-    assert decide(share, 0.98, certain=True).outcome is Outcome.FAILS
+    assert decide(share, 0.95, certain=True).outcome is GateOutcome.PASSES
+    assert decide(share, 0.98, certain=True).outcome is GateOutcome.FAILS

@@ -55,7 +55,7 @@ def test_blocks_and_reliability_are_means_of_sklearns_kappas() -> None:
 
 def test_one_rater_has_no_pairs() -> None:
     result = raters.compare_raters(np.zeros((6, 1), dtype=np.int64), ["human"], np.arange(6), None)
-    assert result == raters.Comparison((), (), ())
+    assert result == raters.AgreementTable((), (), ())
 
 
 def test_every_rater_needs_a_kind() -> None:

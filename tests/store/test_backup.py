@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.running import RunConfig, execute
+from personafit.benchmarks.config import RunConfig
 from personafit.engine import Silence
+from personafit.run import execute
 from personafit.store import Store, run_answers
 from tests.faults.world import write_benchmark
 from tests.store.databases import PostgresServer, create_database

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from personafit.benchmarks.personalens.running import execute
 from personafit.engine import Silence
 from personafit.reporting.dialogues.run_report import DialogueReport
+from personafit.run import execute
 from personafit.simulate import StopReason, dialogues
 from personafit.store import Store
 from tests.simulate.talking import Talking, configuration, write_tasks

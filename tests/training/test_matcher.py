@@ -20,7 +20,7 @@ from personafit.statistics.detection import detection
 from personafit.training.matcher import SolvedPairs, fit_matcher, solve_pairs
 from personafit.training.matcher_quality import (
     BY_PROMPT,
-    Answers,
+    HeldOutPredictions,
     _figures,
     _mean_of_prompts,
     answer_left_out,
@@ -123,7 +123,7 @@ def test_the_mean_f1_of_prompts_clusters_by_prompt_and_person() -> None:
     judged = JudgedPairs([str(one) for one in person], names, ["a"] * len(names), relevant)
 
     def mean(pairs: JudgedPairs) -> Estimate:
-        return _mean_of_prompts(pairs, [Answers(said.astype(np.float64), said)])
+        return _mean_of_prompts(pairs, [HeldOutPredictions(said.astype(np.float64), said)])
 
     found = mean(judged)
     by_prompt = []
@@ -230,7 +230,7 @@ def test_splits_share_neither_prompts_nor_people(judged: JudgedPairs) -> None:
 
 
 def test_a_kappa_below_nothing_lies_within_its_interval(judged: JudgedPairs) -> None:
-    wrong = Answers(np.zeros(len(judged)), ~judged.relevant)
+    wrong = HeldOutPredictions(np.zeros(len(judged)), ~judged.relevant)
     (kappa,) = [one.estimate for one in _figures(judged, [wrong, wrong], BY_PROMPT) if one.metric == "kappa"]
     assert kappa.value is not None
     assert kappa.low is not None

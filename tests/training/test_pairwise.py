@@ -15,8 +15,9 @@ from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.raters.fitted.pairwise_features import answer_features
 from personafit.raters.fitted.profiles import field_group, person_profile
-from personafit.training import Choice, cross_fit, deal_folds, fit_pairwise, quality
+from personafit.training import cross_fit, deal_folds, fit_pairwise, quality
 from personafit.training.choices import load_choices
+from personafit.training.pairwise import PreferencePair
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "personafeedback"
 TIERS = {"easy": "general_easy", "medium": "general_mid", "hard": "general_hard"}
@@ -34,7 +35,7 @@ LIKES = [
 ]
 
 
-def made_up_choices(people: int = 12, each: int = 6) -> list[Choice]:
+def made_up_choices(people: int = 12, each: int = 6) -> list[PreferencePair]:
     """People whose chosen answers take up what they like, with some answers that do not and are longer."""
     draw = random.Random(7)
     choices = []
@@ -49,38 +50,40 @@ def made_up_choices(people: int = 12, each: int = 6) -> list[Choice]:
             chosen = f"既然你喜欢{like}，周末可以约朋友一起去，顺便{draw.choice(['拍照', '散步', '喝茶'])}。"
             rejected = f"可以考虑{other}。" + "以下是一些建议：注意休息，合理安排时间。" * draw.randint(0, 3)
             choices.append(
-                Choice(f"p{number}", facets, f"周末{question}做什么好？", chosen, rejected, "easy")
+                PreferencePair(f"p{number}", facets, f"周末{question}做什么好？", chosen, rejected, "easy")
             )
     return choices
 
 
 @pytest.fixture(scope="module")
-def choices() -> list[Choice]:
+def choices() -> list[PreferencePair]:
     return made_up_choices()
 
 
 @pytest.fixture(scope="module")
-def model(choices: list[Choice]) -> PairwiseModel:
+def model(choices: list[PreferencePair]) -> PairwiseModel:
     return fit_pairwise(choices)
 
 
-def rated(choices: list[Choice]) -> list[tuple[Any, str, str, str]]:
+def rated(choices: list[PreferencePair]) -> list[tuple[Any, str, str, str]]:
     return [(choice.facets, choice.question, choice.chosen, choice.rejected) for choice in choices]
 
 
-def test_swapping_the_answers_negates_the_margin(model: PairwiseModel, choices: list[Choice]) -> None:
+def test_swapping_the_answers_negates_the_margin(model: PairwiseModel, choices: list[PreferencePair]) -> None:
     forth = model.margins(rated(choices))
     back = model.margins([(facets, question, b, a) for facets, question, a, b in rated(choices)])
     assert np.array_equal(forth, -back)
     assert np.abs(forth).min() > 0
 
 
-def test_an_answer_against_itself_is_even(model: PairwiseModel, choices: list[Choice]) -> None:
+def test_an_answer_against_itself_is_even(model: PairwiseModel, choices: list[PreferencePair]) -> None:
     choice = choices[0]
     assert model.margin(choice.facets, choice.question, choice.chosen, choice.chosen) == 0
 
 
-def test_a_pair_is_rated_the_same_alone_and_among_others(model: PairwiseModel, choices: list[Choice]) -> None:
+def test_a_pair_is_rated_the_same_alone_and_among_others(
+    model: PairwiseModel, choices: list[PreferencePair]
+) -> None:
     together = model.margins(rated(choices))
     assert [model.margin(*pair) for pair in rated(choices)] == pytest.approx(together.tolist(), rel=1e-12)
 
@@ -96,14 +99,14 @@ def test_the_person_matters(model: PairwiseModel) -> None:
 
 
 def test_saving_and_loading_changes_nothing(
-    model: PairwiseModel, choices: list[Choice], tmp_path: Path
+    model: PairwiseModel, choices: list[PreferencePair], tmp_path: Path
 ) -> None:
     again = open_fitted(save_fitted(model, tmp_path / "rater.json"), "choice")
     assert again == model
     assert np.array_equal(again.margins(rated(choices)), model.margins(rated(choices)))
 
 
-def test_fitting_twice_gives_the_same_model(model: PairwiseModel, choices: list[Choice]) -> None:
+def test_fitting_twice_gives_the_same_model(model: PairwiseModel, choices: list[PreferencePair]) -> None:
     assert fit_pairwise(choices) == model
 
 
@@ -115,9 +118,11 @@ def test_nobody_is_on_both_sides_of_a_split() -> None:
         assert len({int(fold) for fold, who in zip(folds, owners, strict=True) if who == owner}) == 1
 
 
-def test_cross_fitted_margins_owe_nothing_to_the_persons_own_choices(choices: list[Choice]) -> None:
+def test_cross_fitted_margins_owe_nothing_to_the_persons_own_choices(choices: list[PreferencePair]) -> None:
     turned = [
-        Choice(c.person, c.facets, c.question, c.rejected, c.chosen, c.tier) if c.person == "p3" else c
+        PreferencePair(c.person, c.facets, c.question, c.rejected, c.chosen, c.tier)
+        if c.person == "p3"
+        else c
         for c in choices
     ]
     mine = [row for row, choice in enumerate(choices) if choice.person == "p3"]
@@ -125,14 +130,14 @@ def test_cross_fitted_margins_owe_nothing_to_the_persons_own_choices(choices: li
     assert np.array_equal(before, -after)
 
 
-def test_a_split_by_question_is_possible(choices: list[Choice]) -> None:
+def test_a_split_by_question_is_possible(choices: list[PreferencePair]) -> None:
     margins = cross_fit(choices, folds=3, groups=[choice.question for choice in choices])
     assert (margins > 0).mean() > 0.9
     with pytest.raises(ValueError, match="72 choices but 1 groups"):
         cross_fit(choices, groups=["one"])
 
 
-def test_the_report_counts_ties_as_half_and_names_its_subsets(choices: list[Choice]) -> None:
+def test_the_report_counts_ties_as_half_and_names_its_subsets(choices: list[PreferencePair]) -> None:
     margins = np.ones(len(choices))
     margins[:36] = 0
     report = quality(choices, margins)
@@ -142,7 +147,7 @@ def test_the_report_counts_ties_as_half_and_names_its_subsets(choices: list[Choi
     json.dumps(report.as_dict())
 
 
-def test_questions_that_recur_widen_the_intervals(choices: list[Choice]) -> None:
+def test_questions_that_recur_widen_the_intervals(choices: list[PreferencePair]) -> None:
     margins = np.tile([1.0, 1.0, 1.0, 1.0, -1.0, -1.0], 12)  # two questions fail for everybody
     margins[:4] = -1.0
     recurring = quality(choices, margins).accuracy["all"]
@@ -154,7 +159,7 @@ def test_questions_that_recur_widen_the_intervals(choices: list[Choice]) -> None
     assert recurring.low < apart.low - 0.1
 
 
-def test_one_person_has_no_interval(choices: list[Choice]) -> None:
+def test_one_person_has_no_interval(choices: list[PreferencePair]) -> None:
     report = quality(choices[:6], np.ones(6))
     assert (report.accuracy["all"].low, report.accuracy["all"].high) == (None, None)
 
@@ -184,7 +189,7 @@ def test_any_text_has_finite_features(answer: str) -> None:
 
 def test_a_lone_surrogate_in_the_data_does_not_spoil_the_file(tmp_path: Path) -> None:
     choices = [
-        Choice(c.person, c.facets, c.question, c.chosen + "\ud800", c.rejected)
+        PreferencePair(c.person, c.facets, c.question, c.chosen + "\ud800", c.rejected)
         for c in made_up_choices(people=6)
     ]
     fitted = fit_pairwise(choices)
@@ -204,12 +209,12 @@ def test_a_lone_surrogate_in_the_data_does_not_spoil_the_file(tmp_path: Path) ->
         ({"facets": None}, "Facets map paths to texts"),
     ],
 )
-def test_bad_choices_are_refused(choices: list[Choice], changed: dict[str, Any], says: str) -> None:
+def test_bad_choices_are_refused(choices: list[PreferencePair], changed: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        fit_pairwise([Choice(**{**vars(choices[0]), **changed}), *choices[1:]])
+        fit_pairwise([PreferencePair(**{**vars(choices[0]), **changed}), *choices[1:]])
 
 
-def test_too_little_is_refused(choices: list[Choice]) -> None:
+def test_too_little_is_refused(choices: list[PreferencePair]) -> None:
     with pytest.raises(ValueError, match="no choices"):
         fit_pairwise([])
     with pytest.raises(ValueError, match="at least 4 people; there are 2"):

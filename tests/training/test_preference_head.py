@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.items.preference import PREFERENCES
 from personafit.models import embeddings as embeddings_module
 from personafit.models.embeddings import Vectors, unit_rows
+from personafit.raters import make_rater
 from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.fitted.head import PreferenceHead
-from personafit.raters.preference import make_preference_rater
-from personafit.reporting.whole.content import Grid, Words
+from personafit.reporting.whole.content import Grid, Sentences
 from personafit.reporting.whole.fitted import fitted_pieces, is_fitted, read_fitted
 from personafit.training import preference_head as training_module
 from personafit.training.preference_card import card, write_preference
-from personafit.training.preference_head import Marked, cross_fitted, fit_head, load_marked
+from personafit.training.preference_head import MarkedPairs, cross_fitted, fit_head, load_marked
 from personafit.training.preference_quality import (
     ALL,
     ALONE,
@@ -47,12 +48,14 @@ class Letters:
         return unit_rows(np.array([[text.lower().count(c) + 0.1 for c in "abcdefghij"] for text in texts]))
 
 
-def _marked(signal: float) -> Marked:
+def _marked(signal: float) -> MarkedPairs:
     rng = np.random.default_rng(3)
     features = rng.normal(size=(300, 14))
     marks = np.clip(3 + signal * features[:, 0] + rng.normal(0, 0.6, 300), 1, 5)
     people = np.array([f"p{n % 20}" for n in range(300)])
-    return Marked(features, marks, people, np.array([f"q{n % 15}" for n in range(300)]), None, "simulated")
+    return MarkedPairs(
+        features, marks, people, np.array([f"q{n % 15}" for n in range(300)]), None, "simulated"
+    )
 
 
 @pytest.mark.parametrize(("signal", "least", "most"), [(0.8, 0.6, 1.0), (0.0, -0.25, 0.2)])
@@ -87,7 +90,7 @@ def test_it_is_measured_beside_what_explains_its_score_more_cheaply(signal: floa
 def test_a_head_that_left_both_out_saw_neither(monkeypatch: pytest.MonkeyPatch) -> None:
     marked, seen = _marked(0.8), []
 
-    def watch(given: Marked, embedder: str, rows: NDArray[np.bool_]) -> PreferenceHead:
+    def watch(given: MarkedPairs, embedder: str, rows: NDArray[np.bool_]) -> PreferenceHead:
         seen.append(rows)
         return fit_head(given, embedder, rows)
 
@@ -106,7 +109,7 @@ def test_its_card_says_what_it_is_worth_and_stands_in_a_collected_report(tmp_pat
     assert len(json.loads((tmp_path / "quality.json").read_text(encoding="utf-8"))) == len(figures)
     assert is_fitted(tmp_path)
     pieces = fitted_pieces(read_fitted(tmp_path))
-    said = [text for one in pieces if isinstance(one, Words) for text in one.sentences]
+    said = [text for one in pieces if isinstance(one, Sentences) for text in one.sentences]
     assert said[0].startswith("A fitted head on marks. Fitted on 300 marks")
     assert "15 prompts, 20 people, marks of simulated raters" in said[0]
     assert said[-1].startswith("The marks are simulated")
@@ -140,21 +143,21 @@ def test_a_head_is_kept_and_read_back_and_a_changed_one_is_refused(
     marked = load_marked(open_responses(write_preferences(tmp_path / "little", people=24)), Letters())
     assert (len(marked), marked.voters, marked.ceiling) == (24, "gold", None)
     path = save_fitted(fit_head(marked, "letters"), tmp_path)
-    rater = make_preference_rater(f"fitted:{tmp_path}")
+    rater = make_rater(f"fitted:{tmp_path}", PREFERENCES)
     verdict = asyncio.run(rater.rate(pair()))
-    assert [part.target for part in verdict.parts] == ["a0", "a1"]
-    assert all(part.value is not None and 1 <= part.value <= 5 and part.label for part in verdict.parts)
-    assert hash_text("What shall I bake?") in rater.fitted_on  # type: ignore[attr-defined]
+    assert [one.part.target for one in verdict.answers] == ["a0", "a1"]
+    assert all(one.value is not None and 1 <= one.value <= 5 and one.label for one in verdict.answers)
+    assert hash_text("What shall I bake?") in rater.fitted_on
     document = json.loads(path.read_text(encoding="utf-8"))
     document["model"]["embedder_fingerprint"] = "other"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(UserError, match="two files do not belong together"):
-        make_preference_rater(f"fitted:{tmp_path}")
+        make_rater(f"fitted:{tmp_path}", PREFERENCES)
     save_fitted(fit_head(marked, "other letters"), tmp_path)
     with pytest.raises(UserError, match="fitted with another version of the embedder 'use'"):
-        make_preference_rater(f"fitted:{tmp_path}")
+        make_rater(f"fitted:{tmp_path}", PREFERENCES)
     with pytest.raises(UserError, match="nowhere is missing; `personafit train preference"):
-        make_preference_rater(f"fitted:{tmp_path / 'nowhere'}")
+        make_rater(f"fitted:{tmp_path / 'nowhere'}", PREFERENCES)
 
 
 def test_too_few_marks_are_said(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""`@rater`, `@context` and `@benchmark`: functions of the user's own under a name that specs and commands can say.
+"""`@rater`, `@context`, `@benchmark` and `@kind`: functions and classes of the user's own under a name that specs and commands can say.
 
-A name lives as long as the process; a package makes it last by an entry point `personafit.raters`, `.contexts` or
-`.benchmarks` that points to the decorated function.
+A name lives as long as the process; a package makes it last by an entry point `personafit.raters`, `.contexts`,
+`.benchmarks` or `.kinds` that points to the decorated function.
 """
 
 import inspect
@@ -15,6 +15,7 @@ from personafit._plugins import FACTORY, NAME, Group, register
 if TYPE_CHECKING:
     from personafit.benchmarks import Benchmark
     from personafit.contexts import Context, ContextBuilder, People
+    from personafit.kinds import Kind
     from personafit.people import Person
     from personafit.store import Item
 
@@ -22,6 +23,7 @@ Rating = int | str | Sequence[float]
 """What a rater returns: the index of its choice, its letter or `tie`, or a score per answer of which the highest wins."""
 
 F = TypeVar("F", bound=Callable[..., Any])
+K = TypeVar("K", bound="Kind")
 
 
 def rater(
@@ -70,6 +72,24 @@ def benchmark(name: str) -> Callable[[F], F]:
 
     def named(function: F) -> F:
         return _registered("benchmarks", name, function, {NAME: name}, _BenchmarkFactory(name, function))
+
+    return named
+
+
+def kind(name: str) -> Callable[[type[K]], type[K]]:
+    """Name a class of a kind of item: a subclass of `Kind` that says what is asked, what is shown and how it is scored.
+
+    Args:
+        name: What `kind` of the items says, in a folder's items.jsonl or in `Item(kind=NAME)`.
+    """
+
+    def named(cls: type[K]) -> type[K]:
+        from personafit.kinds import Kind
+
+        if not isinstance(cls, type) or not issubclass(cls, Kind):
+            raise UserError(f"{name}: a kind is a subclass of personafit.Kind, not {cls!r:.60}.")
+        cls.name = name
+        return _registered("kinds", name, cls, {NAME: name})
 
     return named
 

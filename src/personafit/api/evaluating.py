@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -19,28 +20,15 @@ from personafit.api.places import hint, make_folder, working_on
 from personafit.api.run import Run, open_store
 from personafit.benchmarks import Benchmark
 from personafit.benchmarks.config import Finished, RunConfig
-from personafit.benchmarks.estimate import estimate_benchmark, estimate_run
-from personafit.benchmarks.plans import check_judges
-from personafit.benchmarks.running import execute, judge_benchmark
 from personafit.engine import STOP, Bars, ProgressView, Silence, Stop
+from personafit.kinds import Kind, kind_of
 from personafit.models.identity import GivenCallable, giving
-from personafit.raters import make_rater
+from personafit.run import estimate as estimate_run
+from personafit.run import execute, open_source, refuse_unused
 from personafit.store import Status, Store
 
 if TYPE_CHECKING:
     import polars as pl
-
-ANSWERED = ("answers", "responses", "personalens", "starter", "lamp-writing")
-"""Benchmarks for which systems make what is judged."""
-
-# Options that mean something in some runs only.
-SPECIAL = {
-    "system": ANSWERED,
-    "given": ANSWERED,
-    "log": ("answers",),
-    "user": ("personalens", "starter"),
-    "tasks": ("personalens", "starter"),
-}
 
 
 class EvaluateOptions(TypedDict, total=False):
@@ -59,39 +47,46 @@ class EvaluateOptions(TypedDict, total=False):
     data: str | Path | None
     user: Named | None
     tasks: str
+    kind: str | None
     retry: Iterable[str]
     command: str | None
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """An evaluation that is ready to be carried out: what is asked for, the rows it is about, and callables that take part."""
+    """An evaluation that is ready to be carried out: what is asked for, what it is about, and callables that take part."""
 
     config: RunConfig
-    rows: Benchmark | None = None
-    """What is judged, where it was handed over and not named."""
+    benchmark: Benchmark
     given: Mapping[str, GivenCallable] = field(default_factory=dict)
     notes: Sequence[str] = ()
 
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the items."""
+        return kind_of(self.benchmark)
+
     async def execute(self, store: Store, progress: ProgressView) -> Finished:
         """Carry it out, from wherever it stands."""
-        if self.rows is None:
-            return await execute(store, self.config, progress)
-        await check_judges(self.config, make_rater)
-        return await judge_benchmark(store, self.config, progress, self.rows)
+        return await execute(store, self.config, progress, self.benchmark)
 
     def warn(self) -> None:
         """Say what would make the result worth little."""
-        for note in [*_warnings(self.config), *self.notes]:
+        for note in [*self.kind.warnings(self.config), *self.notes]:
             hint(f"personafit: {note}")
 
     def estimate(self, store: Store) -> str:
         """What it would take, in words."""
         self.warn()
         with giving(self.given):
-            if self.rows is None:
-                return estimate_run(store, self.config)
-            return estimate_benchmark(store, self.config, self.rows)
+            return estimate_run(store, self.config, self.benchmark)
+
+
+def evaluation_of(config: RunConfig) -> Evaluation:
+    """The evaluation of a configuration, with its benchmark opened."""
+    ready = Evaluation(config, open_source(config))
+    refuse_unused(config, ready.kind)
+    return ready
 
 
 def evaluate(
@@ -112,6 +107,7 @@ def evaluate(
     data: str | Path | None = None,
     user: Named | None = None,
     tasks: str = "all",
+    kind: str | None = None,
     retry: Iterable[str] = (),
     backend: str = "local",
     progress: bool = True,
@@ -145,6 +141,7 @@ def evaluate(
         data: Folder with the benchmark's data in its published layout, or with the people that rows name by id.
         user: Who plays the user in dialogues.
         tasks: Dialogue tasks: SD, MD or all.
+        kind: Which items are meant, where a folder holds several kinds: choice, relevance, preference ...
         retry: Ask again where this was the end: `unparsed`, `refused`.
         backend: Where models of this machine work: `local`, or `ray[://ADDRESS]`.
         progress: Whether to show on standard error how far it is.
@@ -153,7 +150,7 @@ def evaluate(
     Raises:
         UserError: In one sentence, what is wrong with the input and what to do.
     """
-    ready = _prepare_one(
+    ready = prepare(
         benchmark,
         raters=raters,
         contexts=contexts,
@@ -168,6 +165,7 @@ def evaluate(
         data=data,
         user=user,
         tasks=tasks,
+        kind=kind,
         retry=retry,
         command=command,
     )
@@ -187,7 +185,7 @@ async def aevaluate(
 
     Takes the arguments of `evaluate`. A task that is cancelled stores what is finished and is cancelled.
     """
-    ready = await asyncio.to_thread(_prepare_one, benchmark, **options)
+    ready = await asyncio.to_thread(prepare, benchmark, **options)
     opened, owns = _open(store, out, ready, progress)
     try:
         with giving(ready.given), working_on(backend), _bars(progress) as shown:
@@ -212,25 +210,13 @@ def estimate(
 
     Takes the arguments of `evaluate`.
     """
-    ready = _prepare_one(benchmark, **options)
+    ready = prepare(benchmark, **options)
     opened, owns = open_store(store)
     try:
         return ready.estimate(opened)
     finally:
         if owns:
             opened.close()
-
-
-def _prepare_one(benchmark: Any, **options: Unpack[EvaluateOptions]) -> Evaluation:
-    """The evaluation that is asked for, where it is one run: the command adds dialogues to the choices of the starter set."""
-    ready = prepare(benchmark, **options)
-    config = ready.config
-    if config.benchmark == "starter" and (config.systems or config.givens or config.user):
-        raise UserError(
-            "systems= means nothing for the choices of starter: evaluate('answers', systems=...) judges what systems answer to its "
-            "questions, evaluate('personalens', data='starter', systems=...) the dialogues they hold."
-        )
-    return ready
 
 
 def prepare(
@@ -249,6 +235,7 @@ def prepare(
     data: str | Path | None = None,
     user: Named | None = None,
     tasks: str = "all",
+    kind: str | None = None,
     retry: Iterable[str] = (),
     command: str | None = None,
     log: Path | None = None,
@@ -267,6 +254,7 @@ def prepare(
         givens=_contexts(system_contexts),
         user=next(iter(callables.specs(user, "user")), None),
         tasks=tasks,
+        kind=kind,
         users=_people(people),
         where=[f"{name}={value}" for name, value in where.items()]
         if isinstance(where, Mapping)
@@ -278,7 +266,7 @@ def prepare(
         retry=_statuses(retry),
         command=command or _call(benchmark, raters, systems, limit),
     )
-    rows = None
+    source: Benchmark | None = None
     if not isinstance(benchmark, str | Path) or (is_file(benchmark) and not Path(benchmark).is_dir()):
         if config.systems:
             raise UserError(
@@ -288,11 +276,14 @@ def prepare(
         if isinstance(benchmark, str | Path) and is_log(Path(benchmark)):
             config.benchmark, config.log = "answers", Path(benchmark)
         else:
-            rows = benchmark_of(benchmark, data, seed)
-            config.benchmark = rows.info.name
+            source = benchmark_of(benchmark, data, seed)
+            config.benchmark = source.info.name
             config.data = None
-    refuse_unused(config)
-    return Evaluation(config, rows, callables.given, callables.notes())
+    with giving(callables.given):
+        source = open_source(config) if source is None else source
+        ready = Evaluation(config, source, callables.given, callables.notes())
+        refuse_unused(config, ready.kind)
+    return ready
 
 
 def carry_out(
@@ -396,32 +387,6 @@ def _stopping_on_interrupt(stop: Stop) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def refuse_unused(config: RunConfig) -> None:
-    """An option that would do nothing is a misunderstanding: say so before anything is asked."""
-    named = {
-        "system": config.systems,
-        "given": config.givens,
-        "log": config.log,
-        "user": config.user,
-        "tasks": config.tasks != "all",
-    }
-    for option, benchmarks in SPECIAL.items():
-        if named[option] and config.benchmark not in benchmarks:
-            raise UserError(
-                f"--{option} means nothing in `run {config.benchmark}`, only in {' and '.join(benchmarks)}: leave it out."
-            )
-
-
-def _warnings(config: RunConfig) -> list[str]:
-    """What would make the result worth little, said before the work."""
-    if config.benchmark != "personalens":
-        return []
-    from personafit.benchmarks.personalens.plan import weak_model_note
-
-    note = weak_model_note(config)
-    return [] if note is None else [note]
 
 
 def _contexts(named: Any) -> list[str]:

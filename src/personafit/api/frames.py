@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.benchmarks import Benchmark, open_benchmark
+from personafit.benchmarks import Benchmark, open_benchmark, open_whole
 from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.pairs import ImportedPairs
-from personafit.benchmarks.rows import is_pairs, rows_benchmark
 from personafit.people import Person
 
 FILES = (".jsonl", ".csv", ".parquet")
@@ -18,6 +17,8 @@ def is_log(path: Path) -> bool:
     """Whether a JSONL file holds answers, which are read line by line, and not pairs."""
     if path.suffix != ".jsonl":
         return False
+    from personafit.benchmarks.rows import is_pairs
+
     for _, row in read_lines(path):
         return not is_pairs(row)
     raise UserError(f"{path} holds no answers.")
@@ -37,9 +38,11 @@ def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
     if _is_benchmark(source):
         benchmark: Benchmark = source
         return benchmark
+    from personafit.benchmarks.rows import rows_benchmark
+
     known: dict[str, Person] = {}
     if data is not None:
-        known = {person.id: person for person in open_benchmark(str(data)).people()}
+        known = {person.id: person for person in open_whole(str(data)).people()}
     if not isinstance(source, str | Path):
         return rows_benchmark(rows_of(source), known, seed)
     path = Path(source)
@@ -55,6 +58,8 @@ def named_benchmark(made: Any, name: str) -> Benchmark:
         return benchmark
     if isinstance(made, str | Path):
         return open_benchmark(str(made))
+    from personafit.benchmarks.rows import rows_benchmark
+
     opened = rows_benchmark(rows_of(made), name=name)
     opened.info = opened.info.model_copy(update={"name": name})
     return opened

@@ -91,13 +91,9 @@ def require_judged(run: RunRecord) -> RunRecord:
 
 
 def load_run(store: Store, name: str) -> RunScores:
-    """A run of choices opened up for reading."""
-    return choice_scores(store, judged_run(store, name))
-
-
-def choice_scores(store: Store, run: RunRecord) -> RunScores:
     """The scores of a run of choices; other kinds have none of that sort."""
-    if (kind := require_judged(run).config.get("kind", "choice")) != "choice":
+    run = judged_run(store, name)
+    if (kind := run.config.get("kind", "choice")) != "choice":
         raise UserError(f"{run.name} is a {kind} run; this command reads runs in which raters chose answers.")
     return load_scores(store, run)
 

@@ -14,14 +14,16 @@ from rich.console import Console
 from personafit._errors import UserError
 from personafit._names import inside
 from personafit.api.frames import benchmark_of, is_file
-from personafit.api.places import HOME, choice_scores, find_run, require_judged, store_url
+from personafit.api.places import HOME, find_run, require_judged, store_url
 from personafit.api.run import Run, results_frame
 from personafit.benchmarks import open_benchmark
+from personafit.kinds.lines import RunLines
 from personafit.reporting import load_scores
 from personafit.reporting.claims import legend_for
 from personafit.reporting.compare import Comparison, compare_with_base, fitted_notes
 from personafit.reporting.compare_ranking import HOW, Ranked, rank_runs
-from personafit.statistics.decisions import MARGIN, Verdict
+from personafit.reporting.lines import run_lines
+from personafit.statistics.decisions import MARGIN, Conclusion
 from personafit.store import RunRecord, Store, run_answers
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def _html(sentences: Sequence[str], results: pl.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class RunComparison:
-    """How runs differ from the first of them: paired by item, clustered by person, adjusted for how many are compared."""
+    """How runs of one kind differ from the first of them: paired by unit, clustered by person, adjusted for how many are compared."""
 
     comparisons: Sequence[Comparison]
     rankings: Sequence[Ranked]
@@ -98,7 +100,7 @@ class RunComparison:
                 "p_permutation": c.permutation.p,
                 "p_permutation_holm": c.p_permutation_holm,
                 "distinguishable": c.distinguishable,
-                "equivalent": c.tested.verdict is Verdict.EQUIVALENT,
+                "equivalent": c.tested.verdict is Conclusion.EQUIVALENT,
                 "p_equivalent": c.tested.p_equivalent,
                 "margin": c.tested.margin,
                 "detectable": c.tested.detectable,
@@ -116,23 +118,36 @@ def compare(
     *runs: Run | str,
     anyway: bool = False,
     margin: float | None = None,
+    metric: str | None = None,
     store: str | Path | Store | None = None,
 ) -> RunComparison:
-    """Say whether runs differ: each against the first, paired by item and clustered by person; three or more are ranked too.
+    """Say whether runs differ: each against the first, paired and clustered by person; three or more are ranked too.
+
+    Runs of every kind can be compared with others of their kind. What is compared is whoever differs between them: raters of
+    choices, relevance or preferences, raters under attack, assistants on the same tasks, or writers, each by the same judge. Two
+    judges of the same products are compared by the marks they give and, where people marked them too, by how close they are to
+    people.
 
     Args:
         runs: Two or more runs, or their names.
         anyway: Compare even if the instruments differ.
         margin: Differences below this share of the scale count as none in tests of equivalence; 0.05 by default.
+        metric: Compare by this metric, and not by those that runs of this kind are summed up by.
         store: Where runs that are given by name are looked for.
     """
     if len(runs) < 2:
         raise UserError("compare needs two runs; `personafit report last` shows one.")
+    names = []
     with _Stores(store) as stores:
-        loaded = [choice_scores(*stores.found(run)).by_item_only() for run in runs]
+        opened: dict[str, RunLines] = {}
+        for run in runs:
+            where, record = stores.found(run)
+            opened[record.name] = opened.get(record.name) or run_lines(where, require_judged(record))
+            names.append(record.name)
+    loaded = [opened[name] for name in names]
     within = MARGIN if margin is None else margin
-    compared = compare_with_base(loaded, anyway, within)
-    return RunComparison(compared, rank_runs(loaded, within), fitted_notes(loaded))
+    compared = compare_with_base(loaded, anyway, within, metric)
+    return RunComparison(compared, rank_runs(loaded, within, metric), fitted_notes(loaded))
 
 
 @dataclass(frozen=True)
@@ -176,14 +191,16 @@ def agree(
 ) -> RaterAgreement:
     """Say how far all raters agree with each other and with gold, and what a person reaches.
 
+    Runs and studies of every kind can be given; one in which nobody judges, as where systems write, has no raters who could agree.
+
     Args:
-        sources: A run (or its name), a benchmark folder with votes.jsonl, or a study. A folder or a study brings the votes in
-            it and the runs on the same items that the store holds; a run beside it must be one of those.
+        sources: A run (or its name), a benchmark folder with votes.jsonl, or a study. A run brings its raters, gold, and people who
+            voted on its items. A folder or a study brings the votes in it and the runs on the same items that the store holds; a
+            run beside it must be one of those.
         margin: Largest difference from people that counts as equivalent, as a fraction; 0.05 unless said.
         store: Where runs and studies are looked for.
     """
-    from personafit.reporting.agree import agreements, ranking_findings
-    from personafit.reporting.agree_ratings import run_source
+    from personafit.reporting.agree import agreements
 
     within = MARGIN if margin is None else margin
     if not sources:
@@ -195,18 +212,15 @@ def agree(
             raise UserError("agree takes one run, or one study or folder with the runs on its items.")
         if not people:
             opened, run = stores.found(runs[0])
-            _refuse_other_kinds(run)
-            answers = run_answers(opened, run.id)
-            source = run_source(opened, run, answers)
-            return RaterAgreement(
-                source, agreements(source, within), ranking_findings(load_scores(opened, run, answers))
-            )
+            return _run_agreement(opened, require_judged(run), within)
         source = people[0][1]
         found = agreements(source, within)
         there = {rater.name for one in found for rater in one.ratings.raters}
         for named in runs:
             _, run = stores.found(named)
-            if not there & {rater["name"] for rater in require_judged(run).config["raters"]}:
+            raters = [rater["name"] for rater in require_judged(run).config["raters"]]
+            # Where it matters which, names say the context that a rater was shown.
+            if not any(name == one or name.startswith(f"{one} (") for name in there for one in raters):
                 raise UserError(
                     f"{run.name} has judged none of the items of {source.name} in this store: nothing to compare."
                 )
@@ -239,16 +253,22 @@ def _votes(named: Run | str | Path, stores: "_Stores") -> "Source | None":
     return votes_source(str(named), stores.opened)
 
 
-def _refuse_other_kinds(run: RunRecord) -> None:
-    kind = require_judged(run).config.get("kind", "choice")
-    if kind in ("relevance", "preference"):
-        raise UserError(
-            f"{run.name} is a {kind} run: its raters are compared by `personafit study {run.name}`."
-        )
-    if kind == "dialogue":
-        raise UserError(
-            f"{run.name} is a dialogue run: its judges stand side by side in `personafit report {run.name}`."
-        )
+def _run_agreement(store: Store, run: RunRecord, within: float) -> RaterAgreement:
+    """How far the raters of a run agree, and people with them who voted on its items in studies of the same store."""
+    from personafit.labeling.agreement import add_studies
+    from personafit.reporting.agree import agreements, ranking_findings
+    from personafit.reporting.agree_ratings import lines_source, run_source
+    from personafit.reporting.declared import choice_items, choice_lines_of
+
+    if choice_items(store, run) is None:
+        opened = run_lines(store, run)
+        source = lines_source(store, opened)
+    else:
+        answers = run_answers(store, run.id)
+        source = run_source(store, run, answers)
+        opened = choice_lines_of(load_scores(store, run, answers))
+    add_studies(source, store, run.dataset)
+    return RaterAgreement(source, agreements(source, within), ranking_findings(opened))
 
 
 @dataclass(frozen=True)
@@ -314,7 +334,7 @@ def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> B
 
     named = isinstance(benchmark, str | Path) and not is_file(benchmark)
     opened = (
-        open_benchmark(str(benchmark), None if data is None else Path(data))
+        open_benchmark(str(benchmark), None if data is None else Path(data), "choice")
         if named
         else benchmark_of(benchmark, data, seed)
     )

@@ -8,13 +8,15 @@ from personafit._errors import UserError
 from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published, ingest
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
-from personafit.benchmarks.hub.copies import REPOS, data_folder
+from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.pairs import ImportedPairs
 from personafit.benchmarks.personafeedback import PersonaFeedback
 from personafit.benchmarks.starter import starter
 
 
 def _personafeedback(data: Path | None) -> Benchmark:
+    from personafit.benchmarks.hub.copies import data_folder
+
     data = data_folder("personafeedback", data)
     if data is None:
         raise UserError(
@@ -48,6 +50,8 @@ def _starter(data: Path | None) -> Benchmark:
 
 
 def _injection(data: Path | None) -> Benchmark:
+    if data is not None:
+        raise UserError("run injection makes its own data from the starter set: leave --data out.")
     from personafit.benchmarks.injection import Injection
 
     return Injection()
@@ -57,6 +61,8 @@ def _read_from(name: str, reader: str, expected: str) -> Callable[[Path | None],
     """Opens a benchmark of others from --data, or from a copy that was fetched."""
 
     def opened(data: Path | None) -> Benchmark:
+        from personafit.benchmarks.hub.copies import REPOS, data_folder
+
         folder = data_folder(name, data)
         if folder is None:
             fetch = f"; `personafit data get {name}` fetches it from the hub" if name in REPOS else ""
@@ -103,22 +109,100 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
 """Name to how the benchmark is opened, given its folder of data."""
 
 
-def open_benchmark(name: str, data: Path | None = None) -> Benchmark:
-    """The benchmark of that name, or the one in that folder."""
+NEITHER_OR_BOTH = "run answers needs either --log FILE with answers, or --system SPEC to make them."
+"""What is said where `answers` is given neither answers nor a system, or both."""
+
+
+def open_benchmark(name: str, data: Path | None = None, kind: str | None = None) -> Benchmark:
+    """The benchmark of that name, or the one in that folder; `kind` says which of a folder's items are meant."""
     if name in BENCHMARKS:
         return BENCHMARKS[name](data)
     if (found := find_plugin("benchmarks", name)) is not None:
         opened: Benchmark = found(data)
         return opened
     if Path(name).is_dir():
-        return FolderBenchmark(Path(name))
+        return open_folder(Path(name), kind)
+    if name == "answers":
+        raise UserError(NEITHER_OR_BOTH)
     raise UserError(
         f"There is no benchmark '{name}'; there are {', '.join(BENCHMARKS)}, answers, or a folder of yours."
     )
 
 
+def open_whole(name: str, data: Path | None = None) -> Benchmark:
+    """The same with the items of every kind, to be checked, copied or asked for its people; of a folder nothing is left out."""
+    if name not in BENCHMARKS and (Path(name) / "items.jsonl").is_file():
+        return FolderBenchmark(Path(name), None)
+    return open_benchmark(name, data)
+
+
+def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
+    """A benchmark folder, whatever its items are; of one with several kinds only those of `kind`."""
+    held = folder_kinds(folder)
+    if kind is None:
+        if len(held) > 1:
+            raise UserError(
+                f"{folder} holds items of several kinds ({', '.join(held)}): say which is meant with --kind, such as --kind {held[0]}."
+            )
+        kind = next(iter(held), "choice")
+    elif kind not in held:
+        raise UserError(
+            f"{folder} holds no items of kind '{kind:.40}'; there are {', '.join(held) or 'none'}."
+        )
+    if kind == "dialogue":
+        from personafit.benchmarks.personalens import open_tasks
+
+        return open_tasks(folder)
+    if kind == "preference":
+        from personafit.benchmarks.recentering.responses import PreferenceFolder
+
+        return PreferenceFolder(folder)
+    return FolderBenchmark(folder, kind)
+
+
+def folder_kinds(folder: Path) -> list[str]:
+    """The kinds of item that a benchmark folder holds; its tasks are to become dialogues where it holds nothing else."""
+    if not (folder / "items.jsonl").is_file():
+        return ["dialogue"] if (folder / "tasks.jsonl").is_file() else []
+    held = dict.fromkeys(str(row.get("kind", "choice")) for _, row in read_lines(folder / "items.jsonl"))
+    if not held and (folder / "tasks.jsonl").is_file():
+        return ["dialogue"]
+    return list(held)
+
+
+def open_log(name: str, log: Path, data: Path | None, seed: int) -> Benchmark:
+    """The answers of a log; `data` has the people whom it names by id."""
+    from personafit.benchmarks.answers import Answers, read_log
+
+    if name != "answers":
+        raise UserError(f"--log means nothing in `run {name}`, only in answers: leave it out.")
+    people = {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
+    rows, everyone = read_log(log, people)
+    answers = Answers(rows, everyone, seed)
+    if next(answers.items(), None) is None:
+        raise UserError(
+            f"{log}: no answer has one to be compared with; give each line a 'generic' or a 'wrong' answer, or "
+            "answers of several people to the same question."
+        )
+    return answers
+
+
+def open_questions(name: str, data: Path | None) -> Benchmark | None:
+    """The questions that systems answer under a benchmark's name; None where its answers are there already."""
+    if name == "answers":
+        from personafit.benchmarks.prompts import Prompts
+
+        return Prompts(open_benchmark(str(data) if data else "starter", kind="choice"))
+    if name == "responses":
+        from personafit.benchmarks.recentering.responses_prompts import open_prompts
+
+        return open_prompts(data)
+    return None
+
+
 __all__ = [
     "BENCHMARKS",
+    "NEITHER_OR_BOTH",
     "Benchmark",
     "BenchmarkInfo",
     "Controls",
@@ -127,8 +211,13 @@ __all__ = [
     "PersonaFeedback",
     "Published",
     "check_folder",
+    "folder_kinds",
     "ingest",
     "open_benchmark",
+    "open_folder",
+    "open_log",
+    "open_questions",
+    "open_whole",
     "starter",
     "write_folder",
 ]

@@ -18,10 +18,10 @@ from personafit.benchmarks.benchmark import BenchmarkInfo, Published
 from personafit.benchmarks.lines import read_lines, required_text, validated
 from personafit.people import Person, flatten
 from personafit.people.script import main_script
-from personafit.raters.judging import TESTED_ANSWER
 from personafit.store import UNMADE, Item, Judgment, Product, Status
 
 TESTED = "tested"
+TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
 
 INFO = BenchmarkInfo(
     name="answers",

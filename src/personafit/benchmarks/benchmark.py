@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._hashing import hash_stream
+from personafit.benchmarks.forgotten import WithoutForgotten
 from personafit.people import Person
 from personafit.store import Item, Judgment, Product, RaterRecord, Store
 
@@ -64,6 +65,13 @@ class BenchmarkInfo(BaseModel):
     controls: Controls = Field(default_factory=lambda: Controls.model_validate({}), description="Controls.")
     metrics: dict[str, Any] = Field(default_factory=dict, description="Further settings of metrics.")
     coverage_bar: float = Field(0.95, description="A run below this coverage fails.")
+    kind: str | None = Field(
+        None, description="Kind of the items, where they do not say it themselves, such as injection."
+    )
+
+    def identity(self) -> str:
+        """What the info adds to the hash of a data set."""
+        return self.model_dump_json(exclude={"kind"} if self.kind is None else None)
 
 
 class Benchmark(Protocol):
@@ -110,7 +118,7 @@ def ingest(store: Store, benchmark: Benchmark) -> str:
     """Put a benchmark into the store once, and return the id of the data set: its name and a hash of its content."""
     fingerprint = hash_stream(
         chain(
-            [benchmark.info.model_dump_json()],
+            [benchmark.info.identity()],
             (person.version for person in benchmark.people()),
             (f"{item.id}={item.hash}={item.slices}" for item in benchmark.items()),
             (
@@ -122,8 +130,6 @@ def ingest(store: Store, benchmark: Benchmark) -> str:
     dataset = f"{benchmark.info.name}@{fingerprint[:12]}"
     if store.has_dataset(dataset):
         return dataset
-    from personafit.benchmarks.forgotten import WithoutForgotten  # it is a Benchmark itself
-
     forgotten: set[str] = set()
     for ids in _batches(person.id for person in benchmark.people()):
         forgotten |= store.forgotten(ids)

@@ -21,7 +21,7 @@ SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "Note"}
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class MultipleChoice:
     """One question with its answers, the right one first."""
 
     id: str
@@ -43,7 +43,7 @@ class ChoiceBenchmark(ABC):
         """Everyone the choices are for."""
 
     @abstractmethod
-    def read(self) -> Iterable[Choice]:
+    def read(self) -> Iterable[MultipleChoice]:
         """What there is to choose; read once."""
 
     def products(self) -> Iterator[Product]:
@@ -84,11 +84,11 @@ class ChoiceBenchmark(ABC):
         return []
 
     @cached_property
-    def _all(self) -> list[Choice]:
+    def _all(self) -> list[MultipleChoice]:
         return list(self.read())
 
     @cached_property
-    def _choices(self) -> list[Choice]:
+    def _choices(self) -> list[MultipleChoice]:
         return [choice for choice in self._all if choice.right not in choice.wrong and choice.wrong]
 
 
@@ -107,7 +107,7 @@ def said(turns: Iterable[tuple[str, str]], source: str) -> list[Memory]:
     ]
 
 
-def _options(choice: Choice) -> list[Product]:
+def _options(choice: MultipleChoice) -> list[Product]:
     texts = dict.fromkeys((choice.right, *choice.wrong))
     products = [Product(kind="answer", text=text) for text in texts]
     return sorted(products, key=lambda product: product.id)

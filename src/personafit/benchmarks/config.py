@@ -24,6 +24,8 @@ class RunConfig:
     givens: list[str] = field(default_factory=list)
     user: str | None = None
     tasks: str = "all"
+    kind: str | None = None
+    """Which kind of item is run, where a folder holds several."""
     users: str | list[str] | None = None
     where: list[str] = field(default_factory=list)
     """NAME=VALUE: only items of this slice."""

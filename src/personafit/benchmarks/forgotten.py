@@ -1,17 +1,20 @@
 """People who were forgotten do not come back with the next copy of their data: they are left out, and it is said."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from personafit.benchmarks.benchmark import Benchmark, Published
 from personafit.people import Person
 from personafit.store import FORGOTTEN_NOTE, Item, Judgment, Product
 from personafit.store.derived import original_of
+
+if TYPE_CHECKING:
+    from personafit.benchmarks.benchmark import Benchmark, Published
 
 
 class WithoutForgotten:
     """A benchmark less the people who were forgotten: their items, their gold, and answers written for them."""
 
-    def __init__(self, source: Benchmark, forgotten: set[str]) -> None:
+    def __init__(self, source: "Benchmark", forgotten: set[str]) -> None:
         self._source = source
         self._count = len(forgotten)
         copies = {
@@ -56,7 +59,7 @@ class WithoutForgotten:
         """Gold of items about others."""
         return (gold for gold in self._source.gold() if gold.item not in self._left_out)
 
-    def published(self) -> list[Published]:
+    def published(self) -> "list[Published]":
         """As in the source."""
         return self._source.published()
 

@@ -18,7 +18,7 @@ from inspect_ai.solver import TaskState, generate
 
 from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.contexts import People, make_context
-from personafit.items import FIT, Shown
+from personafit.items import FIT, Part, Shown
 
 MAX_TOKENS = 4096  # room for models that reason first; others stop after a letter
 
@@ -28,7 +28,7 @@ def choices(
     benchmark: str = "starter", data: str | None = None, view: str | None = None, seed: int = 0
 ) -> Task:
     """Which answer fits the person: every item of a choice benchmark, in both orders, under its own view or another."""
-    opened = open_benchmark(benchmark, Path(data) if data else None)
+    opened = open_benchmark(benchmark, Path(data) if data else None, "choice")
     view = view or opened.info.view
     return Task(
         dataset=MemoryDataset(list(_samples(opened, view, seed)), name=opened.info.name),
@@ -52,7 +52,17 @@ def _samples(benchmark: Benchmark, view: str, seed: int) -> Iterator[Sample]:
         told = context.build(people[item.person], item)
         answers = tuple(texts[product] for product in item.products)
         for order in (plain, plain[::-1]):
-            shown = Shown(item, answers, told, order)
+            shown = Shown(
+                FIT,
+                item.id,
+                item.hash,
+                item.person,
+                item.prompt,
+                (Part(item.id),),
+                answers,
+                told,
+                order=order,
+            )
             messages: list[ChatMessage] = [ChatMessageUser(content=m["content"]) for m in FIT.messages(shown)]
             yield Sample(
                 id=f"{item.id}|{view}|{shown.order_name}|0",

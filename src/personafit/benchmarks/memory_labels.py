@@ -13,7 +13,7 @@ from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.contexts.memories import memories_of
-from personafit.contexts.retrieval import Retrieved, Retriever
+from personafit.contexts.retrieval import Retrieval, Retriever
 from personafit.people import Person
 from personafit.store import Item
 
@@ -48,14 +48,14 @@ class LabelledMemories:
         self.labels = list(self._read(path))
         self.memories = {person.id: len(memories_of(person)) for person in self.people.values()}
 
-    def retrieved(self, retriever: Retriever, depth: int) -> Iterator[tuple[str, Retrieved]]:
+    def retrieved(self, retriever: Retriever, depth: int) -> Iterator[tuple[str, Retrieval]]:
         """For each labelled item its person's language, and what is found beside what bears on it."""
         for item, relevant in self.labels:
             person = self.people[item.person]
             found = retriever.find(person.id, memories_of(person), item.prompt, depth)
             yield (
                 person.language,
-                Retrieved(person.id, item.prompt, [memory.id for memory in found], frozenset(relevant)),
+                Retrieval(person.id, item.prompt, [memory.id for memory in found], frozenset(relevant)),
             )
 
     def _read(self, path: Path) -> Iterator[tuple[Item, Sequence[str]]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
-from personafit.benchmarks.choices import SPEAKERS, Choice, ChoiceBenchmark, said
+from personafit.benchmarks.choices import SPEAKERS, ChoiceBenchmark, MultipleChoice, said
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.items import MOST
 from personafit.people import Memory, Person
@@ -77,7 +77,7 @@ class PersonaMem(ChoiceBenchmark):
                 memories += said(self._histories[context][:end], context)
             yield Person(id=f"persona-{persona}", language="en", memories=memories)
 
-    def read(self) -> Iterator[Choice]:
+    def read(self) -> Iterator[MultipleChoice]:
         """One choice per question."""
         seen: set[str] = set()
         for number, row in self._rows:
@@ -87,7 +87,7 @@ class PersonaMem(ChoiceBenchmark):
             if question in seen:
                 raise UserError(f"{place}, field 'question_id': '{question}' occurs twice.")
             seen.add(question)
-            yield Choice(
+            yield MultipleChoice(
                 id=f"personamem/{self._size}/{question}",
                 person=f"persona-{row['persona_id']}",
                 prompt=row["user_question_or_message"],

@@ -13,7 +13,7 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
-from personafit.benchmarks.choices import Choice, ChoiceBenchmark, said
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, said
 from personafit.benchmarks.lines import read_entries, required_text
 from personafit.people import Memory, Person
 
@@ -58,7 +58,7 @@ class PrefEval(ChoiceBenchmark):
         for person, _ in self._read:
             yield person
 
-    def read(self) -> Iterator[Choice]:
+    def read(self) -> Iterator[MultipleChoice]:
         """Each preference in every form there is."""
         for _, choices in self._read:
             yield from choices
@@ -80,10 +80,10 @@ class PrefEval(ChoiceBenchmark):
         ]
 
     @cached_property
-    def _read(self) -> list[tuple[Person, list[Choice]]]:
+    def _read(self) -> list[tuple[Person, list[MultipleChoice]]]:
         return [one for path in self._files for one in self._topic(path)]
 
-    def _topic(self, path: Path) -> Iterator[tuple[Person, list[Choice]]]:
+    def _topic(self, path: Path) -> Iterator[tuple[Person, list[MultipleChoice]]]:
         told = {form: self._told(folder, path.name) for form, folder in IMPLICIT.items()}
         for number, (place, row) in enumerate(read_entries(path)):
             preference, question = (required_text(row, name, place) for name in ("preference", "question"))
@@ -99,7 +99,7 @@ class PrefEval(ChoiceBenchmark):
                 memories=[memory for history in histories.values() for memory in history],
             )
             choices = [
-                Choice(
+                MultipleChoice(
                     id=f"prefeval/{person.id}/{form}",
                     person=person.id,
                     prompt=question,

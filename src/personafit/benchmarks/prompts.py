@@ -10,6 +10,9 @@ from personafit.store import Item, Product
 class Prompts(Ungraded):
     """Each distinct (person, question) of another benchmark, once."""
 
+    becomes = "choice"
+    """The kind of item that a system's answers make of them."""
+
     def __init__(self, source: Benchmark) -> None:
         self._source = source
         self.info = BenchmarkInfo(

@@ -12,7 +12,7 @@ from typing import Any
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
-from personafit.benchmarks.choices import Choice, ChoiceBenchmark, read_published
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
 from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.items import MOST
@@ -83,7 +83,7 @@ class RewardBench(Impersonal):
         second = any(isinstance(row.get("chosen"), list) for _, row in self._rows())
         self.info = REWARDBENCH.model_copy(update=SECOND if second else {})
 
-    def read(self) -> Iterator[Choice]:
+    def read(self) -> Iterator[MultipleChoice]:
         """One choice per row; what has several right answers is no choice and is left out."""
         seen: Counter[str] = Counter()
         self._ties = 0
@@ -102,7 +102,7 @@ class RewardBench(Impersonal):
             if seen[item] > 1:  # ids are those of the sources, which need not be unique
                 item += f".{seen[item]}"
             slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
-            yield Choice(item, item, required_text(row, "prompt", place), right, tuple(wrong), slices)
+            yield MultipleChoice(item, item, required_text(row, "prompt", place), right, tuple(wrong), slices)
 
     def published(self) -> list[Published]:
         """By section for version 1, by subset for version 2."""
@@ -140,14 +140,14 @@ class HelpSteer2(Impersonal):
             raise UserError(f"{folder} holds no HelpSteer2 ratings: expected {', '.join(HELPSTEER)}.")
         self._path = found[0]
 
-    def read(self) -> Iterator[Choice]:
+    def read(self) -> Iterator[MultipleChoice]:
         """Every two answers that are far enough apart."""
         found = False
         for pair in rated_pairs(self._path):
             found = True
             item = f"helpsteer2/{self._path.name.split('.')[0]}/{pair.line}"
             slices = {"gap": "3 or more" if pair.gap >= 3 else "2"}
-            yield Choice(item, item, pair.prompt, pair.better, (pair.worse,), slices)
+            yield MultipleChoice(item, item, pair.prompt, pair.better, (pair.worse,), slices)
         if not found:
             raise UserError(
                 f"{self._path} holds no two answers to one prompt that are {GAP} or more points apart."

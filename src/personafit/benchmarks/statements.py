@@ -29,8 +29,8 @@ FINER = {
 }
 
 
-class Labelled(BaseModel):
-    """One line of a file of labels."""
+class StatementLabel(BaseModel):
+    """A label of one statement, as a line of a file has it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -103,7 +103,7 @@ def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
             )
         conversations[one.id] = one
     known = [
-        Labelled(
+        StatementLabel(
             conversation=one.id, text=attribute.text, label="accepted", failure=None, same_as=attribute.id
         )
         for one in conversations.values()
@@ -112,7 +112,7 @@ def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
     rows = {(row.conversation, row.text): row for row in known}
     for path in files:
         for number, line in read_lines(path):
-            row = validated(Labelled, line, path, number)
+            row = validated(StatementLabel, line, path, number)
             _check_row(row, conversations, located(path, number))
             before = rows.setdefault((row.conversation, row.text), row)
             if before.label != row.label:
@@ -132,7 +132,7 @@ def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
     return statements
 
 
-def _check_row(row: Labelled, conversations: dict[str, Conversation], place: str) -> None:
+def _check_row(row: StatementLabel, conversations: dict[str, Conversation], place: str) -> None:
     if row.conversation not in conversations:
         raise UserError(f"{place}: there is no conversation '{row.conversation}' in conversations.jsonl.")
     if (row.label == "accepted") != (row.failure is None):

@@ -4,12 +4,13 @@ Each `[[run]]` takes what `personafit run` takes, under the same names in the pl
 """
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
+from personafit.benchmarks import folder_kinds
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.lines import validated
 
@@ -30,6 +31,10 @@ class SuiteRun(BaseModel):
     givens: list[str] = Field(default_factory=list, description="What systems are told of the person.")
     user: str | None = Field(None, description="The model that plays the user in dialogues.")
     tasks: str = Field("all", description="Dialogue tasks: SD, MD or all.")
+    kind: str | None = Field(
+        None,
+        description="Which items of a folder are meant; default is all kinds it holds, one after the other.",
+    )
     users: str | None = Field(None, description="So many people, or a file of their ids.")
     where: list[str] = Field(default_factory=list, description="NAME=VALUE: only items of this slice.")
     limit: int | None = Field(None, ge=1, description="A stratified sample of so many items.")
@@ -53,6 +58,8 @@ class SuiteFile(BaseModel):
 
 
 UNJUDGED = ("lamp-writing",)  # what nobody judges gets no shared raters
+TAKE_SYSTEMS = ("answers", "responses", "personalens", "lamp-writing")
+"""Benchmarks that the shared systems are for."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,8 @@ class Suite:
     """What each run is asked for, and the bars it must clear."""
 
 
-def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
-    """The suite in a file; `takes_systems` names the benchmarks that shared systems are for."""
+def read_suite(path: Path) -> Suite:
+    """The suite in a file."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -75,7 +82,7 @@ def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
     file = validated(SuiteFile, raw, path, None)
     runs = []
     for one in file.run:
-        shared = file.systems if one.benchmark in takes_systems and one.log is None else []
+        shared = file.systems if one.benchmark in TAKE_SYSTEMS and one.log is None else []
         config = RunConfig(
             benchmark=_place(path, Path(one.benchmark)).as_posix() if "/" in one.benchmark else one.benchmark,
             data=_place(path, one.data) if one.data else None,
@@ -86,6 +93,7 @@ def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
             givens=one.givens,
             user=one.user,
             tasks=one.tasks,
+            kind=one.kind,
             users=one.users,
             where=one.where,
             limit=one.limit or file.limit,
@@ -93,8 +101,15 @@ def read_suite(path: Path, takes_systems: tuple[str, ...]) -> Suite:
             samples=one.samples,
             command=f"personafit run {path}",
         )
-        runs.append((config, one.fail_under))
+        runs += [(replace(config, kind=kind), one.fail_under) for kind in _kinds(config)]
     return Suite(file.title or path.stem, runs)
+
+
+def _kinds(config: RunConfig) -> list[str | None]:
+    """The kinds of item that a run is of, where its folder holds several."""
+    folder = Path(config.benchmark)
+    held = folder_kinds(folder) if config.kind is None and folder.is_dir() else []
+    return [*held] if len(held) > 1 else [config.kind]
 
 
 def _shared(file: SuiteFile, one: SuiteRun) -> list[str]:

@@ -23,8 +23,8 @@ def agree(
 ) -> None:
     """Say how far all raters agree with each other and with gold, and what a person reaches.
 
-    A folder or a study brings the votes in it and the runs on the same items that the store holds, so that people and judges
-    stand side by side.
+    A run of any kind brings its raters, its gold, and people who voted on its items. A folder or a study brings the votes in it and the
+    runs on the same items that the store holds, so that people and judges stand side by side.
 
     **Examples**
 

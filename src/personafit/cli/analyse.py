@@ -1,6 +1,7 @@
 """`personafit aspects`, `failures` and `contrasts`, and the study behind `report --errors`: what else a stored run tells."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,11 +9,25 @@ from typing import Annotated, Any
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, load_run, out_folder, print_object, store_url
+from personafit.cli.common import (
+    console,
+    judged_run,
+    load_run,
+    open_choices,
+    out_folder,
+    print_object,
+    store_url,
+)
 from personafit.cli.options import JsonOption, RunArgument, StoreOption
+from personafit.kinds.lines import RunLines
 from personafit.models import make_model
 from personafit.reporting import RunScores
-from personafit.reporting.analysis_tables import print_aspects, print_contrasts, print_failures
+from personafit.reporting.analysis_tables import (
+    print_aspects,
+    print_contrasts,
+    print_failures,
+    print_unit_failures,
+)
 from personafit.reporting.aspects import aspect_correlations, aspect_results, published_aspects, write_aspects
 from personafit.reporting.contrasts import contrasts as all_contrasts
 from personafit.reporting.errors import CODES, draw_errors, write_study
@@ -23,6 +38,8 @@ from personafit.reporting.failures import (
     failure_results,
     find_rater,
 )
+from personafit.reporting.line_failures import Failures, line_failures
+from personafit.reporting.lines import run_lines
 from personafit.reporting.settings import as_dicts, print_settings, settings, write_settings
 from personafit.store import Store
 
@@ -66,18 +83,20 @@ def aspects(
 def failures(
     run: RunArgument,
     rater: Annotated[
-        str | None, typer.Option(help="Whose choices; default the first rater of the run.")
+        str | None, typer.Option(help="Whose choices or answers; default the first rater of the run.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="A model to ask where no rule saw anything.")
+        str | None, typer.Option(metavar="SPEC", help="A model to ask where no rule saw anything; choices.")
     ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Count how the chosen answers fall short: over-personal, generic, uncomfortable, unhelpful, contradictory.
+    """Show what goes wrong: how chosen answers fall short, or where a rater is furthest from people.
 
-    Rules decide first; with --model, a model is asked one question about each answer no rule decided, and is paid for again
-    each time. Gold's chosen and rejected answers stand beside the rater's.
+    Of choices it is counted whether the chosen answers are over-personal, generic, uncomfortable, unhelpful or contradictory. Rules
+    decide first; with --model, a model is asked one question about each answer no rule decided, and is paid for again each time.
+    Gold's chosen and rejected answers stand beside the rater's. Of relevance, preferences and dialogues the answers are shown that
+    are furthest from people's, of writing the texts that are least like the person's own.
 
     **Examples**
 
@@ -86,7 +105,17 @@ def failures(
         personafit failures last --rater openai:MODEL@URL
     """
     with Store(store_url(store)) as opened:
-        scores = load_run(opened, run)
+        record = judged_run(opened, run)
+        scores = open_choices(opened, record)
+        if scores is None:
+            if model is not None:
+                kind = record.config["kind"]
+                raise UserError(
+                    f"--model is asked about chosen answers, and {record.name} is a {kind} run: leave it out."
+                )
+            lines = run_lines(opened, record)
+            _show_failures(lines, line_failures(lines, rater), json)
+            return
         who = find_rater(scores, rater)
         frame = answer_failures(opened, scores, who)
         opinion = None
@@ -100,6 +129,20 @@ def failures(
         return
     print_failures(console(), scores, results)
     print(f"{who['name']}; {how}.".replace("..", "."))
+
+
+def _show_failures(opened: RunLines, found: Sequence[Failures], json: bool) -> None:
+    if json:
+        print_object(
+            {
+                "benchmark": opened.info["name"],
+                "results": [result.as_dict() for one in found for result in one.results],
+                "items": [{"who": one.name, **row} for one in found for row in one.units.to_dicts()],
+            }
+        )
+        return
+    for one in found:
+        print_unit_failures(console(), one)
 
 
 def contrasts(

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from personafit._errors import UserError
-from personafit.benchmarks.best_of.choosing import Choice
-from personafit.benchmarks.best_of.running import BestOf, Carried, carry_out
+from personafit.best_of.choosing import BestOfChoices
+from personafit.best_of.running import BestOf, Carried, carry_out
 from personafit.cli.common import console, hint, print_json, say_end, store_url
 from personafit.cli.options import BudgetOption, JsonOption, RetryOption, StoreOption
 from personafit.engine import Bars
@@ -89,7 +89,7 @@ def best_of(
         raise typer.Exit(code)
 
 
-def _write(out: Path, choice: Choice) -> None:
+def _write(out: Path, choice: BestOfChoices) -> None:
     try:
         with out.open("wb") as file:
             for row in choice.rows:
@@ -98,7 +98,7 @@ def _write(out: Path, choice: Choice) -> None:
         raise UserError(f"{out} cannot be written ({error.strerror}); choose another with --out.") from error
 
 
-def _results(choice: Choice, asked: BestOf, fingerprint: str) -> list[Result]:
+def _results(choice: BestOfChoices, asked: BestOf, fingerprint: str) -> list[Result]:
     def result(
         estimate: Estimate, metric: str, control: str | None = None, note: str | None = None
     ) -> Result:
@@ -135,7 +135,7 @@ def _results(choice: Choice, asked: BestOf, fingerprint: str) -> list[Result]:
     return rows
 
 
-def _print(choice: Choice, asked: BestOf, out: Path) -> None:
+def _print(choice: BestOfChoices, asked: BestOf, out: Path) -> None:
     lengths = choice.mean_lengths()
     pool = lengths["pool"].value or 0.0
     table = Table(
@@ -164,7 +164,7 @@ def _print(choice: Choice, asked: BestOf, out: Path) -> None:
     print(f"Choices: {out}")
 
 
-def _control_note(choice: Choice) -> str | None:
+def _control_note(choice: BestOfChoices) -> str | None:
     control = choice.control
     if control is None:
         return None

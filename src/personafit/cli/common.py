@@ -21,7 +21,8 @@ from personafit.api.places import (
     working_on,
 )
 from personafit.engine import Summary
-from personafit.reporting import Result
+from personafit.reporting import Result, RunScores
+from personafit.store import RunRecord, Store
 
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
 
@@ -35,6 +36,19 @@ def console() -> Console:
 def this_command() -> str:
     """The command line as it was typed, to be kept with what it makes."""
     return shlex.join(["personafit", *sys.argv[1:]])
+
+
+AS_THEY_WERE = "Over the choices as they were, before anything hostile was put into them."
+
+
+def open_choices(store: Store, run: RunRecord) -> RunScores | None:
+    """The scores of a run whose items are choices, and a sentence where only some of them are read; None for other kinds."""
+    from personafit.reporting.declared import choices_of  # which loads the rooms of all kinds
+
+    scores = choices_of(store, run)
+    if scores is not None and "base" in scores.items.columns:
+        hint(AS_THEY_WERE)
+    return scores
 
 
 def print_json(benchmark: str, results: list[Result]) -> None:
@@ -81,6 +95,7 @@ __all__ = [
     "judged_run",
     "load_run",
     "make_folder",
+    "open_choices",
     "out_folder",
     "print_json",
     "print_object",

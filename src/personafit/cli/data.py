@@ -14,6 +14,7 @@ from personafit.benchmarks import (
     ImportedPairs,
     check_folder,
     open_benchmark,
+    open_whole,
     write_folder,
 )
 from personafit.benchmarks.folder import copy_folder
@@ -79,7 +80,7 @@ def check(
         if benchmark == "personalens":
             opened = open_tasks(data, problems.append)
         else:
-            opened = open_benchmark(benchmark, data)
+            opened = open_whole(benchmark, data)
         if isinstance(opened, TaskBenchmark):
             counts, more = _count_tasks(opened)
             problems = list(dict.fromkeys(problems))  # a file that is read twice has its faults twice
@@ -210,7 +211,7 @@ def convert(
         personafit data convert last --out judgments.parquet
     """
     if to is not None:
-        pairs = pairs_of(open_benchmark(source, data))
+        pairs = pairs_of(open_benchmark(source, data, "choice"))
         written = write_pairs(pairs, out, to)
         print(f"Wrote {len(pairs):,} pairs to {' and '.join(map(str, written))}.")
         return
@@ -227,7 +228,7 @@ def convert(
             raise UserError(f"{out} cannot be written ({error.strerror}).") from error
         print(f"Wrote {len(frame):,} judgments to {out}.")
         return
-    benchmark = open_benchmark(source, data)
+    benchmark = open_whole(source, data)
     if isinstance(benchmark, TaskBenchmark):
         raise UserError(
             f"{source} has tasks and no items, so it makes no folder; `run {source} --data` reads it."

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from personafit.benchmarks.hub import REPOS, Fetched, fetch_dataset, push_folder
+from personafit.benchmarks.hub.copies import REPOS, DatasetCopy
+from personafit.benchmarks.hub.getting import fetch_dataset
 from personafit.benchmarks.hub.layouts import LAYOUTS
+from personafit.benchmarks.hub.pushing import push_folder
 
 
 def get(
@@ -57,6 +59,6 @@ def push(
     print(f"{pushed.url} holds {folder} at {pushed.revision} (licence {pushed.licence}).")
 
 
-def _run(fetched: Fetched, default: bool) -> str:
+def _run(fetched: DatasetCopy, default: bool) -> str:
     layout = next(layout for layout in LAYOUTS if layout.name == fetched.layout)
     return layout.run.format(folder=fetched.folder, data="" if default else f" --data {fetched.folder}")

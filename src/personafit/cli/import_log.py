@@ -63,6 +63,7 @@ def _import_choices(
             data=data,
             raters=f"replay:{recording}",
             contexts=choices.view,
+            kind=None if benchmark in BENCHMARKS else "choice",
             seed=choices.seed,
             store=opened,
             command=f"personafit data import {log.path}",

@@ -8,26 +8,38 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from personafit.cli.common import console, hint, load_run, print_json, store_url
+from personafit._errors import UserError
+from personafit.cli.common import (
+    console,
+    hint,
+    judged_run,
+    open_choices,
+    print_json,
+    store_url,
+)
 from personafit.cli.options import JsonOption, MarginOption, RunArgument, StoreOption
-from personafit.reporting import Result, RunScores
+from personafit.reporting import Result
 from personafit.reporting.bias import Effect, RaterBias, bias_legend, bias_results, judge_bias, shown_odds
 from personafit.reporting.claims import FEATURES
 from personafit.reporting.correction import (
     Correction,
     HumanLabels,
+    correct_lines,
     correction_results,
     read_labels,
 )
 from personafit.reporting.correction import (
     correct as correct_run,
 )
-from personafit.reporting.graded import KEPT, graded_results, rater_margins
+from personafit.reporting.graded import KEPT, graded_results, line_margins, rater_margins
+from personafit.reporting.line_bias import LineEffect, line_bias, line_bias_legend, line_bias_results
+from personafit.reporting.lines import run_lines
 from personafit.reporting.result import marked_met
 from personafit.reporting.tables import TIERS
+from personafit.reporting.unit_labels import UnitLabels, read_unit_labels
 from personafit.statistics import Estimate
 from personafit.statistics.decisions import MARGIN
-from personafit.store import Store
+from personafit.store import RunRecord, Store
 
 HOW_BIAS = (
     "intervals cluster by person and, where prompts recur, by prompt. A steadier judge has larger odds ratios with the same "
@@ -40,13 +52,20 @@ def bias(
 ) -> None:
     """Say what pulls at each judge besides the person: position, length, mention, own family; and at people.
 
+    Of relevance it says whether raters pick more than people, hedged attributes, or those on long lists.
+
     **Example**
 
         personafit bias last
     """
+    within = MARGIN if margin is None else margin
     with Store(store_url(store)) as opened:
-        scores = load_run(opened, run)
-        found = judge_bias(opened, scores, MARGIN if margin is None else margin)
+        record = judged_run(opened, run)
+        scores = open_choices(opened, record)
+        if scores is None:
+            _print_line_bias(line_bias(run_lines(opened, record), within), json, opened, record)
+            return
+        found = judge_bias(opened, scores, within)
     if json:
         print_json(scores.info["name"], list(bias_results(found)))
         return
@@ -64,30 +83,73 @@ def bias(
         print(legend)
 
 
+def _print_line_bias(found: Sequence[LineEffect], json: bool, store: Store, run: RunRecord) -> None:
+    if json:
+        print_json(store.dataset_info(run.dataset)["name"], list(line_bias_results(found)))
+        return
+    table = Table(title="What pulls at the raters, on the scale of their answers", title_justify="left")
+    for heading, width in (("rater", 12), ("effect", 8)):
+        table.add_column(heading, overflow="fold", min_width=width)
+    for heading in ("rater's", "people's", "rater's over people's"):
+        table.add_column(heading, justify="right")
+    for one in found:
+        times = one.unit.scale
+        cells = (_cell(estimate, times) for estimate in (one.judge, one.people, one.difference))
+        table.add_row(Text(str(one.line.rater)), one.name, *cells)
+    console().print(table)
+    for one in found:
+        if one.tested is not None:
+            print(one.sentence())
+    for sentence in [*run.met_people.values(), *line_bias_legend(found)]:
+        print(sentence)
+
+
 def correct(
     run: RunArgument,
     human: Annotated[
-        Path,
-        typer.Option(help='JSONL of people\'s labels: {"item", "label"}, or the votes.jsonl of a study.'),
-    ],
+        Path | None,
+        typer.Option(
+            help='JSONL of people\'s labels: {"item", "label"}, or the votes.jsonl of a study; default what people said of these '
+            "items in the store, which runs of choices do not have apart from gold."
+        ),
+    ] = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Correct a machine-judged run by human labels for a random part of its items.
+    """Correct what a machine says of a run by what people say of a random part of its items.
 
-    **Example**
+    A win rate or an accuracy of choices, the share that raters call relevant, marks of preferences or of dialogues.
+
+    **Examples**
 
         personafit correct last --human labels.jsonl
+
+        personafit correct last
     """
     with Store(store_url(store)) as opened:
-        scores = load_run(opened, run)
-        labels = read_labels(human, opened, scores)
-    found = correct_run(scores, labels)
-    _say_left_out(human, labels)
+        record = judged_run(opened, run)
+        scores = open_choices(opened, record)
+        benchmark = opened.dataset_info(record.dataset)["name"]
+        if scores is not None:
+            if human is None:
+                raise UserError(
+                    f"{record.name} is a run of choices: its scores are by gold already, so people's labels must be given with "
+                    "--human FILE."
+                )
+            labels = read_labels(human, opened, scores)
+            found = correct_run(scores, labels)
+            _say_left_out(human, labels)
+        else:
+            lines = run_lines(opened, record)
+            said = None if human is None or not lines.references else read_unit_labels(human, lines)
+            found = correct_lines(lines, said)
+            if human is not None and said is not None:
+                _say_left_out(human, said)
     if json:
-        print_json(scores.info["name"], list(correction_results(found)))
+        print_json(benchmark, list(correction_results(found)))
         return
-    console().print(_correction_table(scores, found))
+    for metric in dict.fromkeys(row.metric for row in found):
+        console().print(_correction_table([row for row in found if row.metric == metric]))
     for row in found:
         if not row.slice:
             print(_worth_in_words(row))
@@ -96,16 +158,24 @@ def correct(
 def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
     """Say whether a judge's confidence means what it says, against gold and against votes.
 
+    For choices, and where raters say with a probability what is relevant; marks are no confidence.
+
     **Example**
 
         personafit calibration last
     """
     with Store(store_url(store)) as opened:
-        scores = load_run(opened, run)
-        raters = rater_margins(opened, scores)
-    results = {rater.rater["fingerprint"]: marked_met(scores.run, graded_results(rater)) for rater in raters}
+        record = judged_run(opened, run)
+        scores = open_choices(opened, record)
+        raters = (
+            line_margins(opened, run_lines(opened, record))
+            if scores is None
+            else rater_margins(opened, scores)
+        )
+        benchmark = opened.dataset_info(record.dataset)["name"]
+    results = {rater.rater["fingerprint"]: marked_met(record, graded_results(rater)) for rater in raters}
     if json:
-        print_json(scores.info["name"], [result for rows in results.values() for result in rows])
+        print_json(benchmark, [result for rows in results.values() for result in rows])
         return
     console().print(_calibration_table(results.values()))
     for rows in results.values():
@@ -118,7 +188,7 @@ def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = 
     for rows in results.values():
         for note in dict.fromkeys(row.note for row in rows if row.value is None and row.note):
             print(f"{rows[0].rater}: {note}.")
-    for sentence in scores.run.met_people.values():
+    for sentence in record.met_people.values():
         print(sentence)
 
 
@@ -153,11 +223,13 @@ def _odds_cell(effect: Effect) -> str:
     return "\n".join(f"{text or '–'} [dim]({ends})[/dim]" if ends else text or "–" for text, ends in shown)
 
 
-def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
-    table = Table(title=f"{scores.info['metric']} in %, corrected by human labels", title_justify="left")
+def _correction_table(found: Sequence[Correction]) -> Table:
+    metric, share = found[0].metric, found[0].bounds == (0.0, 1.0)
+    scale = "in %" if share else f"({found[0].bounds[0]:g} to {found[0].bounds[1]:g})"
+    table = Table(title=f"{metric} {scale}, corrected by human labels", title_justify="left")
     for heading, width in (("rater", 12), ("slice", 8)):
         table.add_column(heading, overflow="fold", min_width=width)
-    cheap = "judge alone" if scores.info["metric"] == "win_rate" else "against gold"
+    cheap = "against gold" if metric == "accuracy" else "judge alone"
     for heading in ("corrected", "human alone", cheap, "human labels", "worth"):
         table.add_column(heading, justify="right")
     for row in found:
@@ -168,7 +240,7 @@ def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
         table.add_row(
             Text(name),
             Text(" ".join(row.slice.values()) or "all"),
-            *(_cell(estimate, 100) for estimate in estimates),
+            *(_cell(estimate, 100 if share else 1) for estimate in estimates),
             str(row.found.human.n),
             worth,
         )
@@ -178,10 +250,13 @@ def _correction_table(scores: RunScores, found: Sequence[Correction]) -> Table:
 def _worth_in_words(row: Correction) -> str:
     name = f"{row.rater['name']} on {row.system}" if row.system else row.rater["name"]
     corrected = row.found.corrected
+    if row.bounds != (0.0, 1.0) or row.metric not in ("accuracy", "win_rate"):
+        name = f"{name}, {row.metric}"
     if corrected.value is None:
         return f"{name}: {corrected.note}."
     if row.worth.value is None:
-        return f"{name}: {100 * corrected.value:.1f} % after correction; {row.worth.note}."
+        shown = f"{100 * corrected.value:.1f} %" if row.bounds == (0.0, 1.0) else f"{corrected.value:.2f}"
+        return f"{name}: {shown} after correction; {row.worth.note}."
     labels = row.found.human.n
     most = "at most " if row.worth.note else ""
     said = f"{name}: {labels} human labels are worth {most}{row.worth.value:.0f} with the machine's help"
@@ -190,12 +265,12 @@ def _worth_in_words(row: Correction) -> str:
     return f"{said}; {corrected.note}." if corrected.note else f"{said}."
 
 
-def _say_left_out(path: Path, labels: HumanLabels) -> None:
+def _say_left_out(path: Path, labels: HumanLabels | UnitLabels) -> None:
     if labels.elsewhere:
         hint(f"{path}: lines left out because this run does not have their item: {labels.elsewhere}.")
     if labels.unanswered:
         hint(f"{path}: lines left out because they do not answer this run's question: {labels.unanswered}.")
-    if labels.numbered:
+    if isinstance(labels, HumanLabels) and labels.numbered:
         hint(
             f"{path}: {labels.numbered} labels are numbers, which count an item's answers from 0 in the order the store keeps "
             "(a data folder's own; hidden for answers): names (answer, generic, wrong, or a text's id) say which is meant."

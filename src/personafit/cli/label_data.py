@@ -107,14 +107,14 @@ def _decide(
     target: str,
     reason: str,
 ) -> int:
-    from personafit.labeling.adjudicating import Decision, decide_all, read_decisions
+    from personafit.labeling.adjudicating import Adjudication, decide_all, read_decisions
 
     wanted = []
     for given in decide:
         item, sign, label = given.rpartition("=")
         if not sign or not item:
             raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
-        wanted.append(Decision(item, question, target, label or None, reason, f"--decide {given}"))
+        wanted.append(Adjudication(item, question, target, label or None, reason, f"--decide {given}"))
     if decisions is not None:
         wanted += read_decisions(decisions)
     return decide_all(studies, study, wanted)

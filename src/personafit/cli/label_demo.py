@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from personafit.cli.common import HOME, console, find_run, hint, make_folder, store_url
+from personafit.cli.label_serve import serve
 from personafit.cli.options import StoreOption
 
 PAGES, RATERS = 12, 3
@@ -22,7 +23,6 @@ def demo(
 
         personafit label demo
     """
-    from personafit.cli.label import serve
     from personafit.labeling.access import Access
     from personafit.labeling.making import make_study
     from personafit.labeling.records import StudyConfig

@@ -35,3 +35,7 @@ MarginOption = Annotated[
         help="Differences smaller than this share of the scale count as none in equivalence tests; default 0.05, or 5 points.",
     ),
 ]
+MetricOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Another metric than those that such a run is summed up by."),
+]

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from personafit.cli.common import console, load_run, print_object, store_url
-from personafit.cli.options import JsonOption, StoreOption
+from personafit.cli.common import console, judged_run, print_object, store_url
+from personafit.cli.options import JsonOption, MetricOption, StoreOption
+from personafit.reporting.lines import run_lines
 from personafit.reporting.planning import plan_run, plans_table
 from personafit.store import Store
 
@@ -24,24 +25,31 @@ def power(
     ] = None,
     difference: Annotated[
         float | None,
-        typer.Option(help="Say what it takes to show this difference, above 0 and below 1: 0.03."),
+        typer.Option(
+            help="Say what it takes to show this difference, a share of the scale above 0 and below 1: 0.03."
+        ),
     ] = None,
+    metric: MetricOption = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say the smallest difference a planned run can detect, and how many people, prompts or items a difference needs.
+
+    The pilot may be a run of any kind.
 
     **Examples**
 
         personafit power last --users 100 --items 20
 
         personafit power last --difference 0.03
+
+        personafit power last --metric personalization
     """
     with Store(store_url(store)) as opened:
-        scores = load_run(opened, run)
-    plans = plan_run(scores, users, items, difference, prompts)
+        pilot = run_lines(opened, judged_run(opened, run))
+    plans = plan_run(pilot, users, items, difference, prompts, metric)
     if json:
-        body = {"run": scores.run.name, "plans": [plan.as_dict() for plan in plans]}
+        body = {"run": pilot.run.name, "plans": [plan.as_dict() for plan in plans]}
         print_object(body)
         return
     console().print(plans_table(plans))

@@ -12,15 +12,14 @@ from personafit.api.run import Run
 from personafit.cli.analyse import errors_study
 from personafit.cli.common import (
     console,
-    find_run,
     judged_run,
     load_run,
     print_object,
     store_url,
 )
-from personafit.cli.options import JsonOption, MarginOption, RunArgument, StoreOption
+from personafit.cli.options import JsonOption, MarginOption, MetricOption, RunArgument, StoreOption
 from personafit.cli.run_end import write_run
-from personafit.raters.rescore import rescore as read_again
+from personafit.kinds.rescore import rescore as read_again
 from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
 
@@ -127,17 +126,18 @@ def _collect(
 def _collected(store: Store, names: list[str]) -> "Collected":
     from personafit.cli.agree import study_standing
     from personafit.reporting.whole.collected import Collected
+    from personafit.reporting.whole.collecting import collect_folder, collect_run
 
     given = Collected(store)
     for name in names:
-        if Path(name).is_dir() and given.add_folder(Path(name)):
+        if Path(name).is_dir() and collect_folder(given, Path(name)):
             continue
         if (source := votes_source(name, store)) is not None:
             given.agreement[Path(name).name] = source
             if (standing := study_standing(name, store)) is not None:
                 given.studies[name] = standing
         else:
-            given.add_run(judged_run(store, name))
+            collect_run(given, judged_run(store, name))
     return given
 
 
@@ -148,18 +148,22 @@ def compare(
     store: StoreOption = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Compare even if the instruments differ.")] = False,
     margin: MarginOption = None,
+    metric: MetricOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say whether runs differ: paired by item, clustered by person, adjusted for how many are compared.
+    """Say whether runs of one kind differ: paired by item, clustered by person, adjusted for how many are compared.
 
-    Three or more contestants that share items are ranked as well.
+    Two assistants on the same tasks, two judges, two relevance raters or two writers: whoever differs between the runs. Three or
+    more contestants that share items are ranked as well.
 
-    **Example**
+    **Examples**
 
         personafit compare personafeedback-1a2b3c4d last
+
+        personafit compare personalens-1a2b3c4d last --metric naturalness
     """
     with Store(store_url(store)) as opened:
-        found = compare_runs(*runs, anyway=anyway, margin=margin, store=opened)
+        found = compare_runs(*runs, anyway=anyway, margin=margin, metric=metric, store=opened)
     if json:
         print_object(found.as_dict())
     else:
@@ -177,11 +181,5 @@ def rescore(
         personafit rescore last
     """
     with Store(store_url(store)) as opened:
-        found = find_run(opened, run)
-        if found.config.get("kind") == "dialogue":
-            from personafit.simulate import rescore_dialogues
-
-            read, changed = rescore_dialogues(opened, found)
-        else:
-            read, changed = read_again(opened, found)
+        read, changed = read_again(opened, judged_run(opened, run))
     print(f"{read:,} replies read again, {changed:,} now say something else; the earlier readings are kept.")

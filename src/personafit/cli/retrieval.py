@@ -8,7 +8,8 @@ from rich.table import Table
 from personafit.benchmarks.memory_labels import LabelledMemories
 from personafit.cli.common import console, print_object
 from personafit.cli.options import JsonOption
-from personafit.contexts.retrieval import WAYS, Retriever, chance_recall, precision_at, recall_at
+from personafit.contexts.memories import WAYS
+from personafit.contexts.retrieval import Retriever, chance_recall, precision_at, recall_at
 from personafit.statistics import Estimate
 
 

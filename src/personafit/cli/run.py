@@ -1,6 +1,6 @@
 """`personafit run`: judge a benchmark, or a team's own answers."""
 
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -8,16 +8,15 @@ import orjson
 import typer
 
 from personafit._errors import UserError
-from personafit.api.evaluating import Evaluation, carry_out, prepare
-from personafit.benchmarks.config import RunConfig
-from personafit.cli.common import hint, make_folder, store_url, this_command, working_on
+from personafit.api.evaluating import carry_out, prepare
+from personafit.benchmarks import BENCHMARKS, folder_kinds
+from personafit.benchmarks.suite import Suite, read_suite
+from personafit.cli.common import make_folder, store_url, this_command, working_on
 from personafit.cli.options import BudgetOption, JsonOption, OnOption, RetryOption, StoreOption
-from personafit.cli.run_end import METRICS, OTHER_METRICS, parse_bar, report_run, say_end_of, write_run
-from personafit.models import MODELS, parse_spec
+from personafit.cli.run_end import parse_bar, report_run
+from personafit.kinds import KINDS, find_kind
 from personafit.reporting.assertions import Undecided
-from personafit.store import Store
-
-DIALOGUES = 4  # held beside the choices of the starter set when a system is named
+from personafit.store import Status, Store
 
 EPILOG = """
 **Examples**
@@ -74,7 +73,7 @@ def run(
     system: Annotated[
         list[str] | None,
         typer.Option(
-            help="System under test, for `answers`, `responses` and `personalens`; `starter` lets it hold a few dialogues."
+            help="System under test: for `answers`, `responses`, `personalens`, `lamp-writing`, and folders of tasks."
         ),
     ] = None,
     given: Annotated[list[str] | None, typer.Option(help="What the system is told of the person.")] = None,
@@ -83,6 +82,9 @@ def run(
         str | None, typer.Option(help="Model that plays the user in dialogues; default is the embedded one.")
     ] = None,
     tasks: Annotated[str, typer.Option(help="Dialogue tasks: SD, MD or all.")] = "all",
+    kind: Annotated[
+        str | None, typer.Option(help="Which items are meant, where a folder holds several kinds.")
+    ] = None,
     users: Annotated[str | None, typer.Option(help="So many people, or a file of their ids.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(help="NAME=VALUE: only items of this slice, such as half=specific.")
@@ -118,26 +120,8 @@ def run(
     The longest answer and the most overlap are judged beside whatever you ask for; so are the views of no person and
     of the wrong person, unless you name the views you want with --view.
     """
-    if benchmark.endswith(".toml"):
-        own = (data, rater, judge, view, system, given, log, user, users, where)
-        if any(own) or seed or samples != 1 or tasks != "all":
-            raise UserError(
-                f"{benchmark} says itself what is run, by whom and on what; beside it only --limit, --budget, --retry, --fail-under, "
-                "--undecided, --junit, --dry-run, --on, --store, --out and --json mean something."
-            )
-        from personafit.cli.run_suite import SuiteRunner, run_suite
-
-        runner = SuiteRunner(Path(benchmark), limit, budget, frozenset(retry or []), undecided)
-        every = tuple(
-            dict.fromkeys([*METRICS, *(name for names in OTHER_METRICS.values() for name in names)])
-        )
-        bars = [parse_bar(text, every) for text in fail_under or []]
-        with Store(store_url(store)) as opened, working_on(on):
-            code = run_suite(runner, opened, bars, out, junit, json, dry_run)
-        if code:
-            raise typer.Exit(code)
-        return
-    ready = prepare(
+    prepared = partial(
+        prepare,
         benchmark,
         data=data,
         log=log,
@@ -156,7 +140,39 @@ def run(
         retry=retry or [],
         command=this_command(),
     )
-    bars = [parse_bar(text, OTHER_METRICS.get(benchmark, METRICS)) for text in fail_under or []]
+    suite = None
+    if benchmark.endswith(".toml"):
+        own = (data, rater, judge, view, system, given, log, user, users, where, kind)
+        if any(own) or seed or samples != 1 or tasks != "all":
+            raise UserError(
+                f"{benchmark} says itself what is run, by whom and on what; beside it only --limit, --budget, --retry, --fail-under, "
+                "--undecided, --junit, --dry-run, --on, --store, --out and --json mean something."
+            )
+        suite = read_suite(Path(benchmark))
+    elif kind is None and benchmark not in BENCHMARKS and len(held := folder_kinds(Path(benchmark))) > 1:
+        title = Path(benchmark).resolve().name
+        suite = Suite(title, [(prepared(kind=one).config, []) for one in held])
+    if suite is not None:
+        code = _run_suite(
+            suite,
+            Path(benchmark).resolve().stem,
+            limit,
+            budget,
+            retry,
+            undecided,
+            fail_under,
+            store,
+            on,
+            out,
+            junit,
+            json,
+            dry_run,
+        )
+        if code:
+            raise typer.Exit(code)
+        return
+    ready = prepared(kind=kind)
+    bars = [parse_bar(text, ready.kind.bars) for text in fail_under or []]
     with Store(store_url(store)) as opened:
         if dry_run:
             plan = ready.estimate(opened)
@@ -169,31 +185,33 @@ def run(
         with working_on(on):
             done = carry_out(ready, opened)
             code = report_run(done, out, json, bars, junit, undecided)
-            if benchmark == "starter" and system and not done.interrupted:
-                left = None if budget is None else max(0.0, budget - done.cost)
-                code = max(code, _talk(opened, replace(ready.config, budget=left), out, json))
     if code:
         raise typer.Exit(code)
 
 
-def _talk(store: Store, config: RunConfig, out: Path | None, json: bool) -> int:
-    """Let the systems hold a few dialogues of the starter set as well; a run of its own, with a report of its own."""
-    judges = [spec for spec in config.raters if parse_spec(spec).kind in MODELS]  # rules read no dialogues
-    few = replace(
-        config,
-        benchmark="personalens",
-        data=Path("starter"),
-        limit=DIALOGUES,
-        users=None,
-        views=[],
-        raters=judges,
-    )
-    held = carry_out(Evaluation(few), store)
-    if json:  # one object was printed already: the numbers are in the folder
-        write_run(held, out / "dialogues" if out else None)
-        hint(f"Dialogues: personafit report {held.name}")
-        return say_end_of(held, [])
-    return report_run(held, out / "dialogues" if out else None, json=False, bars=[])
+def _run_suite(
+    suite: Suite,
+    name: str,
+    limit: int | None,
+    budget: float | None,
+    retry: list[Status] | None,
+    undecided: Undecided,
+    fail_under: list[str] | None,
+    store: str | None,
+    on: str,
+    out: Path | None,
+    junit: Path | None,
+    json: bool,
+    dry_run: bool,
+) -> int:
+    """Run several benchmarks, or the kinds of one folder, one after the other; returns the exit code."""
+    from personafit.cli.run_suite import SuiteRunner, run_suite
+
+    runner = SuiteRunner(suite, name, limit, budget, frozenset(retry or []), undecided)
+    every = tuple(dict.fromkeys(metric for kind in KINDS for metric in find_kind(kind).bars))
+    bars = [parse_bar(text, every) for text in fail_under or []]
+    with Store(store_url(store)) as opened, working_on(on):
+        return run_suite(runner, opened, bars, out, junit, json, dry_run)
 
 
 run.__doc__ = f"{run.__doc__}\n{EPILOG}"

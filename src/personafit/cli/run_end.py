@@ -8,25 +8,6 @@ from personafit.api.run import Run
 from personafit.cli.common import console, hint, out_folder, print_json, print_object, say_end
 from personafit.reporting import Result
 from personafit.reporting.assertions import Undecided, missed, totals
-from personafit.reporting.junit import write_junit
-
-METRICS = (
-    "accuracy",
-    "accuracy_debiased",
-    "consistency",
-    "lift",
-    "restraint",
-    "win_rate",
-    "win_rate_debiased",
-)
-# What --fail-under may name in runs that are not choices.
-OTHER_METRICS = {
-    "recentering": ("f1", "precision", "recall", "accuracy", "kappa", "average_precision"),
-    "responses": ("rating", "win_rate", "win_rate_length_controlled", "spearman"),
-    "personalens": ("completion", "personalization", "naturalness", "coherence"),
-    "injection": ("unmoved",),
-    "lamp-writing": ("rouge_1", "rouge_l", "lift"),
-}
 
 
 def report_run(
@@ -49,6 +30,8 @@ def report_run(
         run.print(console())
         print(f"Report: {page}")
     if junit is not None:
+        from personafit.reporting.junit import write_junit
+
         write_junit(junit, run.figures, bars, run.coverage_gap, undecided)
     return say_end_of(run, bars, undecided)
 

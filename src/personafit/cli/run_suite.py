@@ -10,16 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from personafit._errors import UserError
-from personafit.api.evaluating import SPECIAL, Evaluation, carry_out, refuse_unused
-from personafit.benchmarks import open_benchmark
+from personafit._names import inside
+from personafit.api.evaluating import Evaluation, carry_out, evaluation_of
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.running import RUNS
-from personafit.benchmarks.suite import UNJUDGED, Suite, read_suite
+from personafit.benchmarks.suite import Suite
 from personafit.cli.common import HOME, console, hint, make_folder
-from personafit.cli.run_end import METRICS, OTHER_METRICS, parse_bar, say_end_of, write_run
+from personafit.cli.run_end import parse_bar, say_end_of, write_run
+from personafit.kinds import find_kind
 from personafit.reporting import Result
 from personafit.reporting.assertions import Undecided
-from personafit.reporting.junit import Checked, write_suites
+from personafit.reporting.junit import RunCheck, write_suites
 from personafit.reporting.run_names import NamedRun, apart
 from personafit.reporting.sections import line_name
 from personafit.reporting.writing.scores import COPIES
@@ -33,8 +33,8 @@ COPIED = tuple(COPIES.values())  # controls that nobody in particular wrote
 
 
 @dataclass
-class Came:
-    """What came of one run."""
+class SuiteResult:
+    """The outcome of one run of a suite."""
 
     config: RunConfig
     run: RunRecord
@@ -52,44 +52,49 @@ class SuiteRunner:
 
     def __init__(
         self,
-        path: Path,
+        suite: Suite,
+        name: str,
         limit: int | None,
         budget: float | None,
         retry: frozenset[Status],
         undecided: Undecided = Undecided.FAIL,
     ) -> None:
-        self.path = path
-        self.suite: Suite = read_suite(path, SPECIAL["system"])
+        self.suite = suite
+        self._name = name
         self._budget = budget
         self._undecided = undecided
         self.failed: list[tuple[str, str]] = []
         """Runs that could not be made, and why."""
-        self._plans: list[tuple[RunConfig, list[Bar]]] = []
-        for config, bars in self.suite.runs:
-            config = replace(config, retry=retry, limit=limit or config.limit)
-            refuse_unused(config)
-            metrics = OTHER_METRICS.get(config.benchmark, METRICS)
-            self._plans.append((config, [parse_bar(text, metrics) for text in bars]))
-            if config.benchmark not in RUNS or config.benchmark in UNJUDGED:
-                open_benchmark(
-                    config.benchmark, config.data
-                )  # what is missing is found before hours of other runs
+        self._plans: list[tuple[Evaluation, list[Bar]]] = []
+        for config, bars in self.suite.runs:  # what is missing is found before hours of other runs
+            try:
+                ready = evaluation_of(replace(config, retry=retry, limit=limit or config.limit))
+            except UserError as error:
+                if config.log is None:
+                    raise
+                self.failed.append((config.benchmark, str(error)))  # answers of a step that went wrong
+                continue
+            self._plans.append((ready, [parse_bar(text, ready.kind.bars) for text in bars]))
 
     def estimate(self, store: Store) -> str:
         """What all runs would take."""
-        return "\n".join(Evaluation(config).estimate(store) for config, _ in self._plans)
+        return "\n".join(ready.estimate(store) for ready, _ in self._plans)
 
-    def run(self, store: Store, bars: Sequence[Bar]) -> tuple[list[Came], int]:
+    def run(self, store: Store, bars: Sequence[Bar]) -> tuple[list[SuiteResult], int]:
         """Carry all runs out, each from wherever it stands; returns what came of them and the exit code."""
-        came: list[Came] = []
+        came: list[SuiteResult] = []
         code, spent = 0, 0.0
-        for config, own in self._plans:
+        for name, said in self.failed:
+            hint(f"personafit: {name}: {said}")
+            code = 2
+        for ready, own in self._plans:
+            config = ready.config
             rest = None if self._budget is None else max(0.0, self._budget - spent)
             try:
-                done = carry_out(Evaluation(replace(config, budget=rest)), store)
+                done = carry_out(replace(ready, config=replace(config, budget=rest)), store)
             except UserError as error:  # one run that cannot be is no reason to lose the others
-                hint(f"personafit: {config.benchmark}: {error}")
-                self.failed.append((config.benchmark, str(error)))
+                hint(f"personafit: {_called(config)}: {error}")
+                self.failed.append((_called(config), str(error)))
                 code = max(code, error.code)
                 continue
             spent += done.cost
@@ -98,7 +103,9 @@ class SuiteRunner:
             if done.judged:
                 write_run(done, None)
                 version = str(store.dataset_info(done.record.dataset)["version"])
-                came.append(Came(config, done.record, version, done.figures, wanted, done.coverage_gap))
+                came.append(
+                    SuiteResult(config, done.record, version, done.figures, wanted, done.coverage_gap)
+                )
             try:
                 ending = say_end_of(done, wanted, self._undecided)
             except UserError as error:  # a bar on a number that this run has not
@@ -109,24 +116,25 @@ class SuiteRunner:
                 return came, ending
         return came, code
 
-    def write_junit(self, came: Sequence[Came], path: Path) -> None:
+    def write_junit(self, came: Sequence[SuiteResult], path: Path) -> None:
         """Write all runs as one file for CI."""
         made = [
-            Checked(one.run.name, one.results, one.bars, missed=one.missed, undecided=self._undecided)
+            RunCheck(one.run.name, one.results, one.bars, missed=one.missed, undecided=self._undecided)
             for one in came
         ]
-        write_suites(path, [*made, *(Checked(name, error=said) for name, said in self.failed)])
+        write_suites(path, [*made, *(RunCheck(name, error=said) for name, said in self.failed)])
 
-    def write(self, store: Store, came: Sequence[Came], out: Path | None) -> Path:
+    def write(self, store: Store, came: Sequence[SuiteResult], out: Path | None) -> Path:
         """Write the collected page and all numbers; returns where the page is."""
         from personafit.reporting.whole.collected import Collected
+        from personafit.reporting.whole.collecting import collect_run
         from personafit.reporting.whole.page import make_chapters, write_whole
 
-        folder = out or HOME / "suites" / self.path.stem
+        folder = out or inside(HOME / "suites", self._name)
         make_folder(folder)
         given = Collected(store)
         for one in came:
-            given.add_run(one.run)
+            collect_run(given, one.run)
         page = folder / "report.html"
         try:
             write_whole(given, make_chapters(given), page)
@@ -137,7 +145,7 @@ class SuiteRunner:
             ) from error
         return page
 
-    def body(self, came: Sequence[Came]) -> bytes:
+    def body(self, came: Sequence[SuiteResult]) -> bytes:
         """All numbers as one object: the suite, and of each run its benchmark, the version of that, its name and its results."""
         runs = [
             {
@@ -183,7 +191,7 @@ def run_suite(
     return code
 
 
-def suite_table(title: str, came: Sequence[Came]) -> Table:
+def suite_table(title: str, came: Sequence[SuiteResult]) -> Table:
     """One line for every rater of every run: its score, what the best control scores, and what the person adds."""
     said = Text(f"{title}: in %, ratings in points; 95 % interval in brackets")
     table = Table(title=said, title_justify="left")
@@ -209,14 +217,20 @@ def suite_table(title: str, came: Sequence[Came]) -> Table:
     return table
 
 
-def _names(came: Sequence[Came]) -> list[str]:
-    return apart([NamedRun(one.config.benchmark, one.version, one.run.name) for one in came])
+def _names(came: Sequence[SuiteResult]) -> list[str]:
+    return apart([NamedRun(_called(one.config), one.version, one.run.name) for one in came])
 
 
-def _lines(came: Came) -> list[tuple[Result, Result | None, Result | None]]:
+def _called(config: RunConfig) -> str:
+    """What a run is called: its benchmark, and the kind of its items where it was asked for."""
+    return f"{config.benchmark} ({config.kind})" if config.kind else config.benchmark
+
+
+def _lines(came: SuiteResult) -> list[tuple[Result, Result | None, Result | None]]:
     """The headline of each rater that was asked for, its lift, and the best control; controls alone where nobody was asked."""
     totals = [result for result in came.results if not result.slice]
-    wanted = OTHER_METRICS.get(came.config.benchmark, (METRICS[0], "win_rate"))
+    kind = str(came.run.config.get("kind", "choice"))
+    wanted = ("accuracy", "win_rate") if kind == "choice" else find_kind(kind).bars
     metric = next((name for name in wanted if any(r.metric == name for r in totals)), "")
     heads = [result for result in totals if result.metric == metric]
     controls = [result for result in heads if result.control and result.value is not None]

@@ -140,7 +140,10 @@ def _write_benchmark(benchmark: str, out: Path) -> None:
     from personafit.benchmarks.induced import WithAttributes
     from personafit.stages.records import StageFile
 
-    write_folder(out / "benchmark", WithAttributes(open_benchmark(benchmark), StageFile(out).read_people()))
+    write_folder(
+        out / "benchmark",
+        WithAttributes(open_benchmark(benchmark, kind="choice"), StageFile(out).read_people()),
+    )
     hint(
         f"What the induced profile is worth beside the true one: personafit run {out / 'benchmark'} --rater SPEC --view profile "
         "--view attributes:all --view none --view wrong:attributes:all"

@@ -12,7 +12,7 @@ from personafit.reporting import Result
 from personafit.training.grpo_settings import GrpoSettings
 
 if TYPE_CHECKING:
-    from personafit.training.matcher_quality import Figure
+    from personafit.training.matcher_quality import MatcherMetric
 
 NEEDED = ("torch", "transformers", "accelerate", "peft", "datasets", "trl")
 
@@ -41,7 +41,7 @@ def train_matcher_grpo(data: Path, out: Path, settings: GrpoSettings, as_json: b
         print(f"Rater: {trained.rater}")
 
 
-def figure_results(figures: "Sequence[Figure]", rater: str, fingerprint: str) -> list[Result]:
+def figure_results(figures: "Sequence[MatcherMetric]", rater: str, fingerprint: str) -> list[Result]:
     """The figures of a matcher as flat records."""
     return [
         Result.of(

@@ -10,7 +10,7 @@ import typer
 from personafit._errors import UserError
 from personafit.cli.common import hint
 from personafit.models.reward.layout import Layout
-from personafit.training.reward.settings import RECIPES, Preset, Settings, parse_mix
+from personafit.training.reward.settings import RECIPES, Preset, RewardSettings, parse_mix
 
 NEEDED = ("torch", "transformers", "accelerate", "peft")
 NEEDS = "Training a reward model needs PyTorch and transformers: pip install 'personafit[train]'."
@@ -86,7 +86,7 @@ def reward(
         torchrun --nproc-per-node 8 -m personafit train reward --base BASE --data DIR --mix helpsteer2.jsonl=0.36 --out my-reward
     """
     recipe = RECIPES[preset]
-    settings = Settings(
+    settings = RewardSettings(
         base=base,
         data=data,
         out=out,

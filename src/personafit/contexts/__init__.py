@@ -6,7 +6,6 @@ from personafit._errors import UserError
 from personafit._plugins import find_plugin
 from personafit.contexts.attributes import AttributesContext, attributes_context
 from personafit.contexts.context import Context, ContextBuilder, People, Unmade
-from personafit.contexts.dis import dis_context, is_dis
 from personafit.contexts.making import (
     MADE,
     context_fingerprint,
@@ -16,7 +15,7 @@ from personafit.contexts.making import (
     make_contexts,
     makers,
 )
-from personafit.contexts.plain import PLAIN, is_plain
+from personafit.contexts.plain import PLAIN, is_dis, is_plain
 from personafit.contexts.profile import none_context, profile_context
 from personafit.contexts.remembered import is_remembered, remembered_context
 from personafit.contexts.said import history_context
@@ -45,6 +44,8 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
     if is_remembered(name):
         return remembered_context(name, people, model)
     if is_dis(name):
+        from personafit.contexts.dis import dis_context
+
         return dis_context(name, people, seed)
     kind, _, argument = name.partition(":")
     if kind in CONTEXTS:

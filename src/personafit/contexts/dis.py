@@ -8,20 +8,13 @@ from dataclasses import dataclass
 from personafit._errors import UserError
 from personafit.contexts.context import Context, ContextBuilder, People
 from personafit.contexts.history import QUALITIES, Quality, Whose, worsened
+from personafit.contexts.plain import SUM
 from personafit.contexts.task import TaskItem
 from personafit.people import FacetValue, Person, facet_values, render_person, select_facets
 from personafit.store import Item
 
 DEMOGRAPHICS = "Demographics"
 PARTS = "DIS"
-_PART = r"(?:D|S|I(?:~[a-z]+:[0-9.]+)*)"
-SUM = rf"{_PART}(?:\+{_PART})*"
-"""What a sum looks like, as a regular expression."""
-
-
-def is_dis(name: str) -> bool:
-    """Whether a name is a sum of D, I and S."""
-    return re.match(r"[DIS](?:$|[+~])", name) is not None
 
 
 @dataclass

@@ -13,7 +13,7 @@ from personafit._hashing import content_hash
 from personafit._versions import frozen_text
 from personafit.contexts.context import Context, People, Unmade
 from personafit.contexts.making import ContextPrompt, context_job
-from personafit.contexts.memory import MemoryContext, Settings, told
+from personafit.contexts.memory import MemoryContext, MemorySettings, told
 from personafit.engine import Job
 from personafit.engine.ask import Asker
 from personafit.models import Message, Model
@@ -60,7 +60,7 @@ class FilteredContext:
     question = "memory-filter"
     per_person = False
 
-    def __init__(self, settings: Settings, people: People, model: Model, named: str | None) -> None:
+    def __init__(self, settings: MemorySettings, people: People, model: Model, named: str | None) -> None:
         self._plain = MemoryContext(settings, people)
         self.asker = Asker(model)
         self.name = f"{self._plain.name}{SUFFIX}" + (f"@{named}" if named else "")
@@ -162,13 +162,13 @@ def json_pairs(reply: str) -> list[tuple[str, object]] | None:
     if not text.startswith("{"):
         return None
     try:
-        pairs = json.loads(text, object_pairs_hook=Pairs)
+        pairs = json.loads(text, object_pairs_hook=JsonPairs)
     except (ValueError, RecursionError):
         return None
     return list(pairs)
 
 
-class Pairs(list[tuple[str, object]]):
+class JsonPairs(list[tuple[str, object]]):
     """A JSON object as it was written: keys may repeat, and are told apart from a list."""
 
 

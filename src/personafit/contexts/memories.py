@@ -13,6 +13,8 @@ from personafit.people import Conversation, Memory, Person
 from personafit.store import Item
 
 HISTORY, UNTIL = "history", "until"  # slices of an item
+WAYS = ("bm25", "dense", "hybrid")
+"""How memories can be found for a question."""
 
 _PIECE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*(?:[-*•]\s+|\d+[.)]\s+)?")
 _BULLET = re.compile(r"^(?:[-*•]\s+|\d+[.)]\s+)")

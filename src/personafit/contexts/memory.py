@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.contexts.context import Context, People
-from personafit.contexts.memories import has_memories, memories_at, memories_of, oldest_first
-from personafit.contexts.retrieval import WAYS, Retriever
+from personafit.contexts.memories import WAYS, has_memories, memories_at, memories_of, oldest_first
+from personafit.contexts.retrieval import Retriever
 from personafit.models.tokens import count_tokens
 from personafit.people import Memory, Person
 from personafit.store import Item
@@ -23,7 +23,7 @@ CUT = " …"
 
 
 @dataclass(frozen=True)
-class Settings:
+class MemorySettings:
     """How memories are found."""
 
     k: int = 3
@@ -36,7 +36,7 @@ class Settings:
     @property
     def options(self) -> str:
         """What differs from the usual, as on the command line."""
-        usual = Settings()
+        usual = MemorySettings()
         named = ("k", "by", "budget", "embedder")
         return ",".join(f"{n}={getattr(self, n)}" for n in named if getattr(self, n) != getattr(usual, n))
 
@@ -44,7 +44,7 @@ class Settings:
 class MemoryContext:
     """The memories found for a question."""
 
-    def __init__(self, settings: Settings, people: People) -> None:
+    def __init__(self, settings: MemorySettings, people: People) -> None:
         self.settings = settings
         self.name = f"{KIND}:{settings.options}" if settings.options else KIND
         self._retriever = Retriever(settings.by, settings.embedder, people.index_folder)
@@ -103,7 +103,7 @@ def heading(language: str) -> str:
     return HEADINGS["zh" if language.startswith("zh") else "en"]
 
 
-def memory_settings(argument: str, name: str) -> Settings:
+def memory_settings(argument: str, name: str) -> MemorySettings:
     """The settings that `k=5,by=bm25` and the like stand for."""
     values: dict[str, str] = {}
     for part in filter(None, argument.split(",")):
@@ -113,12 +113,12 @@ def memory_settings(argument: str, name: str) -> Settings:
                 f"{name}: '{part}' is no option; write k=NUMBER, by={'|'.join(WAYS)}, budget=TOKENS or embedder=NAME."
             )
         values[option] = value
-    usual = Settings()
+    usual = MemorySettings()
     by = values.get("by", usual.by)
     if by not in WAYS:
         raise UserError(f"{name}: memories are found by {', '.join(WAYS)}, not by '{by}'.")
     k, budget = (_whole(values, option, getattr(usual, option), name) for option in ("k", "budget"))
-    return Settings(k, by, budget, values.get("embedder", ""))
+    return MemorySettings(k, by, budget, values.get("embedder", ""))
 
 
 def check_people(people: People, name: str) -> None:

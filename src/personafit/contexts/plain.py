@@ -2,8 +2,11 @@
 
 import re
 
-from personafit.contexts.dis import SUM
-from personafit.contexts.retrieval import WAYS
+from personafit.contexts.memories import WAYS
+
+_PART = r"(?:D|S|I(?:~[a-z]+:[0-9.]+)*)"
+SUM = rf"{_PART}(?:\+{_PART})*"
+"""What a sum of D, I and S looks like, as a regular expression."""
 
 PLAIN = (
     "none, profile[:FIELDS], attributes:all, history[:budget=N], memory[:k=N,by=WAY,budget=N], sums of D, I and S, or wrong: "
@@ -23,3 +26,8 @@ _PLAIN = re.compile(
 def is_plain(name: str) -> bool:
     """Whether data may name this context."""
     return _PLAIN.fullmatch(name) is not None
+
+
+def is_dis(name: str) -> bool:
+    """Whether a name is a sum of D, I and S."""
+    return re.match(r"[DIS](?:$|[+~])", name) is not None

@@ -7,7 +7,7 @@ Edits without evidence among the numbers shown are left out: the model can word 
 from collections.abc import Sequence
 
 from personafit._versions import fingerprint_of
-from personafit.contexts.filtering import Pairs, json_pairs, numbered, tagged
+from personafit.contexts.filtering import JsonPairs, json_pairs, numbered, tagged
 from personafit.contexts.persona import Edit, Persona, valid_edit
 from personafit.models import Message
 from personafit.people import Memory
@@ -84,7 +84,7 @@ def edits_in(reply: str, new: Sequence[Memory]) -> list[Edit] | None:
     pairs = json_pairs(reply)
     if pairs is None or [key for key, _ in pairs] != [EDITS] or type(pairs[0][1]) is not list:
         return None
-    edits = [_edit(dict(entry), new) for entry in pairs[0][1] if isinstance(entry, Pairs)]
+    edits = [_edit(dict(entry), new) for entry in pairs[0][1] if isinstance(entry, JsonPairs)]
     return [edit for edit in edits if edit is not None]
 
 

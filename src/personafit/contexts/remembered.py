@@ -8,9 +8,6 @@ import re
 
 from personafit._errors import UserError
 from personafit.contexts.context import ContextBuilder, People
-from personafit.contexts.filtering import SUFFIX, FilteredContext
-from personafit.contexts.induction import InducedContext, induced_every
-from personafit.contexts.memory import MemoryContext, check_people, memory_settings
 from personafit.models import Model, make_model
 
 # Options may hold the address of an embedder, and so an @ of their own.
@@ -25,6 +22,10 @@ def is_remembered(name: str) -> bool:
 
 def remembered_context(name: str, people: People, model: str | None) -> ContextBuilder:
     """Make the builder; `model` is the spec that is meant where the name has none."""
+    from personafit.contexts.filtering import SUFFIX, FilteredContext
+    from personafit.contexts.induction import InducedContext, induced_every
+    from personafit.contexts.memory import MemoryContext, check_people, memory_settings
+
     induced = name.startswith("induced")
     match = (_INDUCED if induced else _MEMORY).fullmatch(name)
     if match is None:

@@ -10,8 +10,8 @@ from personafit.store import Outcome
 
 
 @dataclass(slots=True)
-class Planned:
-    """Jobs of a lane that were looked up in the store."""
+class PendingJobs:
+    """The jobs of a lane that the store does not have yet, and how many it has."""
 
     missing: list[tuple[Job, int]]
     """Jobs to be done, with the generation they are of."""
@@ -19,8 +19,8 @@ class Planned:
     """Jobs, or whole chains, that are done already."""
 
 
-class Made(NamedTuple):
-    """One outcome on its way into the store."""
+class FinishedJob(NamedTuple):
+    """A job with its outcome, to be written to the store."""
 
     run: "LaneRun"
     job: Job

@@ -7,7 +7,7 @@ they can be stored waits.
 import asyncio
 import contextlib
 
-from personafit.engine.lane_run import Made
+from personafit.engine.lane_run import FinishedJob
 
 WRITE_ROWS = 2000
 WRITE_SECONDS = 0.25
@@ -18,7 +18,7 @@ class Outbox:
     """What was made and is not stored yet, in the order it was made."""
 
     def __init__(self) -> None:
-        self._made: list[Made] = []
+        self._made: list[FinishedJob] = []
         self._some = asyncio.Event()
         self._enough = asyncio.Event()
         self._taken = asyncio.Event()
@@ -29,7 +29,7 @@ class Outbox:
         """Whether to wait for room before making more."""
         return len(self._made) >= MOST_HELD
 
-    def put(self, made: Made) -> None:
+    def put(self, made: FinishedJob) -> None:
         """Hand an outcome in."""
         self._made.append(made)
         count = len(self._made)
@@ -44,7 +44,7 @@ class Outbox:
             self._taken.clear()
             await self._taken.wait()
 
-    async def take(self) -> list[Made]:
+    async def take(self) -> list[FinishedJob]:
         """The next batch; an empty one when the box is closed and nothing is left."""
         await self._some.wait()
         with contextlib.suppress(TimeoutError):

@@ -12,7 +12,7 @@ from personafit.engine.budget import Budget
 from personafit.engine.clock import WorkClock
 from personafit.engine.garbage import rare_collections
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
-from personafit.engine.lane_run import LaneRun, Made, Planned, finish, first_failure_of
+from personafit.engine.lane_run import FinishedJob, LaneRun, PendingJobs, finish, first_failure_of
 from personafit.engine.limits import AdaptiveLimit
 from personafit.engine.outbox import Outbox
 from personafit.engine.progress import ProgressView
@@ -99,10 +99,10 @@ class Runner:
                 task.cancel()
             await asyncio.gather(*run.tasks, return_exceptions=True)
 
-    def _plan(self, jobs: Iterator[Job]) -> Planned | None:
+    def _plan(self, jobs: Iterator[Job]) -> PendingJobs | None:
         """The next jobs, less those that are done; a chain that was begun is followed to its first missing link."""
         links = list(islice(jobs, PLAN_CHUNK))
-        planned = Planned([], 0) if links else None
+        planned = PendingJobs([], 0) if links else None
         while links and planned is not None:
             states = self._store.plan_jobs(self._run, [job.key for job in links])
             done = {key for key, state in states.items() if state.status not in self._retry}
@@ -121,7 +121,7 @@ class Runner:
             links = following
         return planned
 
-    async def _start_all(self, run: LaneRun, planned: Planned) -> bool:
+    async def _start_all(self, run: LaneRun, planned: PendingJobs) -> bool:
         """Start the jobs of a chunk that are not done; False when the lane has come to a stop."""
         run.report.reused += planned.reused
         self._progress.advance(run.lane.name, planned.reused)
@@ -243,7 +243,7 @@ class Runner:
         run.dearest = max(run.dearest, outcome.ask.cost)
         self._count(outcome.ask)
         link = job.then(outcome) if job.then else None
-        self._outbox.put(Made(run, job, outcome, link is None))
+        self._outbox.put(FinishedJob(run, job, outcome, link is None))
         if self._outbox.crowded:
             await self._outbox.room()
         return link
@@ -264,7 +264,7 @@ class Runner:
             )
         failed = job.failure(message, attempts)
         failed.ask.cost += lost
-        self._outbox.put(Made(run, job, failed, True))
+        self._outbox.put(FinishedJob(run, job, failed, True))
 
     def _lose(self, paid: list[float]) -> float:
         """What the calls of a try cost that came to nothing: it is spent all the same."""
@@ -287,7 +287,7 @@ class Runner:
             await asyncio.to_thread(self._store.write, outcomes, *((self._run, links) if links else ()))
             self._note(batch)
 
-    def _note(self, batch: list[Made]) -> None:
+    def _note(self, batch: list[FinishedJob]) -> None:
         counts: dict[str, int] = {}
         for made in batch:
             if made.last:  # a chain counts once, when it has ended

@@ -4,25 +4,25 @@
 """
 
 from personafit.factory.asking import Generation, Maker, Target, Unfit, chosen, plain
-from personafit.factory.bench import Batch, Bench, Stopped
+from personafit.factory.bench import Bench, RequestBatch, Stopped
 from personafit.factory.config import BuildConfig, Section, read_config
 from personafit.factory.line import Built, build, estimate
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.factory.quota import Quota
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 
 __all__ = [
-    "Batch",
     "Bench",
     "BuildConfig",
+    "BuildStep",
     "Built",
-    "Expected",
+    "ExpectedAsks",
     "Generation",
     "Maker",
-    "Prompt",
+    "PromptTemplate",
     "Quota",
+    "RequestBatch",
     "Section",
-    "Step",
     "Stopped",
     "Target",
     "Unfit",

@@ -13,7 +13,7 @@ from typing import Any
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job, follow_up
-from personafit.factory.prompts import Prompt, again_words
+from personafit.factory.prompts import PromptTemplate, again_words
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.store import Ask, Product, RaterRecord, Status
 
@@ -45,7 +45,7 @@ class Target:
 
     key: str
     """Names it within the step, such as 'p12/food'; the same key and prompt is the same thing."""
-    prompt: Prompt
+    prompt: PromptTemplate
     language: str
     values: dict[str, object]
     """What fills the prompt's gaps."""

@@ -39,8 +39,8 @@ class Waiting(Stopped):
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Things wanted from one model."""
+class RequestBatch:
+    """Requests to one model, all asked before the step goes on."""
 
     model: Model
     wanted: Callable[[], Iterable[Target]]
@@ -49,7 +49,7 @@ class Batch:
     label: str = ""
 
 
-class Models:
+class BuildModels:
     """The models of a build, opened once each."""
 
     def __init__(self, config: BuildConfig) -> None:
@@ -91,7 +91,7 @@ class Bench:
         step: str,
         config: BuildConfig,
         out: Path,
-        models: Models,
+        models: BuildModels,
         store: Store | None = None,
         progress: ProgressView | None = None,
         take: int = 0,
@@ -163,11 +163,11 @@ class Bench:
         if len(self._fresh) >= PAGE:
             self._flush()
 
-    async def ask(self, *batches: Batch) -> Iterator[Generation]:
+    async def ask(self, *batches: RequestBatch) -> Iterator[Generation]:
         """Ask for everything that is not there yet; then the answers, batch after batch, in the order of `wanted`."""
         return chain.from_iterable(await self.ask_each(*batches))
 
-    async def ask_each(self, *batches: Batch) -> list[Iterator[Generation]]:
+    async def ask_each(self, *batches: RequestBatch) -> list[Iterator[Generation]]:
         """The same, with the answers of each batch apart, to be read side by side."""
         store = self._opened
         self._flush()
@@ -188,7 +188,7 @@ class Bench:
             self._took(summary)
         return [self._answers(maker, batch) for maker, batch in zip(makers, batches, strict=True)]
 
-    def _lane(self, number: int, maker: Maker, batch: Batch) -> Lane:
+    def _lane(self, number: int, maker: Maker, batch: RequestBatch) -> Lane:
         first = next(iter(batch.wanted()), None)
         cost = 0.0
         if first is not None:
@@ -226,7 +226,7 @@ class Bench:
                     1,
                 )
 
-    def _answers(self, maker: Maker, batch: Batch) -> Iterator[Generation]:
+    def _answers(self, maker: Maker, batch: RequestBatch) -> Iterator[Generation]:
         page: list[Target] = []
         for wanted in batch.wanted():
             page.append(wanted)

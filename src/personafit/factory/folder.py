@@ -14,11 +14,11 @@ from sqlalchemy import select
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import info_toml
-from personafit.factory.bench import REJECTED, Bench, Models
+from personafit.factory.bench import REJECTED, Bench, BuildModels
 from personafit.factory.card import write_card
 from personafit.factory.config import BuildConfig
 from personafit.factory.rows import read_rows, streams
-from personafit.factory.step import Step
+from personafit.factory.step import BuildStep
 from personafit.store import Store
 from personafit.store import tables as t
 
@@ -28,7 +28,7 @@ VERSION_DIGITS = 12
 
 
 def write_benchmark(
-    config: BuildConfig, steps: Sequence[Step], models: Models, out: Path, store: Store
+    config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, out: Path, store: Store
 ) -> None:
     """Write the folder anew from the finished steps."""
     folders = [out / "steps" / step.name for step in steps]

@@ -17,11 +17,11 @@ import orjson
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.engine import ProgressView, Summary, check_budget
-from personafit.factory.bench import POOL, Bench, Models, Waiting
+from personafit.factory.bench import POOL, Bench, BuildModels, Waiting
 from personafit.factory.config import BuildConfig, meant
 from personafit.factory.folder import write_benchmark
 from personafit.factory.registry import steps_of
-from personafit.factory.step import Step
+from personafit.factory.step import BuildStep
 from personafit.store import Store
 
 STORE = "build.db"
@@ -55,7 +55,7 @@ async def build(
     steps = steps_of(config.sections)
     _check(config, steps, redo)
     budget = config.build.budget if budget is None else budget
-    models, built = Models(config), Built(out)
+    models, built = BuildModels(config), Built(out)
     try:
         _check_budget(config, models, steps, budget)
         (out / "steps").mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,7 @@ async def build(
     return built
 
 
-async def _do(step: Step, bench: Bench, models: Models, built: Built) -> None:
+async def _do(step: BuildStep, bench: Bench, models: BuildModels, built: Built) -> None:
     fingerprint = _fingerprint(step, bench, models)
     done = _done(bench, step.name)
     if done.get("fingerprint") == fingerprint:
@@ -105,7 +105,7 @@ def estimate(
     """The calls, tokens and money of every step, in words; of a folder that was begun only of what is left to do."""
     steps = steps_of(config.sections)
     _check(config, steps, redo)
-    models = Models(config)
+    models = BuildModels(config)
     left = _left(config, steps, models, out, redo)
     lines, calls, tokens, cost, unpriced = [], 0, 0, 0.0, set()
     for step in steps:
@@ -140,7 +140,7 @@ def estimate(
 
 
 def _left(
-    config: BuildConfig, steps: Sequence[Step], models: Models, out: Path | None, redo: str | None
+    config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, out: Path | None, redo: str | None
 ) -> set[str]:
     """The steps that a build would do: what is not done, what is to be done anew, and whatever reads from these."""
     left = {redo} if redo is not None else set()
@@ -155,7 +155,7 @@ def _left(
     return left
 
 
-def _check(config: BuildConfig, steps: Sequence[Step], redo: str | None) -> None:
+def _check(config: BuildConfig, steps: Sequence[BuildStep], redo: str | None) -> None:
     names = [step.name for step in steps]
     if not names:
         raise UserError(f"{config.path} asks for nothing: add a section such as [people].")
@@ -163,7 +163,9 @@ def _check(config: BuildConfig, steps: Sequence[Step], redo: str | None) -> None
         raise UserError(f"--step {redo}: there is no such step in this build; {meant(redo, names)}.")
 
 
-def _check_budget(config: BuildConfig, models: Models, steps: Sequence[Step], budget: float | None) -> None:
+def _check_budget(
+    config: BuildConfig, models: BuildModels, steps: Sequence[BuildStep], budget: float | None
+) -> None:
     """Every model that a step names or expects to ask, models that vote among them."""
     roles = dict.fromkeys(role for step in steps for role in step.roles)
     found = [model for role in roles for model in (models.pool() if role == POOL else [models.role(role)])]
@@ -172,7 +174,7 @@ def _check_budget(config: BuildConfig, models: Models, steps: Sequence[Step], bu
     check_budget(budget, [(model.name, model) for model in found])
 
 
-def _fingerprint(step: Step, bench: Bench, models: Models) -> str:
+def _fingerprint(step: BuildStep, bench: Bench, models: BuildModels) -> str:
     config = bench.config
     read = [_done(bench, name).get("digest") for name in (*step.after, *step.uses)]
     return content_hash(
@@ -196,7 +198,7 @@ def _done(bench: Bench, step: str) -> dict[str, Any]:
     return found
 
 
-def _takes(out: Path, steps: Sequence[Step], redo: str | None) -> dict[str, int]:
+def _takes(out: Path, steps: Sequence[BuildStep], redo: str | None) -> dict[str, int]:
     """Which time each step is done; `redo` begins another for the step and all that depends on it.
 
     What was begun anew is gone on with until the whole line is done, so that the same command resumes.

@@ -18,8 +18,8 @@ AGAIN = {
 
 
 @dataclass(frozen=True)
-class Prompt:
-    """One prompt, in the languages it is used in."""
+class PromptTemplate:
+    """A versioned prompt with its text in each language."""
 
     name: str
     version: int

@@ -9,7 +9,7 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.factory.config import Section
-from personafit.factory.step import Step
+from personafit.factory.step import BuildStep
 
 # section: (its class, its steps)
 ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -41,10 +41,10 @@ def section_kinds() -> dict[str, type[Section]]:
     return {name: _load(kind) for name, (kind, _) in ROOMS.items()}
 
 
-def steps_of(sections: Iterable[str]) -> list[Step]:
+def steps_of(sections: Iterable[str]) -> list[BuildStep]:
     """The steps of some sections, each after those it reads from."""
     present = set(sections)
-    waiting: list[Step] = [
+    waiting: list[BuildStep] = [
         _load(step)() for name, (_, steps) in ROOMS.items() if name in present for step in steps
     ]
     names = {step.name for step in waiting}
@@ -56,7 +56,7 @@ def steps_of(sections: Iterable[str]) -> list[Step]:
                 raise UserError(
                     f"The step '{step.name}' needs what '{needed}' makes: add a section [{section}] to the config."
                 )
-    ordered: list[Step] = []
+    ordered: list[BuildStep] = []
     while waiting:
         done = {step.name for step in ordered}
         ready = next(

@@ -12,11 +12,11 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
 
 2. `factory/letters/prompts.py`: its prompts, our own words, in English and Chinese.
 
-       LETTER = Prompt("letter", 1, {"en": "Write a short letter by:\\n\\n{person}", "zh": "..."})
+       LETTER = PromptTemplate("letter", 1, {"en": "Write a short letter by:\\n\\n{person}", "zh": "..."})
 
 3. `factory/letters/step.py`: the step.
 
-       class LettersStep(Step):
+       class LettersStep(BuildStep):
            name = "letters"
            after = ("people",)              # whose rows it reads
            section = LettersSection         # the step runs when the file has the section
@@ -25,7 +25,7 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
 
            def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
                people = bench.config.section(PeopleSection).quota
-               yield Expected("letters", bench.model("writer"), people * self._count(bench), 400, 200)
+               yield ExpectedAsks("letters", bench.model("writer"), people * self._count(bench), 400, 200)
 
            async def make(self, bench):
                def wanted():                # called again to read the answers: it must give the same things each time
@@ -34,7 +34,7 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
                            yield Target(f"{person.id}/{number}", LETTER, person.language,
                                         {"person": render_person(person)}, kind="letter", read=read_letter,
                                         about=person.id, parents=(person.id,), sample=number)
-               for answer in await bench.ask(Batch(bench.model("writer"), wanted, total)):
+               for answer in await bench.ask(RequestBatch(bench.model("writer"), wanted, total)):
                    if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
                    else:         bench.reject(answer.target.key, answer.reason, about=answer.target.about)
 
@@ -64,7 +64,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from personafit.factory.config import Section
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.models import Model
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """What a step expects to ask, for a dry run."""
+class ExpectedAsks:
+    """The asks a step expects to make, for a dry run."""
 
     what: str
     model: Model
@@ -92,8 +92,8 @@ class Expected:
         return self.calls * each / 1e6
 
 
-class Step(ABC):
-    """One step of the line."""
+class BuildStep(ABC):
+    """One step of a build: it reads the rows of earlier steps and writes its own."""
 
     name: ClassVar[str]
     after: ClassVar[tuple[str, ...]] = ()
@@ -103,11 +103,11 @@ class Step(ABC):
     section: ClassVar[type[Section]]
     roles: ClassVar[tuple[str, ...]] = ()
     """Roles of [models] that shape what it makes."""
-    prompts: ClassVar[tuple[Prompt, ...]] = ()
+    prompts: ClassVar[tuple[PromptTemplate, ...]] = ()
     version: ClassVar[int] = 1
     """Goes up when its code makes something else of the same replies."""
 
-    def expected(self, bench: "Bench") -> Iterator[Expected]:
+    def expected(self, bench: "Bench") -> Iterator[ExpectedAsks]:
         """What it will ask, from the config alone."""
         yield from ()
 

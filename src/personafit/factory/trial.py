@@ -7,7 +7,7 @@ from itertools import islice
 
 from personafit._errors import UserError
 from personafit.factory.asking import Generation, Target
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 
 TRIAL = 12
 ENOUGH_TO_TELL = 10  # asks of which not one could be used
@@ -15,7 +15,7 @@ ENOUGH_ALIKE = 6  # usable answers that are all the same
 
 
 async def ask_after_trial(
-    bench: Bench, batch: Batch, remedy: str, differ: bool = False
+    bench: Bench, batch: RequestBatch, remedy: str, differ: bool = False
 ) -> Iterator[Generation]:
     """The answers of a batch; where the first few show that the rest would be of no use, a sentence instead.
 
@@ -42,7 +42,7 @@ async def ask_after_trial(
     return await bench.ask(batch)
 
 
-def _few(batch: Batch) -> Iterator[Target]:
+def _few(batch: RequestBatch) -> Iterator[Target]:
     return islice(iter(batch.wanted()), TRIAL)
 
 

@@ -1,16 +1,33 @@
 """Kinds of item and the questions about them."""
 
 from personafit.items.guards import GUARDS, GuardedQuestion, guarded_question
-from personafit.items.question import FIT, MOST, QUESTIONS, ChoiceQuestion, Shown, inert, order_places
+from personafit.items.question import FIT, MOST, ChoiceQuestion, inert
+from personafit.items.reading import (
+    Part,
+    PartAnswer,
+    Question,
+    QuestionSet,
+    Reading,
+    Shown,
+    Unit,
+    Verdict,
+    order_places,
+)
 
 __all__ = [
     "FIT",
     "GUARDS",
     "MOST",
-    "QUESTIONS",
     "ChoiceQuestion",
     "GuardedQuestion",
+    "Part",
+    "PartAnswer",
+    "Question",
+    "QuestionSet",
+    "Reading",
     "Shown",
+    "Unit",
+    "Verdict",
     "guarded_question",
     "inert",
     "order_places",

@@ -1,81 +1,233 @@
-"""What every question about an item offers to whoever asks a model: the prompt, the re-ask, and how a reply is read."""
+"""What one ask puts before a rater, and what every question offers: its prompt, how a reply is read, how scores become answers.
 
-from collections.abc import Sequence
+A question serves every sort of rater. A model gets `messages` and its reply goes through `read`; a rule, a reward model or a fitted
+model scores `units` and `decide` turns the scores into answers; a function's return value goes through `accept`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Any, ClassVar
 
+from personafit._hashing import draw
+from personafit.contexts import Context
+from personafit.engine.ask import Exchange
 from personafit.models import ChatReply, Message
 from personafit.store import TIE, Status
 
-
-class Sampled(Protocol):
-    """What is put before a rater, once or several times."""
-
-    @property
-    def sample(self) -> int:
-        """Which repetition it is, from 0."""
-
-
-S = TypeVar("S", bound=Sampled, contravariant=True)
+NOTHING = Context("none", "", (), None)
+PLACES = "0123456789abcdefghij"  # an answer's place in the name of an order
+SHORT_REPLY = 16  # tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of several answers to one ask: about an aspect, an attribute, a turn, or another item of the same list."""
+    """One thing that gets an answer of its own: the item, a target inside it, or one of several items shown together."""
 
-    target: str
+    item: str
+    target: str = ""
+    text: str = ""
+    note: str | None = None
+    """What else is known of it, such as why an attribute is believed of the person."""
+    content: str = ""
+    """The item's content hash."""
+    skip: str | None = None
+    """Why nobody is asked about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartAnswer:
+    """What a rater says of one part."""
+
+    part: Part
     label: str | None = None
     value: float | None = None
-    scores: list[float] = field(default_factory=list)
-    item: str | None = None
-    """The item it is about, where one ask shows several; None for the item asked about."""
+    scores: Sequence[float] = ()
+    """The scores behind the value, where there are several."""
+    letters: Mapping[str, float] | None = None
+    """The log-probabilities of the options, where a model shows them."""
     status: Status | None = None
-    """How this part ended, where that differs from the whole."""
+    """How this part ended, where that differs from the whole ask."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reply says: an answer to the question as a whole, or its parts, of which some may be missing."""
+    """What a reply says of the parts, of which some may be missing."""
 
-    label: str | None = None
-    value: float | None = None
-    parts: tuple[Part, ...] = ()
-    letter_scores: dict[str, float] | None = None
+    answers: tuple[PartAnswer, ...]
     remark: str | None = None
 
 
-class Question(Protocol[S]):
-    """Wording, scale and parser of one thing that can be asked."""
+@dataclass(slots=True)
+class Verdict(Exchange):
+    """A rater's answer to one ask, and what it took."""
+
+    calls: int = 1
+    answers: list[PartAnswer] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing that a scorer scores: a text, or two answers against each other."""
+
+    text: str
+    prompt: str
+    context: Context
+    answers: tuple[str, ...] = ()
+    """For a pair: the answer whose lead is scored, then the other."""
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What one ask puts before a rater."""
+
+    question: "Question"
+    about: str
+    """Id of the item or list that it is about."""
+    content: str
+    """Hash of everything that is shown, as job keys have it."""
+    person: str
+    """Id of the person."""
+    prompt: str
+    """What the person asked."""
+    parts: tuple[Part, ...]
+    """What gets an answer: one part for a choice, one for each attribute of a list."""
+    texts: tuple[str, ...] = ()
+    """The answers that are judged, in the item's own order."""
+    context: Context = NOTHING
+    """What is told of the person."""
+    context_id: str | None = None
+    """The context as it stands in the job key; None where its name says all."""
+    order: tuple[int, ...] = ()
+    place: str = ""
+    """What is stored as the order: that of the answers, or which part of a long list it is."""
+    sample: int = 0
+    material: Any = None
+    """What else the question shows, such as a dialogue."""
 
     @property
-    def name(self) -> str:
-        """What asks and judgments call it."""
+    def order_name(self) -> str:
+        """The order as it is stored: '01' shows the first answer first."""
+        return "".join(PLACES[place] for place in self.order)
 
-    def messages(self, shown: S) -> tuple[Message, ...]:
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The answers, in the order they are shown."""
+        return tuple(self.texts[place] for place in self.order)
+
+    @property
+    def attributes(self) -> list[str]:
+        """The texts of the parts: the attributes that are asked about."""
+        return [part.text for part in self.parts]
+
+
+class Question(ABC):
+    """Wording, scale and parser of one thing that can be asked, with an explicit version."""
+
+    name: str
+    """What asks and judgments call it."""
+    reading: ClassVar[str] = "1"
+    """Version of how replies are read; part of a model's fingerprint."""
+    order_matters: ClassVar[bool] = False
+    """Whether the order of the answers is seen, so that both are asked."""
+    most_parts: ClassVar[int | None] = None
+    """How many parts one ask may show; None for any number."""
+    scored_by: ClassVar[tuple[str, ...]] = ()
+    """Sorts of unit whose scores answer it, the fitting one first: `answer`, `attribute`, `pair`, `choice`."""
+    sought: ClassVar[str] = "what is asked"
+    """What it asks for, in the sentence that says a rater cannot answer it."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What a model's settings call its wording and parser."""
+
+    @property
+    def instrument(self) -> str:
+        """What job keys call the question."""
+        return self.fingerprint
+
+    @abstractmethod
+    def messages(self, shown: Shown) -> tuple[Message, ...]:
         """The prompt."""
 
-    def again(self, shown: S) -> str:
+    @abstractmethod
+    def again(self, shown: Shown) -> str:
         """What is said after a reply that cannot be read."""
 
-    def read(self, reply: ChatReply, shown: S) -> Reading | None:
+    @abstractmethod
+    def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """What a reply says; None if nothing can be read."""
 
-    def parts(self, shown: S) -> Sequence[Part]:
-        """One part, still without an answer, for everything that is asked about; none where the answer is about the whole."""
-
-    def options(self, shown: S) -> tuple[str, ...]:
+    def options(self, shown: Shown) -> tuple[str, ...]:
         """Words of one token whose scores are an answer, where the model shows them."""
+        return ()
 
-    def reply_tokens(self, shown: S) -> int:
+    def reply_tokens(self, shown: Shown) -> int:
         """How long a reply may be."""
+        return SHORT_REPLY
 
-    def recorded_as(self, shown: S) -> str:
+    def recorded_as(self, shown: Shown) -> str:
         """The name of the request in recordings."""
+        return replay_key(shown.about, shown.context.name, shown.place, shown.sample)
+
+    def foregone(self, shown: Shown) -> Verdict | None:
+        """The verdict that needs no rater, such as a tie of identical answers; None where somebody has to be asked."""
+        return None
+
+    def units(self, shown: Shown, unit: str) -> list[Unit]:
+        """What a scorer of such units scores."""
+        return [Unit(part.text, shown.prompt, shown.context, note=part.note) for part in shown.parts]
+
+    def decide(
+        self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
+    ) -> list[PartAnswer]:
+        """Answers from one score per unit. `threshold` is where yes begins; `on_scale` scores are marks already."""
+        return [PartAnswer(part, None, score) for part, score in zip(shown.parts, scores, strict=True)]
+
+    def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
+        """Answers from what a function returned; None if it is not what the scale allows."""
+        numbers = finite_numbers(returned)
+        if numbers is None or len(numbers) != len(shown.parts):
+            return None
+        return [PartAnswer(part, None, number) for part, number in zip(shown.parts, numbers, strict=True)]
+
+    def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
+        return f"{len(shown.parts)} finite numbers"
+
+    def drawn_order(self, shown: Shown) -> tuple[int, ...]:
+        """The order in which a function sees the answers that is asked once: drawn, as a folder may list the right one first."""
+        return tuple(sorted(shown.order, key=lambda index: draw("shown", shown.about, index, among=2**63)))
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """What can be asked about items of one kind: `openai:M` asks the plain question, `list:openai:M` one with a prefix."""
+
+    kind: str
+    asked: tuple[Question, ...]
+    """What a model is asked, or a function."""
+    prefixed: Mapping[str, Question] = field(default_factory=dict)
+    """Other ways of asking, by prefix."""
+    scored: Question | None = None
+    """What scores answer; where nothing is said, the first question."""
+
+    @property
+    def by_score(self) -> Question:
+        """The question that rules, reward models and fitted models answer."""
+        return self.scored or self.asked[0]
 
 
 def replay_key(item: str, view: str, order: str, sample: int) -> str:
     """The name of a request in recordings."""
     return f"{item}|{view}|{order}|{sample}"
+
+
+def order_places(name: str) -> list[int]:
+    """The order that a stored name stands for."""
+    return [PLACES.index(place) for place in name]
 
 
 def choice_of(scores: Sequence[float]) -> tuple[str, float]:
@@ -84,3 +236,17 @@ def choice_of(scores: Sequence[float]) -> tuple[str, float]:
     leaders = [index for index, score in enumerate(scores) if score == best]
     margin = scores[0] - max(scores[1:]) if len(scores) > 1 else 0.0
     return (str(leaders[0]) if len(leaders) == 1 else TIE), margin
+
+
+def finite_numbers(returned: Any) -> list[float] | None:
+    """The numbers that a function returned as a sequence; None if it is none, or one of them is not finite.
+
+    The characters of a text and the keys of a mapping would pass for numbers.
+    """
+    if isinstance(returned, str | bytes | Mapping | set | frozenset):
+        return None
+    try:
+        numbers = [float(one) for one in returned]
+    except (TypeError, ValueError):
+        return None
+    return numbers if all(number - number == 0 for number in numbers) else None

@@ -17,9 +17,9 @@ from sqlalchemy import func, select
 
 from personafit._errors import UserError
 from personafit.labeling.answers import UNDONE, job_key
-from personafit.labeling.forms import Answered
+from personafit.labeling.forms import LabelValue
 from personafit.labeling.planning import note
-from personafit.labeling.recording import Entry, outcome
+from personafit.labeling.recording import AnswerEntry, outcome
 from personafit.labeling.records import Field, Page, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
@@ -79,7 +79,7 @@ def disputes(studies: Studies, name: str) -> list[Dispute]:
     return sorted(found, key=lambda dispute: dispute.share)
 
 
-def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str, Answered]:
+def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str, LabelValue]:
     """What can be answered, by the label that is stored."""
     form, order = studies.form(name), unshuffled(page)
     answers = [form.answered(page, order, field, option.value) for option in field.options]
@@ -94,8 +94,8 @@ def decide(studies: Studies, name: str, key: str, label: str | None, why: str = 
     _store(studies, name, dispute, _answer(studies, name, dispute, label), why)
 
 
-class Decision(NamedTuple):
-    """A decision as somebody writes it down."""
+class Adjudication(NamedTuple):
+    """A decision on a disputed label, as an adjudicator writes it down."""
 
     item: str
     question: str
@@ -109,7 +109,7 @@ class Decision(NamedTuple):
     """Where it was written, for messages."""
 
 
-def read_decisions(path: Path) -> list[Decision]:
+def read_decisions(path: Path) -> list[Adjudication]:
     """Decisions from a CSV file with the columns item and label, and question, target, reason where they are needed."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -118,7 +118,7 @@ def read_decisions(path: Path) -> list[Decision]:
             if missing:
                 raise UserError(f"{path}, line 1: there is no column {' or '.join(sorted(missing))}.")
             return [
-                Decision(
+                Adjudication(
                     row["item"] or "",
                     row.get("question") or "",
                     row.get("target") or "",
@@ -132,7 +132,7 @@ def read_decisions(path: Path) -> list[Decision]:
         raise UserError(f"{path} cannot be read as CSV: {error}.") from error
 
 
-def decide_all(studies: Studies, name: str, decisions: Sequence[Decision]) -> int:
+def decide_all(studies: Studies, name: str, decisions: Sequence[Adjudication]) -> int:
     """Store decisions, all or none; returns how many."""
     found = disputes(studies, name)
     meant = [(one, _meant(name, found, one)) for one in decisions]
@@ -147,7 +147,7 @@ def decide_all(studies: Studies, name: str, decisions: Sequence[Decision]) -> in
     return len(decisions)
 
 
-def _meant(name: str, found: Sequence[Dispute], decision: Decision) -> Dispute:
+def _meant(name: str, found: Sequence[Dispute], decision: Adjudication) -> Dispute:
     """The disputed answer that a decision is about."""
     fitting = [
         one
@@ -169,7 +169,7 @@ def _meant(name: str, found: Sequence[Dispute], decision: Decision) -> Dispute:
     return fitting[0]
 
 
-def _answer(studies: Studies, name: str, dispute: Dispute, label: str | None) -> Answered | None:
+def _answer(studies: Studies, name: str, dispute: Dispute, label: str | None) -> LabelValue | None:
     if label is None:
         return None
     possible = labels_of(studies, name, dispute.page, dispute.field)
@@ -180,7 +180,7 @@ def _answer(studies: Studies, name: str, dispute: Dispute, label: str | None) ->
     return possible[label]
 
 
-def _store(studies: Studies, name: str, dispute: Dispute, answer: Answered | None, why: str) -> None:
+def _store(studies: Studies, name: str, dispute: Dispute, answer: LabelValue | None, why: str) -> None:
     label, store = answer.label if answer is not None else None, studies.store
     store.add_raters([RaterRecord(fingerprint=ADJUDICATED, name=ADJUDICATED, kind="gold")])
     store.write([_outcome(studies, name, dispute, answer, why.strip())])
@@ -189,12 +189,12 @@ def _store(studies: Studies, name: str, dispute: Dispute, answer: Answered | Non
         note(connection, name, ADJUDICATED, "decided" if label is not None else "decision taken back", detail)
 
 
-def _outcome(studies: Studies, name: str, dispute: Dispute, answer: Answered | None, why: str) -> Outcome:
+def _outcome(studies: Studies, name: str, dispute: Dispute, answer: LabelValue | None, why: str) -> Outcome:
     config = studies.study(name).config
     query = select(func.max(t.asks.c.generation)).where(t.asks.c.job == dispute.key)
     with studies.engine.connect().execution_options(read_only=True) as connection:
         last = connection.execute(query).scalar()
-    entry = Entry(
+    entry = AnswerEntry(
         id=str(uuid.uuid4()),
         job=dispute.key,
         generation=0 if last is None else last + 1,

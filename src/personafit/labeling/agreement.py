@@ -14,7 +14,16 @@ from sqlalchemy import select
 from personafit.labeling.records import Page, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
-from personafit.reporting.agree_ratings import GOLD, VOTE, Rater, Source, add_run, same_items
+from personafit.reporting.agree_ratings import (
+    GOLD,
+    HUMAN,
+    MEDIAN,
+    VOTE,
+    Source,
+    VotingRater,
+    add_run,
+    same_items,
+)
 from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.statistics import Estimate
 from personafit.statistics.agreement_intervals import TableFigure, table_agreement
@@ -50,7 +59,7 @@ def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
     source.unanswered = votes.filter(pl.col("status") == "skipped").height
     source.add(
         answered.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items()),
-        {code: Rater(f"{kind}:{code}", kind) for code, kind in kinds.items()},
+        {code: VotingRater(f"{kind}:{code}", kind) for code, kind in kinds.items()},
     )
     return source
 
@@ -75,9 +84,38 @@ def study_source(studies: Studies, name: str) -> Source:
         for column, dtype in VOTE.items()
     )
     if not decided.is_empty():
-        source.add(decided, {f"gold:{ADJUDICATED}": Rater(ADJUDICATED, GOLD)})
+        source.add(decided, {f"gold:{ADJUDICATED}": VotingRater(ADJUDICATED, GOLD)})
     source.parts = [part.filter(pl.col("question").is_in(questions)) for part in source.parts]
     return source
+
+
+def add_studies(source: Source, store: Store, dataset: str) -> None:
+    """The standing votes of people, in every study of the store, on the items that a source is about.
+
+    Items count as the same by id if they are in the data set or were made in a run, where ids tell contents apart; those of other
+    data sets if their texts and the person are the same.
+    """
+    studies = Studies(store)
+    names = studies.names()
+    if not names:
+        return
+    same = _SameItems(store, dataset, source.people)
+    made = source.people.keys() - same.ids
+    for name in names:
+        other = studies.study(name).dataset
+        known = same.of(other) if store.has_dataset(other) else ()
+        votes = study_votes(studies, name).filter(pl.col("item").is_in([*known, *made]))
+        answered = votes.filter(pl.col("label").is_not_null() | pl.col("value").is_not_null())
+        keyed = answered.with_columns(pl.lit(f"{name}:") + pl.col("rater"))
+        kinds = dict(keyed.select("rater", "kind").unique(maintain_order=True).iter_rows())
+        source.add(
+            keyed.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items()),
+            {key: VotingRater(f"{kind}:{key.removeprefix(f'{name}:')}", kind) for key, kind in kinds.items()},
+        )
+        if HUMAN in kinds.values():  # people one by one: what they say together is made of it
+            asked = set(answered.filter(pl.col("kind") == HUMAN)["question"])
+            median = (pl.col("rater") == MEDIAN) & pl.col("question").is_in(asked)
+            source.parts = [part.filter(~median) for part in source.parts]
 
 
 class _SameItems:
@@ -92,6 +130,11 @@ class _SameItems:
         if dataset not in self._found:
             self._found[dataset] = same_items(self._store, dataset, self._items, self._people)
         return self._found[dataset]
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The items of the data set that are asked about."""
+        return self._items.keys()
 
     @cached_property
     def _items(self) -> dict[str, Item]:
@@ -127,7 +170,7 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
     raters = {}
     for key, fingerprint, view in zip(keyed["rater"], last["rater"], last["view"], strict=True):
         known = names.get(fingerprint, {"name": fingerprint[:12], "kind": "llm", "control": False})
-        raters[key] = Rater(
+        raters[key] = VotingRater(
             f"{known['name']} ({view})",
             known["kind"],
             known.get("control", False),
@@ -156,7 +199,7 @@ def _add_gold(source: Source, dataset: str, store: Store) -> None:
     gold = gold.with_columns(pl.lit("gold:") + pl.col("rater")).select(
         pl.col(column).cast(dtype) for column, dtype in VOTE.items()
     )
-    source.add(gold, {key: Rater(key.removeprefix("gold:"), GOLD) for key in gold["rater"].unique()})
+    source.add(gold, {key: VotingRater(key.removeprefix("gold:"), GOLD) for key in gold["rater"].unique()})
 
 
 def study_agreement(studies: Studies, name: str, votes: pl.DataFrame) -> list[Figures]:

@@ -14,7 +14,7 @@ import orjson
 from sqlalchemy import BigInteger, Engine, Float, Integer, PoolProxiedConnection, Table
 
 from personafit.labeling.answers import UNDONE
-from personafit.labeling.batches import Held, PagePlace, Standing
+from personafit.labeling.batches import PagePlace, Standing, StoredAsk
 from personafit.store import tables as t
 
 Rows = Sequence[dict[str, Any]]
@@ -75,13 +75,13 @@ class AnswerTables(ABC):
 
     def read(
         self, places: Sequence[PagePlace], jobs: Sequence[str]
-    ) -> tuple[dict[PagePlace, Standing], list[Held]]:
+    ) -> tuple[dict[PagePlace, Standing], list[StoredAsk]]:
         """How it is with pages, and the asks of jobs."""
         wanted = [{"study": study, "seat": seat, "position": position} for study, seat, position in places]
         found, held = self._query((self.PLACES, wanted), (self.HELD, jobs))
         return (
             {(study, seat, position): Standing(*rest) for study, seat, position, *rest in found},
-            [Held(*row) for row in held],
+            [StoredAsk(*row) for row in held],
         )
 
     def write(self, asks: Rows, judgments: Rows, done: Rows, seen: Rows) -> None:

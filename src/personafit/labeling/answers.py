@@ -12,7 +12,7 @@ import orjson
 from sqlalchemy import select
 
 from personafit._hashing import hash_text
-from personafit.labeling.forms import Answered
+from personafit.labeling.forms import LabelValue
 from personafit.labeling.keying import Hashed
 from personafit.labeling.records import Field
 from personafit.store import Status, Store
@@ -44,7 +44,7 @@ class Answer:
     position: int
     page: str
     field: Field
-    answered: Answered | None
+    answered: LabelValue | None
     """None for what is no label: cannot tell, undone, a text."""
     detail: dict[str, Any]
     """Client time, note, text, and why there is no label."""
@@ -62,8 +62,8 @@ class Answer:
         return job_key(self.study, self.page, field, self.rater)
 
 
-class Saved(NamedTuple):
-    """What the browser is told of a stored answer."""
+class AnswerReceipt(NamedTuple):
+    """What the browser is told about a stored answer."""
 
     id: str
     generation: int

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from personafit._hashing import hash_text
-from personafit.labeling.answers import UNDONE, Answer, NotStored, Saved
+from personafit.labeling.answers import UNDONE, Answer, AnswerReceipt, NotStored
 from personafit.labeling.records import RaterState
 from personafit.store import Status
 from personafit.store.rows import storable
@@ -32,8 +32,8 @@ class Standing(NamedTuple):
     """The study's state."""
 
 
-class Held(NamedTuple):
-    """An ask that is in the store."""
+class StoredAsk(NamedTuple):
+    """An ask that the store already has for an answer."""
 
     job: str
     id: str
@@ -41,8 +41,8 @@ class Held(NamedTuple):
     undone: bool
 
 
-class Batch:
-    """Answers on their way into one transaction."""
+class AnswerBatch:
+    """Answers that are written to the store in one transaction."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers = answers
@@ -51,7 +51,7 @@ class Batch:
         self.judgments: list[dict[str, Any]] = []
         self.pages: dict[PagePlace, bool] = {}
         """Pages that got a new answer, and whether they are done now."""
-        self.results: list[Saved | NotStored] = []
+        self.results: list[AnswerReceipt | NotStored] = []
 
     def places(self) -> list[PagePlace]:
         """The pages the answers are about."""
@@ -65,7 +65,7 @@ class Batch:
                 jobs.update(_page_jobs(answer))
         return sorted(jobs)
 
-    def settle(self, standing: dict[PagePlace, Standing], held: Sequence[Held], now: float) -> None:
+    def settle(self, standing: dict[PagePlace, Standing], held: Sequence[StoredAsk], now: float) -> None:
         """Work out what is added, given how it is with the pages and which asks there are."""
         generations: dict[str, dict[str, int]] = {}
         latest: dict[str, tuple[int, bool]] = {}
@@ -87,11 +87,11 @@ class Batch:
                 latest[job] = (known[id], answer.detail.get("why") != UNDONE)
                 self._add(answer, id, job, known[id], now)
                 pages[place] = answer
-            self.results.append(Saved(answer.id, known[id], False))
+            self.results.append(AnswerReceipt(answer.id, known[id], False))
         stands = {job for job, (_, stands) in latest.items() if stands}
         self.pages = {place: _finished(answer, stands) for place, answer in pages.items()}
         self.results = [
-            one._replace(done=_finished(answer, stands)) if isinstance(one, Saved) else one
+            one._replace(done=_finished(answer, stands)) if isinstance(one, AnswerReceipt) else one
             for answer, one in zip(self._answers, self.results, strict=True)
         ]
 

@@ -15,7 +15,7 @@ from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import BenchmarkInfo
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.labeling.records import RaterState
-from personafit.labeling.studies import Assigned, Seat, Study
+from personafit.labeling.studies import PageAssignment, Seat, Study
 from personafit.models import ChatRequest, Message, Model
 from personafit.people import Person, Task
 from personafit.simulate.records import dialogue_product
@@ -35,8 +35,8 @@ Ended = Literal["satisfied", "gave-up"]
 CONSENT, END = "consent", "end"
 
 
-class Said(NamedTuple):
-    """One row of a chat."""
+class ChatTurn(NamedTuple):
+    """One stored turn of a chat."""
 
     turn: int
     role: str
@@ -51,12 +51,12 @@ class NotNow(Exception):
 class Chat:
     """One participant's chat on one page."""
 
-    def __init__(self, store: Store, study: Study, seat: Seat, assigned: Assigned) -> None:
+    def __init__(self, store: Store, study: Study, seat: Seat, assigned: PageAssignment) -> None:
         self._store, self._engine = store, store.engine
         self._study, self._seat = study, seat
         self._page, self._dialogue = assigned.page, assigned.arrangement.own
 
-    def rows(self) -> list[Said]:
+    def rows(self) -> list[ChatTurn]:
         """Everything so far, in order."""
         query = (
             select(t.c.turn, t.c.role, t.c.text, t.c.key)
@@ -64,7 +64,7 @@ class Chat:
             .order_by(t.c.turn)
         )
         with self._engine.connect().execution_options(read_only=True) as connection:
-            return [Said(*row) for row in connection.execute(query)]
+            return [ChatTurn(*row) for row in connection.execute(query)]
 
     def begin(self, key: str) -> None:
         """Note that the participant wants the chat to be kept."""
@@ -135,7 +135,7 @@ class Chat:
             added = connection.execute(_insert(self._engine).values(row).on_conflict_do_nothing())
         return bool(added.rowcount)
 
-    def _keep(self, said: list[Said], stop: StopReason, model: Model) -> None:
+    def _keep(self, said: list[ChatTurn], stop: StopReason, model: Model) -> None:
         """The dialogue with its turns and its task; a last message that nobody answered is its closing."""
         store, dataset, code = self._store, self._study.dataset, self._seat.code
         name = self._dialogue
@@ -185,22 +185,22 @@ class Chat:
         store.add_items(dataset, [(self._seat.seat, dialogue.item)])
 
 
-def messages_of(rows: list[Said]) -> list[Said]:
+def messages_of(rows: list[ChatTurn]) -> list[ChatTurn]:
     """What was said, without consent and end."""
     return [row for row in rows if row.role in ("user", "assistant")]
 
 
-def awaits_reply(rows: list[Said]) -> bool:
+def awaits_reply(rows: list[ChatTurn]) -> bool:
     """Whether the last thing said is a message that nobody has answered."""
     return bool(rows) and rows[-1].role == "user"
 
 
-def has_ended(rows: list[Said]) -> bool:
+def has_ended(rows: list[ChatTurn]) -> bool:
     """Whether the chat is over and may be rated."""
     return bool(rows) and rows[-1].role == END
 
 
-def _role(row: Said) -> Role:
+def _role(row: ChatTurn) -> Role:
     return "user" if row.role == "user" else "assistant"
 
 

@@ -90,7 +90,7 @@ def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
         )
     gold = study_gold(studies, name)
     votes = study_votes(studies, name)
-    benchmark = _Voted(studies, name, gold, votes)
+    benchmark = _StudyBenchmark(studies, name, gold, votes)
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} is there already and not empty; choose another with --benchmark.")
     write_folder(folder, benchmark, _card(studies, name, gold, votes))
@@ -101,7 +101,7 @@ def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
     return gold
 
 
-class _Voted:
+class _StudyBenchmark:
     """A study as a benchmark."""
 
     def __init__(self, studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> None:

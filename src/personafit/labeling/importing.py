@@ -19,7 +19,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.labeling.answers import CANNOT_TELL, Given, job_key, standing_answers
 from personafit.labeling.planning import IMPORTED, note
-from personafit.labeling.recording import Entry, outcome
+from personafit.labeling.recording import AnswerEntry, outcome
 from personafit.labeling.records import Arrangement, Page, RaterState
 from personafit.labeling.studies import Seat, Studies
 from personafit.labeling.vote_files import CheckedVote, check_votes
@@ -33,8 +33,8 @@ PSEUDONYM = re.compile(r"r-[0-9a-f]{8}")
 CHUNK = 500  # votes written at once
 
 
-class Imported(NamedTuple):
-    """What came in."""
+class ImportSummary(NamedTuple):
+    """How many votes and raters were imported, and how many votes were there already."""
 
     votes: int
     raters: int
@@ -42,7 +42,7 @@ class Imported(NamedTuple):
     """Votes that were there already."""
 
 
-def import_votes(studies: Studies, study: str, path: Path, simulated: bool = False) -> Imported:
+def import_votes(studies: Studies, study: str, path: Path, simulated: bool = False) -> ImportSummary:
     """Take the votes of a file into a study. Nothing is written unless every line fits."""
     lines = check_votes(studies, study, path)
     if not lines:
@@ -56,7 +56,7 @@ def import_votes(studies: Studies, study: str, path: Path, simulated: bool = Fal
     with studies.engine.begin() as connection:
         detail = {"file": path.name, "votes": written, "raters": len(names)}
         note(connection, study, "researcher", "imported votes", detail)
-    return Imported(written, len(names), len(lines) - written)
+    return ImportSummary(written, len(names), len(lines) - written)
 
 
 def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[str]) -> dict[str, Seat]:
@@ -163,7 +163,7 @@ def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence
             "imported": True,
         }
         entries.append(
-            Entry(
+            AnswerEntry(
                 id=hash_text("import", job, str(last[job]), *map(str, said)),
                 job=job,
                 generation=last[job],

@@ -10,11 +10,11 @@ import orjson
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
-from personafit.labeling.forms import FORMS, Form, form_named
+from personafit.labeling.forms import FORMS, LabelForm, form_named
 from personafit.labeling.forms.form import key_name
 from personafit.labeling.records import Arrangement, Page, Role, StudyConfig
 from personafit.labeling.sampling import stratified_sample
-from personafit.labeling.sources import Source, open_source
+from personafit.labeling.sources import StudySource, open_source
 from personafit.labeling.studies import Studies
 from personafit.models import MODELS, parse_spec
 from personafit.store import RunRecord, Store
@@ -24,16 +24,16 @@ Known = Mapping[tuple[str, str, str], tuple[str, int]]
 """Label and line by item, target and question, which is empty where a line names none."""
 
 
-class Made(NamedTuple):
-    """What was set up."""
+class StudySetup(NamedTuple):
+    """A study that was set up: its number of pages, its form and remarks for the researcher."""
 
     pages: int
     form: str
     notes: list[str]
 
 
-class Besides(NamedTuple):
-    """What is asked besides the items themselves."""
+class ExtraPages(NamedTuple):
+    """Pages beside the items of a study: with a known answer, for attention, for practice."""
 
     gold: str | None = None
     """How many pages with a known answer are mixed in, or a file that says what is known."""
@@ -51,8 +51,8 @@ def make_study(
     data: Path | None = None,
     stratify: str | None = None,
     count: int | None = None,
-    besides: Besides = Besides(),
-) -> Made:
+    besides: ExtraPages = ExtraPages(),
+) -> StudySetup:
     """Make a study of what `source` names."""
     opened = open_source(store, source, find_run, data)
     form = form_named(question) if question else _default_form(opened)
@@ -83,10 +83,10 @@ def make_study(
     extra = [
         f"{counts[role]} {role} pages besides." for role in Role if role is not Role.ITEM and counts[role]
     ]
-    return Made(counts[Role.ITEM], form.name, [*notes, *extra])
+    return StudySetup(counts[Role.ITEM], form.name, [*notes, *extra])
 
 
-def _with(form: Form, chosen: list[Page], rest: list[Page], besides: Besides) -> list[Page]:
+def _with(form: LabelForm, chosen: list[Page], rest: list[Page], besides: ExtraPages) -> list[Page]:
     """The chosen pages with those for practice and gold, which are taken from the rest while there are any."""
     candidates = [page for page in (*rest, *reversed(chosen)) if page.key]
     practice = candidates[: besides.practice]
@@ -119,11 +119,11 @@ def _enough(pages: Sequence[Page], wanted: int, option: str) -> None:
         )
 
 
-def _attention(form: Form, count: int, language: str) -> list[Page]:
+def _attention(form: LabelForm, count: int, language: str) -> list[Page]:
     return [form.attention(number, language) for number in range(1, count + 1)]
 
 
-def _default_form(source: Source) -> Form:
+def _default_form(source: StudySource) -> LabelForm:
     if source.run is not None and source.run.config.get("kind") == "dialogue":
         return form_named("dialogue")
     if source.tasks:
@@ -137,7 +137,7 @@ def _default_form(source: Source) -> Form:
     raise UserError(f"{source.name} has no items to ask about; say what is asked with --question.")
 
 
-def in_one_language(pages: list[Page], source: Source, language: str) -> tuple[list[Page], list[str]]:
+def in_one_language(pages: list[Page], source: StudySource, language: str) -> tuple[list[Page], list[str]]:
     """Where people of a source are written about in several languages, raters get those in theirs."""
     if source.tasks:
         return pages, []
@@ -181,7 +181,7 @@ def _known(path: Path) -> Known:
     return known
 
 
-def _all_keyed(form: Form, pages: Sequence[Page], path: Path) -> list[Page]:
+def _all_keyed(form: LabelForm, pages: Sequence[Page], path: Path) -> list[Page]:
     """The pages with what the file says of them, and nothing else, as their keys."""
     known = _known(path)
     keyed = [page.model_copy(update={"key": _key(form, page, known, path)}) for page in pages]
@@ -190,7 +190,7 @@ def _all_keyed(form: Form, pages: Sequence[Page], path: Path) -> list[Page]:
     return keyed
 
 
-def _key(form: Form, page: Page, known: Known, path: Path) -> dict[str, str]:
+def _key(form: LabelForm, page: Page, known: Known, path: Path) -> dict[str, str]:
     plain = Arrangement(sides=list(range(page.sides)), places=list(range(page.places)))
     key = {}
     for field in form.fields(page, plain):

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from personafit.labeling.agreement import Figures, study_agreement
-from personafit.labeling.quality import Checked, check_raters, concerns, page_seconds, shown_places
+from personafit.labeling.quality import GoldScore, check_raters, concerns, page_seconds, shown_places
 from personafit.labeling.records import RaterState, Role
 from personafit.labeling.studies import Seat, Studies, Study
 from personafit.labeling.votes import (
@@ -43,8 +43,8 @@ class RaterNumbers:
     finished: float | None
     seconds: float | None
     """Median time over pages."""
-    gold: Checked
-    attention: Checked
+    gold: GoldScore
+    attention: GoldScore
     cannot_tell: int
     flags: int
     with_others: Estimate | None
@@ -182,7 +182,7 @@ def _raters(
     for seat in seats:
         timed = seconds.filter(pl.col("rater") == seat.code)["seconds"]
         median = _number(timed.median())
-        checks = gold.get(seat.code, Checked()), attention.get(seat.code, Checked())
+        checks = gold.get(seat.code, GoldScore()), attention.get(seat.code, GoldScore())
         where = Counter(places.filter(pl.col("rater") == seat.code)["place"])
         compared = (figures.with_others.get(seat.code) for figures in agreement)
         found.append(

@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, select
 
 from personafit._hashing import hash_text
 from personafit.labeling.answers import page_key
-from personafit.labeling.forms import Form, form_named
+from personafit.labeling.forms import LabelForm, form_named
 from personafit.labeling.records import Arrangement, Field, Option, Page, StudyConfig
 from personafit.labeling.studies import Seat, Studies
 from personafit.store import study_tables as t
@@ -23,7 +23,7 @@ FLAG, NOTE = "flag", "note"
 class Shape(NamedTuple):
     """A page in one arrangement: the same for every rater who sees it so."""
 
-    form: Form
+    form: LabelForm
     config: StudyConfig
     page: Page
     arrangement: Arrangement
@@ -33,8 +33,8 @@ class Shape(NamedTuple):
     """The fields without which the page is not done."""
 
 
-class Place(NamedTuple):
-    """One page of one seat."""
+class PageSlot(NamedTuple):
+    """One page of one seat: who labels it, what it is made of, and the names a browser may give it."""
 
     rater: str
     shape: Shape
@@ -59,7 +59,7 @@ class Places:
         self._shape = lru_cache(SHAPES_HELD)(self._make)
         self._checked: set[tuple[str, int]] = set()
 
-    def at(self, study: str, seat: int, position: int) -> Place | None:
+    def at(self, study: str, seat: int, position: int) -> PageSlot | None:
         """The page at a position of a seat; None where there is none."""
         found = self._plan(study, seat)
         if position not in found[1]:
@@ -72,7 +72,7 @@ class Places:
         shape = self._shape(study, page, arrangement)
         # Browsers may hold pages, and answers on their way, under the name that a page had in a study that is not keyed.
         known = (self._keyed,) if shape.config.keyed else (self._keyed, hash_text)
-        return Place(rater, shape, tuple(page_key(page, rater, hashed) for hashed in known))
+        return PageSlot(rater, shape, tuple(page_key(page, rater, hashed) for hashed in known))
 
     def checked(self, study: str, seat: int) -> bool:
         """Whether the rater has no comprehension check left to pass; one that was passed stays so."""
@@ -100,7 +100,7 @@ class Places:
             tuple(field for field in asked if field.required),
         )
 
-    def _read_study(self, study: str) -> tuple[Form, StudyConfig]:
+    def _read_study(self, study: str) -> tuple[LabelForm, StudyConfig]:
         found = self._studies.study(study)
         return form_named(found.form), found.config
 

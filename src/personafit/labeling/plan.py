@@ -14,8 +14,8 @@ from personafit._hashing import hash_text
 from personafit.labeling.keying import Hashed
 
 
-class Planned(NamedTuple):
-    """A page for a seat."""
+class SeatPage(NamedTuple):
+    """A page assigned to a seat."""
 
     seat: int
     page: str
@@ -33,8 +33,8 @@ def plan(
     seats: Sequence[int],
     overlap: int,
     seed: int,
-    existing: Iterable[Planned] = (),
-) -> list[Planned]:
+    existing: Iterable[SeatPage] = (),
+) -> list[SeatPage]:
     """Which seat is to see which page; what `existing` says is kept and counted, and not part of the result."""
     if overlap > len(seats):
         raise UserError(
@@ -48,7 +48,7 @@ def plan(
         load[seat] += 1
         met[seat, about.get(page, "")] += 1
         having.setdefault(page, set()).add(seat)
-    planned: list[Planned] = []
+    planned: list[SeatPage] = []
     for page, person in sorted(pages, key=lambda place: hash_text("plan", str(seed), place.page)):
         taken = having.setdefault(page, set())
         free = sorted(
@@ -58,7 +58,7 @@ def plan(
         for seat in free[
             : max(0, overlap - len(taken))
         ]:  # more may have it than asked for: imported, taken in again
-            planned.append(Planned(seat, page))
+            planned.append(SeatPage(seat, page))
             load[seat] += 1
             met[seat, person] += 1
             taken.add(seat)

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, 
 
 from personafit._hashing import hash_text
 from personafit.labeling.keying import keyed_with, store_secret
-from personafit.labeling.plan import PagePlace, Planned, in_order, plan
+from personafit.labeling.plan import PagePlace, SeatPage, in_order, plan
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import study_tables as t
 
@@ -96,7 +96,7 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
     voting = {row.seat for row in present}
     raters = {row.seat: row.rater for row in present if not orjson.loads(row.progress).get(IMPORTED)}
     existing = [
-        Planned(row.seat, row.page)
+        SeatPage(row.seat, row.page)
         for row in connection.execute(
             select(t.study_plan.c.seat, t.study_plan.c.page).where(t.study_plan.c.study == name)
         )
@@ -106,7 +106,7 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
     everyone = [page.id for page in pages.values() if page.role is not Role.ITEM]
     new = plan(counted, sorted(raters), config.overlap, config.seed, existing)
     seen = set(existing)
-    new += [Planned(seat, page) for seat in raters for page in everyone if Planned(seat, page) not in seen]
+    new += [SeatPage(seat, page) for seat in raters for page in everyone if SeatPage(seat, page) not in seen]
     by_seat: dict[int, list[str]] = {}
     for seat, page in new:
         by_seat.setdefault(seat, []).append(page)

@@ -22,8 +22,8 @@ FEWEST_SIDES = 15
 
 
 @dataclass(frozen=True)
-class Checked:
-    """How many of the items with a known answer were answered, and how many rightly."""
+class GoldScore:
+    """How many items with a known answer were answered, and how many correctly."""
 
     right: int = 0
     answered: int = 0
@@ -34,7 +34,7 @@ class Checked:
         return self.right / self.answered if self.answered else None
 
 
-def check_raters(studies: Studies, name: str, role: Role) -> dict[str, Checked]:
+def check_raters(studies: Studies, name: str, role: Role) -> dict[str, GoldScore]:
     """Each rater's answers to hidden items of this role against their keys; who cannot tell is not right."""
     votes = study_votes(studies, name, (role,), excluded=True)
     form = studies.form(name)
@@ -44,13 +44,13 @@ def check_raters(studies: Studies, name: str, role: Role) -> dict[str, Checked]:
         for field in form.fields(page, unshuffled(page))
         if (label := form.right(page, field)) is not None
     }
-    found: dict[str, Checked] = {}
+    found: dict[str, GoldScore] = {}
     columns = ("rater", "page", "item", "question", "target", "label")
     for rater, page, item, question, target, label in votes.select(columns).iter_rows():
         expected = right.get((page, item, question, target))
         if expected is not None:
-            before = found.get(rater, Checked())
-            found[rater] = Checked(before.right + (label == expected), before.answered + 1)
+            before = found.get(rater, GoldScore())
+            found[rater] = GoldScore(before.right + (label == expected), before.answered + 1)
     return found
 
 
@@ -71,8 +71,8 @@ def shown_places(votes: pl.DataFrame) -> pl.DataFrame:
 
 
 def concerns(
-    gold: Checked,
-    attention: Checked,
+    gold: GoldScore,
+    attention: GoldScore,
     seconds: float | None,
     timed: int,
     usual: float | None,

@@ -4,21 +4,21 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from personafit.labeling.forms import Answered
+from personafit.labeling.forms import LabelValue
 from personafit.labeling.records import Field, StudyConfig
 from personafit.store import Ask, Judgment, Outcome, Status
 from personafit.store.rows import storable
 
 
-class Entry(NamedTuple):
-    """One answer to be written."""
+class AnswerEntry(NamedTuple):
+    """One answer of a rater, as it is written to asks and judgments."""
 
     id: str
     job: str
     generation: int
     field: Field
     rater: str
-    answer: Answered | None
+    answer: LabelValue | None
     """None where there is no label."""
     detail: dict[str, Any]
     """Client time, note, text, and why there is no label; what is None is left out."""
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     seconds: float = 0.0
 
 
-def outcome(study: str, config: StudyConfig, entry: Entry) -> Outcome:
+def outcome(study: str, config: StudyConfig, entry: AnswerEntry) -> Outcome:
     """The ask and the judgment of an answer, as the browser's answers are stored."""
     field, detail = entry.field, {key: value for key, value in entry.detail.items() if value is not None}
     detail = {key: storable(value) if isinstance(value, str) else value for key, value in detail.items()}

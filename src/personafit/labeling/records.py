@@ -14,7 +14,7 @@ from personafit._hashing import hash_text
 from personafit.labeling.keying import Hashed
 
 
-class Record(BaseModel):
+class StudyRecord(BaseModel):
     """Base of a study's records: unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +45,7 @@ class RaterState(StrEnum):
     ERASED = "erased"
 
 
-class StudyConfig(Record):
+class StudyConfig(StudyRecord):
     """How a study was set up."""
 
     title: str = Described("", description="What raters see above it.")
@@ -86,7 +86,7 @@ class StudyConfig(Record):
     )
 
 
-class Page(Record):
+class Page(StudyRecord):
     """One page of a study: what may be shown, and apart from it what may not."""
 
     id: str = Described(description="Item id, or group where several items share the page.")
@@ -112,7 +112,7 @@ class Page(Record):
     why: str = Described("", description="Said after a practice page: why the right answer is right.")
 
 
-class Arrangement(Record):
+class Arrangement(StudyRecord):
     """The order in which one rater sees the parts of one page, and what is theirs on it."""
 
     sides: list[int] = Described(default_factory=list, description="Which answer is A, which B, and so on.")
@@ -136,7 +136,7 @@ class Arrangement(Record):
         return "".join(map(str, self.sides))
 
 
-class Option(Record):
+class Option(StudyRecord):
     """One answer to choose."""
 
     value: str = Described(description="What the browser sends: a letter, a number or a word.")
@@ -144,7 +144,7 @@ class Option(Record):
     key: str = Described(description="The key that presses it.")
 
 
-class Field(Record):
+class Field(StudyRecord):
     """One thing asked on a page."""
 
     code: str = Described(

@@ -13,7 +13,7 @@ import time
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.labeling.answers import Answer
-from personafit.labeling.places import Place, Places
+from personafit.labeling.places import PageSlot, Places
 from personafit.labeling.records import Field, RaterState
 from personafit.labeling.studies import Studies
 from personafit.labeling.writing import Writer
@@ -59,7 +59,7 @@ async def _fill(studies: Studies, name: str) -> int:
     return answers
 
 
-def _answers(study: str, seat: int, position: int, place: Place) -> list[Answer]:
+def _answers(study: str, seat: int, position: int, place: PageSlot) -> list[Answer]:
     return [
         Answer(
             # The same rater gives the same answer under the same id, so a simulation that was cut short goes on.
@@ -85,7 +85,7 @@ def _answers(study: str, seat: int, position: int, place: Place) -> list[Answer]
     ]
 
 
-def _chosen(place: Place, field: Field) -> str:
+def _chosen(place: PageSlot, field: Field) -> str:
     """The option this rater takes."""
     options = [option.value for option in field.options]
     texts = place.shape.page.content.get("answers")
@@ -102,7 +102,7 @@ def _chosen(place: Place, field: Field) -> str:
     return options[max(range(len(options)), key=liking)]
 
 
-def _noise(place: Place, field: Field, what: str) -> float:
+def _noise(place: PageSlot, field: Field, what: str) -> float:
     """A draw from [0, 1) that depends on who, where and what alone."""
     return int(hash_text("taste", place.rater, place.shape.page.id, field.code, what)[:12], 16) / 16**12
 

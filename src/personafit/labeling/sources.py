@@ -34,8 +34,8 @@ class Gold(NamedTuple):
 
 
 @dataclass
-class Source:
-    """Items with everything that belongs to them, ready to be put on pages."""
+class StudySource:
+    """Items with their people, products and conversations, from which a study's pages are made."""
 
     store: Store
     dataset: str
@@ -135,26 +135,26 @@ class Source:
 
 def open_source(
     store: Store, name: str, find_run: Callable[[Store, str], RunRecord], data: Path | None
-) -> Source:
+) -> StudySource:
     """The benchmark, folder or run that `--from` names."""
     folder = STARTER if name == "starter" else Path(name)
     if name == OWN_MATTER:
-        return Source(store, f"chat@{OWN_MATTER}", name, tasks=((f"chat/{OWN_MATTER}", ""),))
+        return StudySource(store, f"chat@{OWN_MATTER}", name, tasks=((f"chat/{OWN_MATTER}", ""),))
     if folder.suffix == ".jsonl" and folder.is_file():
-        return Source(store, f"chat@{folder.stem}", name, tasks=tuple(_tasks(folder)))
+        return StudySource(store, f"chat@{folder.stem}", name, tasks=tuple(_tasks(folder)))
     if (folder / "attributes.jsonl").is_file() and (folder / "conversations.jsonl").is_file():
-        return Source(store, f"stages@{folder.resolve().name}", folder.name, folder=folder)
+        return StudySource(store, f"stages@{folder.resolve().name}", folder.name, folder=folder)
     if (folder / "benchmark.toml").is_file():
         benchmark = FolderBenchmark(folder, None)
         language = benchmark.info.language[0] if benchmark.info.language else "en"
-        return Source(store, ingest(store, benchmark), benchmark.info.name, language, folder)
+        return StudySource(store, ingest(store, benchmark), benchmark.info.name, language, folder)
     known = {run.name for run in store.runs()}
     if name == "last" or name in known or (folder / "run.json").is_file():
         run = find_run(store, name)
-        return Source(store, run.dataset, run.name, run=run)
+        return StudySource(store, run.dataset, run.name, run=run)
     other = open_benchmark(name, data)
     language = other.info.language[0] if other.info.language else "en"
-    return Source(store, ingest(store, other), other.info.name, language)
+    return StudySource(store, ingest(store, other), other.info.name, language)
 
 
 def _tasks(path: Path) -> Iterator[tuple[str, str]]:

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from personafit.labeling.forms import Form
+from personafit.labeling.forms import LabelForm
 from personafit.labeling.records import Page
 from personafit.labeling.votes import unshuffled
 
 LISTED = "listed"
 
 
-def stored_page(form: Form, page: Page) -> dict[str, Any]:
+def stored_page(form: LabelForm, page: Page) -> dict[str, Any]:
     """The texts of a page by name; entries of a list that is asked about stand under `listed`."""
     order = unshuffled(page)
     shown = {name: value for name, value in form.shown(page, order).items() if value and name != "evidence"}

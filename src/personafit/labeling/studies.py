@@ -13,7 +13,7 @@ from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
 from personafit._names import RULE, is_name
-from personafit.labeling.forms import Form, form_named
+from personafit.labeling.forms import LabelForm, form_named
 from personafit.labeling.keying import Hashed, keyed_with, store_secret
 from personafit.labeling.planning import add_pages, add_seats, has_items, note, plan_pages, release_free
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
@@ -52,7 +52,7 @@ class Seat(NamedTuple):
     finished: float | None
 
 
-class Assigned(NamedTuple):
+class PageAssignment(NamedTuple):
     """One page of a seat, as planned."""
 
     position: int
@@ -82,7 +82,9 @@ class Studies:
 
     # -- setting up ------------------------------------------------------------------------------------------------
 
-    def create(self, name: str, dataset: str, form: Form, config: StudyConfig, pages: Iterable[Page]) -> int:
+    def create(
+        self, name: str, dataset: str, form: LabelForm, config: StudyConfig, pages: Iterable[Page]
+    ) -> int:
         """Make a study: its pages, its seats and its plan, all or nothing. Returns how many pages it has."""
         if not is_name(name):
             raise UserError(f"'{name}' cannot name a study: {RULE}.")
@@ -166,7 +168,7 @@ class Studies:
         config = StudyConfig.model_validate_json(row.config)
         return Study(row.name, row.dataset, row.form, config, row.state, row.created)
 
-    def form(self, name: str) -> Form:
+    def form(self, name: str) -> LabelForm:
         """The form a study uses."""
         return form_named(self.study(name).form)
 
@@ -202,7 +204,7 @@ class Studies:
             row = connection.execute(query).first()
         return None if row is None else _seat(row)
 
-    def assigned(self, study: str, seat: int) -> list[Assigned]:
+    def assigned(self, study: str, seat: int) -> list[PageAssignment]:
         """The pages of a seat in the order shown."""
         query = (
             select(t.study_plan)
@@ -211,7 +213,7 @@ class Studies:
         )
         with self.engine.connect().execution_options(read_only=True) as connection:
             return [
-                Assigned(
+                PageAssignment(
                     row.position,
                     row.page,
                     Arrangement.model_validate_json(row.arrangement),

@@ -12,7 +12,7 @@ from pydantic import Field as Described
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.labeling.adjudicating import labels_of
-from personafit.labeling.forms import Answered
+from personafit.labeling.forms import LabelValue
 from personafit.labeling.records import Field, Page, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import unshuffled
@@ -59,7 +59,7 @@ class CheckedVote(NamedTuple):
     line: VoteLine
     page: Page
     field: Field
-    answer: Answered | None
+    answer: LabelValue | None
 
 
 def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
@@ -72,7 +72,7 @@ def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
             places.setdefault((field.item, field.question, field.target), (page, field))
             items.add(field.item)
     questions = sorted({question for _, question, _ in places})
-    labels: dict[tuple[str, str, str], dict[str, Answered]] = {}
+    labels: dict[tuple[str, str, str], dict[str, LabelValue]] = {}
     seen: dict[tuple[str, ...], int] = {}
     found = []
     for number, row in _rows(path):
@@ -107,8 +107,8 @@ def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
 
 
 def _answer(
-    line: VoteLine, field: Field, labels: dict[str, Answered], path: Path, number: int
-) -> Answered | None:
+    line: VoteLine, field: Field, labels: dict[str, LabelValue], path: Path, number: int
+) -> LabelValue | None:
     if field.kind == "text":
         if line.text is None:
             raise UserError(f"{located(path, number, 'text')} is missing: {field.question} asks for a text.")

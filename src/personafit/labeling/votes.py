@@ -43,7 +43,7 @@ VOTES = {
 }
 
 
-class Asked(NamedTuple):
+class FieldJob(NamedTuple):
     """One field of one page of one rater, and the job its answer is under."""
 
     seat: Seat
@@ -80,7 +80,7 @@ def study_remarks(studies: Studies, name: str) -> pl.DataFrame:
     )
 
 
-def asked_fields(studies: Studies, name: str) -> list[Asked]:
+def asked_fields(studies: Studies, name: str) -> list[FieldJob]:
     """Everything that anybody is or was asked in a study: questions, flags, notes and decisions, excluded raters too."""
     form = studies.form(name)
     planned = _places(
@@ -124,10 +124,10 @@ def rater_kind(seat: Seat, simulated: bool) -> str:
     return "simulated" if simulated or seat.progress.get("simulated") else "human"
 
 
-def _decisions(studies: Studies, name: str) -> list[Asked]:
+def _decisions(studies: Studies, name: str) -> list[FieldJob]:
     judge, form = adjudicator(name), studies.form(name)
     return [
-        Asked(judge, page, field, job_key(name, page.id, field, judge.rater))
+        FieldJob(judge, page, field, job_key(name, page.id, field, judge.rater))
         for page in studies.pages(name, (Role.ITEM,))
         for field in form.fields(page, unshuffled(page))
     ]
@@ -139,7 +139,7 @@ def _places(
     roles: Sequence[Role],
     excluded: bool,
     fields: Callable[[Page, Arrangement], Sequence[Field]],
-) -> Iterator[Asked]:
+) -> Iterator[FieldJob]:
     pages = {page.id: page for page in studies.pages(name, roles)}
     order = {page: number for number, page in enumerate(pages)}
     left_out = {RaterState.ERASED} if excluded else {RaterState.ERASED, RaterState.EXCLUDED}
@@ -148,10 +148,10 @@ def _places(
     for one in sorted(planned, key=lambda one: (order[one.page], one.seat)):
         seat, page = seats[one.seat], pages[one.page]
         for field in fields(page, one.arrangement):
-            yield Asked(seat, page, field, job_key(name, page.id, field, seat.rater))
+            yield FieldJob(seat, page, field, job_key(name, page.id, field, seat.rater))
 
 
-def _frame(studies: Studies, name: str, places: Iterable[Asked]) -> pl.DataFrame:
+def _frame(studies: Studies, name: str, places: Iterable[FieldJob]) -> pl.DataFrame:
     listed = list(places)
     config = studies.study(name).config
     given = standing_answers(studies.store, [place.job for place in listed])
@@ -163,7 +163,7 @@ def _frame(studies: Studies, name: str, places: Iterable[Asked]) -> pl.DataFrame
     return pl.DataFrame(rows, schema=VOTES, orient="row")
 
 
-def _row(place: Asked, given: Given, kind: str, perspective: str) -> dict[str, Any]:
+def _row(place: FieldJob, given: Given, kind: str, perspective: str) -> dict[str, Any]:
     page, field, detail = place.page, place.field, given.detail
     return {
         "page": page.id,

@@ -14,14 +14,14 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from personafit.labeling.answer_tables import answer_tables
-from personafit.labeling.answers import BUSY, Answer, NotStored, Saved
-from personafit.labeling.batches import Batch
+from personafit.labeling.answers import BUSY, Answer, AnswerReceipt, NotStored
+from personafit.labeling.batches import AnswerBatch
 
 MOST_AT_ONCE = 256
 SEEN_EVERY = 10.0  # seconds between two notes of when a rater was last there
 
-Waiting = tuple[Answer, "asyncio.Future[Saved]"]
-Results = Sequence[Saved | Exception]
+Waiting = tuple[Answer, "asyncio.Future[AnswerReceipt]"]
+Results = Sequence[AnswerReceipt | Exception]
 
 
 class Writer:
@@ -37,10 +37,10 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="answers", daemon=True)
         self._thread.start()
 
-    async def save(self, answer: Answer) -> Saved:
+    async def save(self, answer: Answer) -> AnswerReceipt:
         """Store an answer; returns only when it is on disk. Raises `NotStored`."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Saved] = loop.create_future()
+        future: asyncio.Future[AnswerReceipt] = loop.create_future()
         self._arrived.append((answer, future))
         if not self._writing:
             self._writing = True
@@ -61,7 +61,7 @@ class Writer:
         for (_, future), result in zip(batch, results, strict=True):
             if future.done():  # the browser has gone; the answer is stored all the same
                 continue
-            if isinstance(result, Saved):
+            if isinstance(result, AnswerReceipt):
                 future.set_result(result)
             else:
                 future.set_exception(result)
@@ -91,7 +91,7 @@ class Writer:
             return [result for answer in answers for result in self._store([answer])]
 
     def _write(self, answers: Sequence[Answer]) -> Results:
-        batch, now = Batch(answers), time.time()
+        batch, now = AnswerBatch(answers), time.time()
         with self._tables.transaction() as transaction:
             batch.settle(*transaction.read(batch.places(), batch.jobs()), now)
             seats = {(study, seat) for study, seat, _ in batch.pages}

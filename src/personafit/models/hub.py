@@ -11,7 +11,7 @@ from email.message import Message
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.models.catalog import Source
+from personafit.models.catalog import ModelFile
 
 ENDPOINT = "https://huggingface.co"
 CONNECT_SECONDS = 10
@@ -30,7 +30,7 @@ def file_url(repository: str, file: str) -> str:
     return f"{os.environ.get('HF_ENDPOINT', ENDPOINT).rstrip('/')}/{repository}/resolve/main/{file}"
 
 
-def hub_source(address: str, sha256: str | None = None) -> Source:
+def hub_source(address: str, sha256: str | None = None) -> ModelFile:
     """The file at an address, with the size and hash the hub states; `sha256` is what the user expects."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
@@ -54,7 +54,7 @@ def hub_source(address: str, sha256: str | None = None) -> Source:
         raise UserError(
             f"{address}: the hub states no SHA-256 for it; give the one you expect with --sha256."
         )
-    return Source(
+    return ModelFile(
         name=address,
         about="a file from the hub",
         licence="see its page",

@@ -23,7 +23,7 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.local_passes import Passes, Written
+from personafit.models.local_passes import Passes, ReplyTokens
 from personafit.models.spec import Spec
 from personafit.models.weights import NEEDS, source_of, switch, weights_hash
 
@@ -221,7 +221,7 @@ class LocalModel:
         written = passes.write(prompts, limits, requests[0].temperature, requests[0].seed or 0)
         return [self._reply(prompt, one) for prompt, one in zip(prompts, written, strict=True)]
 
-    def _reply(self, prompt: list[int], written: Written) -> ChatReply:
+    def _reply(self, prompt: list[int], written: ReplyTokens) -> ChatReply:
         text = self._tokenizer.decode(written.tokens, skip_special_tokens=True)
         thought = _THOUGHT.match(text)
         reasoning = (thought[1] or thought[2] or "").strip() if thought else None

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Written:
+class ReplyTokens:
     """The tokens of one reply, and whether the limit cut it off."""
 
     tokens: list[int]
@@ -49,7 +49,7 @@ class Passes:
 
     def write(
         self, prompts: Sequence[Sequence[int]], limits: Sequence[int], temperature: float, seed: int
-    ) -> list[Written]:
+    ) -> list[ReplyTokens]:
         """A reply to each prompt of at most as many tokens as its limit says."""
         import torch
 
@@ -68,12 +68,12 @@ class Passes:
         rows = out[:, tokens.shape[1] :].tolist()
         return [self._ended(row[:limit], limit) for row, limit in zip(rows, limits, strict=True)]
 
-    def _ended(self, row: list[int], limit: int) -> Written:
+    def _ended(self, row: list[int], limit: int) -> ReplyTokens:
         """A row up to its first end; what follows it is padding."""
         for place, token in enumerate(row):
             if token in self._ends:
-                return Written(row[: place + 1], cut=False)
-        return Written(row, cut=len(row) >= limit)
+                return ReplyTokens(row[: place + 1], cut=False)
+        return ReplyTokens(row, cut=len(row) >= limit)
 
     def _logits(self, rows: Sequence[Sequence[int]], last: int) -> Any:
         tokens, mask = self._padded(rows)

@@ -16,8 +16,8 @@ from personafit.models.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A model as a worker holds it."""
+class WorkerModel:
+    """A model in a worker process."""
 
     settings: dict[str, Any]
     """What goes into fingerprints; it must be the same for the worker as for whoever asks."""
@@ -25,7 +25,7 @@ class Held:
     """Answers a batch, one for one; an answer that is a ModelError belongs to its request alone."""
 
 
-Opener = Callable[[Spec], Held]
+Opener = Callable[[Spec], WorkerModel]
 
 
 class Batches(Protocol):
@@ -38,8 +38,8 @@ class Batches(Protocol):
         """Nothing more will be asked."""
 
 
-class Place(Protocol):
-    """Somewhere else to hold models."""
+class ModelHost(Protocol):
+    """Holds models in other processes, such as Ray workers."""
 
     @property
     def workers(self) -> int:
@@ -52,11 +52,11 @@ class Place(Protocol):
         """Whatever else answers batches of at most so many, held there."""
 
 
-_PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+_PLACE: ContextVar[ModelHost | None] = ContextVar("place", default=None)
 
 
 @contextmanager
-def models_in(place: Place | None) -> Iterator[None]:
+def models_in(place: ModelHost | None) -> Iterator[None]:
     """Hold all models that are made within the block in this place."""
     token = _PLACE.set(place)
     try:
@@ -65,7 +65,7 @@ def models_in(place: Place | None) -> Iterator[None]:
         _PLACE.reset(token)
 
 
-def current_place() -> Place | None:
+def current_place() -> ModelHost | None:
     """The place that is open; None for this process."""
     return _PLACE.get()
 

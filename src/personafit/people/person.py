@@ -15,13 +15,13 @@ FacetValue = str | int | float | bool | list[str]
 """What a facet may hold."""
 
 
-class Record(BaseModel):
-    """Base of all people's records: unknown fields are an error, so that typos in files are found."""
+class PersonRecord(BaseModel):
+    """Base of all records about people: unknown fields are an error, so that typos in files are found."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Memory(Record):
+class Memory(PersonRecord):
     """One remembered thing about a person, as an assistant's memory would hold it."""
 
     id: str = Field(description="Unique within the person.")
@@ -30,7 +30,7 @@ class Memory(Record):
     source: str | None = Field(None, description="Where it comes from: a conversation id, a note, an import.")
 
 
-class Attribute(Record):
+class Attribute(PersonRecord):
     """One statement about a person, such as an extractor finds in a conversation."""
 
     id: str = Field(description="Unique within the person.")
@@ -41,7 +41,7 @@ class Attribute(Record):
     )
 
 
-class Turn(Record):
+class Turn(PersonRecord):
     """One message of a conversation."""
 
     role: str = Field(
@@ -50,7 +50,7 @@ class Turn(Record):
     text: str = Field(description="What is said.")
 
 
-class Conversation(Record):
+class Conversation(PersonRecord):
     """One past conversation of a person with an assistant."""
 
     id: str = Field(description="Unique within the benchmark.")
@@ -62,7 +62,7 @@ class Conversation(Record):
     )
 
 
-class Person(Record):
+class Person(PersonRecord):
     """Who the answer is for."""
 
     id: str = Field(min_length=1, description="Stable over all versions of the profile.")

@@ -15,19 +15,19 @@ KINDS = (EMAIL, PHONE, CARD, KEY)
 
 
 @dataclass(frozen=True, slots=True)
-class Redacted:
-    """A text without what could be found in it, and how many of each kind that were."""
+class RedactedText:
+    """A text with personal data replaced, and how many of each kind were found."""
 
     text: str
     counts: Counter[str]
 
 
-def redact(text: str) -> Redacted:
+def redact(text: str) -> RedactedText:
     """The text with every finding replaced by its kind in brackets."""
     counts: Counter[str] = Counter()
     for kind, pattern, is_one in _RULES:
         text = _replace(text, kind, pattern, is_one, counts)
-    return Redacted(text, counts)
+    return RedactedText(text, counts)
 
 
 def redacted(text: str) -> str:

@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from personafit.people.person import Record
+from personafit.people.person import PersonRecord
 
 
-class Task(Record):
+class Task(PersonRecord):
     """One thing a person wants from an assistant, over one or several domains."""
 
     id: str = Field(min_length=1, description="Unique for the person, such as 'SD-Books-task-1'.")

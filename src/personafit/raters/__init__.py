@@ -1,85 +1,125 @@
-"""Who answers: prompted models, rules, functions. A new kind is one file and one line in `RATERS` (or an entry point)."""
+"""Who answers: prompted models, rules, reward models, fitted models, functions. A new sort is one file and one line in `RATERS` (or an
+entry point). Each says which questions it can answer, and means the same whatever is judged.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from personafit._errors import UserError
 from personafit._plugins import NAME, find_plugin
-from personafit.items import FIT, ChoiceQuestion, Shown, guarded_question
-from personafit.items.reading import replay_key
-from personafit.models import Model, Spec, make_model, parse_spec
-from personafit.raters.aspects import aspect_rater
+from personafit.items import guarded_question
+from personafit.items.question import CHOICES
+from personafit.items.reading import Part, PartAnswer, QuestionSet, Verdict, choice_of, replay_key
+from personafit.models import MODELS, Spec, make_model, parse_spec
+from personafit.people import Person
+from personafit.raters.asking import rated, rater_lane, rating_job
 from personafit.raters.blend import BlendRater
-from personafit.raters.fitted.rater import FittedRater
-from personafit.raters.function import FunctionRater
-from personafit.raters.judging import Judging, judging_lanes, select_items
-from personafit.raters.likelihood import likelihood_rater
+from personafit.raters.embedding import embedding_rater
+from personafit.raters.fitted.rater import fitted_rater
+from personafit.raters.function import python_rater, takes_messages
 from personafit.raters.prompted import PromptedRater
-from personafit.raters.rater import Part, Rater, Verdict, choice_of, rater_record
+from personafit.raters.rater import Rater, rater_record
 from personafit.raters.reward import reward_rater
-from personafit.raters.rule import RULES, RuleRater
+from personafit.raters.rules import RULES, rule_rater
+from personafit.raters.scored import ScoredRater, Scorer
+
+NOBODY: Mapping[str, Person] = MappingProxyType({})
+People = Mapping[str, Person]
 
 
-def _llm(spec: Spec) -> Rater:
-    if "ask" in spec.options:
-        return likelihood_rater(spec)
-    if "guard" not in spec.options:
-        return choosing_rater(make_model(spec))
-    question = guarded_question(spec.options["guard"])
-    rest = {name: value for name, value in spec.options.items() if name != "guard"}
-    return choosing_rater(make_model(replace(spec, options=rest)), question)
+def _prompted(spec: Spec, asks: QuestionSet) -> Rater:
+    """A model that is asked the plain question; options say otherwise: ask=likelihood and guard=, and samples= for dialogues."""
+    questions, samples, options = asks.asked, 1, dict(spec.options)
+    if asks.kind == CHOICES.kind:
+        if "ask" in options:
+            from personafit.raters.likelihood import likelihood_rater
+
+            return likelihood_rater(spec)
+        if "guard" in options:
+            questions = (guarded_question(options.pop("guard")),)
+    elif len(questions) > 1 and "samples" in options:
+        number = spec.number("samples", 1, least=1)
+        if number != int(number):
+            raise UserError(f"{spec.text}: samples must be a whole number.")
+        samples = int(number)
+        del options["samples"]
+    return PromptedRater(make_model(replace(spec, options=options)), questions, samples=samples)
 
 
-def choosing_rater(model: Model, question: ChoiceQuestion = FIT) -> PromptedRater[Shown]:
-    """Asks a model which answer fits."""
-    settings = {"question": question.fingerprint, "reading": "letters-then-parser-1"}
-    return PromptedRater(model, question, settings, order_matters=True)
+def _prefixed(spec: Spec, asks: QuestionSet) -> Rater:
+    """`list:SPEC` and the like: what follows the first colon is a spec of its own, address and options included."""
+    text = spec.text.strip().partition(":")[2]
+    if not text:
+        raise UserError(f"{spec.text}: say which model is asked, as in {spec.kind}:openai:MODEL@URL.")
+    model = make_model(parse_spec(text))
+    return PromptedRater(model, (asks.prefixed[spec.kind],), name=f"{spec.kind}:{model.name}")
 
 
-RATERS: dict[str, Callable[[Spec], Rater]] = {
-    "embedded": _llm,
-    "hf": _llm,
-    "inspect": _llm,
-    "openai": _llm,
-    "replay": _llm,
-    "rule": RuleRater,
-    "fitted": FittedRater,
+def _aspects(spec: Spec, asks: QuestionSet) -> Rater:
+    from personafit.raters.aspects import aspect_rater
+
+    return aspect_rater(spec, asks)
+
+
+Factory = Callable[[Spec, QuestionSet], Rater]
+
+RATERS: dict[str, Factory] = {
+    **{kind: _prompted for kind in MODELS if kind != "python"},
+    "rule": rule_rater,
+    "embedding": embedding_rater,
+    "fitted": fitted_rater,
     "reward": reward_rater,
     "blend": BlendRater,
-    "python": FunctionRater,
-    "aspects": aspect_rater,
+    "aspects": _aspects,
 }
-"""Kind of spec to what makes the rater."""
+"""Kind of spec to what makes the rater; `python:` and the prefixes of a question set come on top."""
 
 
-def make_rater(text: str) -> Rater:
-    """The rater a spec names."""
+def make_rater(text: str, asks: QuestionSet = CHOICES, people: People = NOBODY) -> Rater:
+    """The rater a spec names, for items that are asked these questions."""
     spec = parse_spec(text)
+    if spec.kind in asks.prefixed:
+        return _prefixed(spec, asks)
     if spec.kind in RATERS:
-        return RATERS[spec.kind](spec)
+        return RATERS[spec.kind](spec, asks)
+    if spec.kind == "python":
+        # Functions that judge dialogues were models before, and are read as such for one more release.
+        if asks.kind == "dialogue" and takes_messages(spec):
+            return _prompted(spec, asks)
+        return python_rater(spec, asks, people)
     if (found := find_plugin("raters", spec.kind)) is not None:
         if hasattr(found, NAME):  # a function that `personafit.rater` has named
-            return FunctionRater(spec, found)
+            return python_rater(spec, asks, people, found)
         made: Rater = found(spec)
+        if made.kinds is not None and asks.kind not in made.kinds:
+            raise UserError(
+                f"{text} judges {' and '.join(made.kinds)} items and cannot say {asks.by_score.sought}."
+            )
+        if not hasattr(made, "questions"):
+            made.questions = (asks.by_score,)
         return made
+    named = [*asks.prefixed, *RATERS, "python"]
     raise UserError(
-        f"'{text}' names no rater; kinds are {', '.join(RATERS)}, as in rule:length or openai:MODEL@URL."
+        f"'{text}' names no rater of {asks.kind} items; kinds are {', '.join(named)}, as in rule:length or openai:MODEL@URL."
     )
 
 
 __all__ = [
     "RATERS",
     "RULES",
-    "Judging",
     "Part",
+    "PartAnswer",
     "PromptedRater",
     "Rater",
+    "ScoredRater",
+    "Scorer",
     "Verdict",
     "choice_of",
-    "choosing_rater",
-    "judging_lanes",
     "make_rater",
+    "rated",
+    "rater_lane",
     "rater_record",
+    "rating_job",
     "replay_key",
-    "select_items",
 ]

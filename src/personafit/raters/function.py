@@ -1,123 +1,155 @@
-"""`python:MODULE:OBJECT` as a rater: a function of the user's own that scores answers for a person.
+"""`python:MODULE:OBJECT` as a rater: a function of the user's own that judges, whatever is judged.
 
-A function of one parameter that has none of the names below is called with what is shown (`Shown`). Any other gets what its
-parameters name of `person` (the text of the context), `question`, `answers` and `person_id`. Either returns one number per
-answer (the highest wins), the index or the letter of its choice, or `tie`.
+A function of one parameter is called with what is shown (`Shown`). Any other gets what its parameters name of `person` (the text of the
+context), `question`, `answers` and `person_id`. What it returns is what the question's scale allows: for a choice one number per
+answer (the highest wins), an index, a letter or `tie`; for attributes a truth value or a number each; for preferences a mark from 1 to
+5 each; for a dialogue a mark. An object with `score(prompt, person, answer)` scores answers by themselves.
 """
 
 import math
-from collections.abc import Mapping, Set
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
+from functools import cache
 from typing import Any
 
 from personafit._errors import UserError
-from personafit._hashing import draw
 from personafit._plugins import NAME
-from personafit.items import FIT, ChoiceQuestion, Shown
-from personafit.models import PYTHON_OPTIONS, ChatRequest, Spec, Unanswerable, code_hash
-from personafit.models.functions import call_named, load_function, parameters_of
-from personafit.raters.rater import Verdict, choice_of, rater_record
-from personafit.store import TIE
+from personafit.items.reading import QuestionSet, Shown, Unit, Verdict
+from personafit.models import PYTHON_OPTIONS, Spec, Unanswerable, code_hash, load_instance
+from personafit.models.functions import call_named, parameters_of
+from personafit.people import Person
+from personafit.raters.rater import Rater, rater_record
+from personafit.raters.scored import ScoredRater, Scorer
 
 NAMES = ("person", "question", "answers", "person_id")
 ALWAYS = NAMES[:3]  # what a function gets that says nothing of its parameters
+EARLIER = ("prompt", "attributes", "person", "answers")
+"""Parameters by which functions about attributes and preferences were called before they were shown everything."""
 
 
-class FunctionRater:
+def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], function: Any = None) -> Rater:
+    """The rater behind `python:MODULE:OBJECT`: an object with `score` scores answers, any other callable judges."""
+    spec.allow(PYTHON_OPTIONS)
+    found = load_instance(spec) if function is None else _instance(function)
+    if callable(getattr(found, "score", None)):
+        record = rater_record(spec.text, "reward", {"object": spec.name, "code": code_hash(found, spec)})
+        return ScoredRater(ObjectScorer(found, spec), asks.by_score, record)
+    if not callable(found):
+        raise UserError(
+            f"{spec.text}: {spec.name} neither has `score` nor can be called; see docs/extending.md."
+        )
+    name = spec.name if function is None else getattr(function, NAME, spec.name)
+    return FunctionRater(spec, asks, people, found, name)
+
+
+def takes_messages(spec: Spec) -> bool:
+    """Whether a function wants the prompt of a question, as a model does, and replies in words."""
+    found = parameters_of(load_instance(spec))
+    return found is not None and found[1][:1] == ["messages"]
+
+
+class FunctionRater(Rater):
     """A callable that judges."""
 
-    price = (0.0, 0.0)
-    order_matters = False
-
-    def __init__(self, spec: Spec, function: Any = None) -> None:
-        spec.allow(PYTHON_OPTIONS)
-        self._function = load_function(spec, "extending.md") if function is None else _instance(function)
+    def __init__(
+        self, spec: Spec, asks: QuestionSet, people: Mapping[str, Person], function: Any, name: str
+    ) -> None:
+        self._function = function
+        self._people = people
+        self.questions = asks.asked
         self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))
-        self.order_matters = bool(getattr(self._function, "order_matters", False))
-        self._wanted = _wanted(spec.text, self._function)
-        self.record = rater_record(
-            spec.text,
-            "python",
-            {
-                "object": spec.name if function is None else getattr(function, NAME, spec.name),
-                "code": code_hash(self._function, spec),
-                "orders": self.order_matters or "drawn",
-            },
-        )
+        self.order_matters = bool(getattr(function, "order_matters", False))
+        self.threshold = getattr(function, "threshold", None)
+        self._wanted, self._earlier = _wanted(spec.text, function, asks)
+        settings: dict[str, Any] = {"object": name, "code": code_hash(function, spec)}
+        if asks.asked[0].order_matters:
+            settings["orders"] = self.order_matters or "drawn"
+        else:
+            settings["threshold"] = self.threshold
+        self.record = rater_record(spec.text, "python", settings)
 
-    async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
-        """Call the function with the answers in the order shown, and read its answer back into the item's order.
+    async def rate(self, shown: Shown) -> Verdict:
+        """Call the function, and read what it returns; one that is asked in one order only gets it drawn."""
+        seen = shown if self.order_matters else replace(shown, order=shown.question.drawn_order(shown))
+        returned = await self.call(seen)
+        answers = shown.question.accept(seen, returned, self.threshold)
+        if answers is None:
+            wanted = shown.question.expected(shown)
+            raise Unanswerable(f"{self.record.name} must return {wanted}, not {returned!r:.80}.")
+        return Verdict(answers=answers)
 
-        One that is asked in one order only gets them in an order drawn for the item: a folder may list the right answer first.
-        """
-        order = list(shown.order)
-        if not self.order_matters:
-            order.sort(key=lambda index: draw("shown", shown.item.id, index, among=2**63))
-        seen = replace(shown, order=tuple(order))
-        scores = self._scores(await self._asked(seen), len(order))
-        by_product = [0.0] * len(order)
-        for place, index in enumerate(order):
-            by_product[index] = scores[place]
-        label, margin = choice_of(by_product)
-        return Verdict(label=label, value=margin)
-
-    async def _asked(self, shown: Shown) -> Any:
+    async def call(self, shown: Shown) -> Any:
+        """What the function returns for what is shown."""
         if self._wanted is None:
             return await call_named(self.record.name, self._function, shown)
         about: dict[str, Any] = {
-            "person": shown.context.text,
+            "person": self._people.get(shown.person) if self._earlier else shown.context.text,
             "question": shown.prompt,
+            "prompt": shown.prompt,
             "answers": list(shown.answers),
+            "attributes": shown.attributes,
             "person_id": shown.person,
         }
-        return await call_named(
-            self.record.name, self._function, **{name: about[name] for name in self._wanted}
-        )
+        named = {name: about[name] for name in self._wanted}
+        return await call_named(self.record.name, self._function, **named)
 
-    def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest | None:
-        """What a function costs is unknown to us."""
-        return None
 
-    async def close(self) -> None:
-        """Nothing to release."""
+class ObjectScorer(Scorer):
+    """An object whose `score(prompt, person, answer)` is a number; for preferences the person is one attribute."""
 
-    def _scores(self, result: Any, count: int) -> list[float]:
-        if not isinstance(result, bool) and isinstance(result, Integral) and 0 <= int(result) < count:
-            return [1.0 if place == result else 0.0 for place in range(count)]
-        if isinstance(result, str) and result.strip() == TIE:
-            return [0.0] * count
-        if isinstance(result, str) and result.strip().upper() in FIT.letters(count):
-            chosen = FIT.letters(count).index(result.strip().upper())
-            return [1.0 if place == chosen else 0.0 for place in range(count)]
+    unit = "answer"
+
+    def __init__(self, scoring: Any, spec: Spec) -> None:
+        self._scoring = scoring
+        self._name = self.endpoint = spec.text
+        self.max_concurrency = int(spec.number("concurrency", 8, least=1))
+
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """What the object says of each answer."""
+        return [await self._score(unit) for unit in units]
+
+    async def _score(self, unit: Unit) -> float:
+        said = await call_named(self._name, self._scoring.score, unit.prompt, unit.context.text, unit.text)
         try:
-            # The characters of a text and the keys of a mapping would pass for numbers.
-            scores = [] if isinstance(result, str | bytes | Mapping | Set) else [float(s) for s in result]
+            score = float(said)
         except (TypeError, ValueError):
-            scores = []
-        if len(scores) != count or not all(map(math.isfinite, scores)):
-            raise Unanswerable(
-                f"{self.record.name} must return {count} finite numbers, an index or a letter, not {result!r:.80}."
-            )
-        return scores
+            score = math.nan
+        if not math.isfinite(score):
+            raise Unanswerable(f"{self._name} must give a finite number, not {said!r:.80}.")
+        return score
 
 
 def _instance(function: Any) -> Any:
     return function() if isinstance(function, type) else function
 
 
-def _wanted(name: str, function: Any) -> tuple[str, ...] | None:
-    """The names that a function is called with; None where it wants what is shown as a whole."""
+def _wanted(name: str, function: Any, asks: QuestionSet) -> tuple[tuple[str, ...] | None, bool]:
+    """The names that a function is called with, None where it wants what is shown; and whether they are those of before."""
     found = parameters_of(function)
+    earlier = [one for one in EARLIER if one != ("answers" if asks.asked[0].most_parts == 1 else "person")]
+    has_attributes = asks.asked[0].scored_by[:1] in (("attribute",), ("pair",))
     if found is None:
-        return ALWAYS
+        return (tuple(earlier), True) if has_attributes else (ALWAYS, False)
     needed, taken, takes_any = found
+    if has_attributes and ("attributes" in taken or (takes_any and not needed)):
+        _say_earlier(name)
+        return tuple(one for one in earlier if one in taken or takes_any), True
     if len(needed) == 1 and needed[0] not in NAMES:
-        return None
+        return None, False
     if unknown := [one for one in needed if one not in NAMES]:
         raise UserError(
             f"{name} wants '{unknown[0]}', which it cannot be given; a judge takes {', '.join(NAMES)}, as many of them as it "
             "wants, or one parameter for all that is shown."
         )
-    return tuple(one for one in NAMES if one in taken or (takes_any and one in ALWAYS))
+    return tuple(one for one in NAMES if one in taken or (takes_any and one in ALWAYS)), False
+
+
+@cache
+def _say_earlier(name: str) -> None:
+    print(
+        f"personafit: {name} takes prompt and attributes, as such functions did before; that is read for one more release. Take one "
+        "parameter, what is shown, and use its prompt, attributes and answers.",
+        file=sys.stderr,
+    )

@@ -12,12 +12,13 @@ from typing import ClassVar
 from personafit._errors import UserError
 from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
-from personafit.items import ChoiceQuestion, Shown
-from personafit.items.reading import replay_key
+from personafit.items import FIT
+from personafit.items.reading import PartAnswer, Shown, Verdict, choice_of, replay_key
+from personafit.items.wording import words_of
 from personafit.models import LIKELIHOOD, ChatRequest, Message, Model, Spec, Unanswerable, make_model
 from personafit.raters.prompted import ModelRater
-from personafit.raters.rater import Verdict, choice_of
 
+_WORDS = words_of("likelihood")
 UNTOLD = "none"
 KINDS = ("embedded", "hf", "replay")
 
@@ -28,7 +29,7 @@ class Telling:
 
     version: ClassVar[str] = "1"
 
-    about: str = "About me:\n{person}\n\n{question}"
+    about: str = _WORDS["about"]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -37,7 +38,7 @@ class Telling:
 
     def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:
         """The conversation up to the answer; the person first, so that prompt caches are hit."""
-        question = shown.item.prompt
+        question = shown.prompt
         text = self.about.format(person=person, question=question) if person else question
         return ({"role": "user", "content": text},)
 
@@ -48,7 +49,7 @@ TELLING = Telling()
 class LikelihoodRater(ModelRater):
     """Weighs each answer by what it gains from the person."""
 
-    order_matters = False
+    questions = (FIT,)
 
     def __init__(self, model: Model) -> None:
         super().__init__(model, model.name, {"question": TELLING.fingerprint, "reading": "likelihood-1"})
@@ -57,23 +58,23 @@ class LikelihoodRater(ModelRater):
             tuple[str, int], float
         ] = {}  # of the person at work: every view needs the same ones
 
-    async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
+    async def rate(self, shown: Shown) -> Verdict:
         """Weigh the answers with and without the person; the one that gains more is chosen."""
-        if shown.item.person != self._person:
-            self._person, self._untold = shown.item.person, {}
-        verdict = Verdict(reply="", calls=0, letter_scores={})
-        gains = [await self._gain(shown, index, verdict) for index in range(len(shown.texts))]
-        verdict.label, verdict.value = choice_of(gains)
+        if shown.person != self._person:
+            self._person, self._untold = shown.person, {}
+        verdict = Verdict(reply="", calls=0)
+        scores: dict[str, float] = {}
+        gains = [await self._gain(shown, index, verdict, scores) for index in range(len(shown.texts))]
+        verdict.answers = [PartAnswer(shown.parts[0], *choice_of(gains), letters=scores)]
         return verdict
 
-    def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest:
+    def request(self, shown: Shown) -> ChatRequest:
         """The calls to be made, put together into one: an estimate only counts what is in them."""
         texts: tuple[Message, ...] = tuple({"role": "assistant", "content": text} for text in shown.texts)
         return ChatRequest((*TELLING.messages(shown, shown.context.text), *texts), max_tokens=1)
 
-    async def _gain(self, shown: Shown, index: int, verdict: Verdict) -> float:
-        scores = verdict.letter_scores = verdict.letter_scores or {}
-        known = (shown.item.id, index)
+    async def _gain(self, shown: Shown, index: int, verdict: Verdict, scores: dict[str, float]) -> float:
+        known = (shown.about, index)
         if shown.context.text:
             told = scores[str(index)] = await self._weigh(shown, shown.context, index, verdict)
         if known not in self._untold:
@@ -87,7 +88,7 @@ class LikelihoodRater(ModelRater):
             messages=TELLING.messages(shown, context.text),
             max_tokens=1,
             weighed=shown.texts[index],
-            key=replay_key(shown.item.id, context.name, str(index), 0),
+            key=replay_key(shown.about, context.name, str(index), 0),
         )
         model = self._asker.model
         reply = await model.chat(request)

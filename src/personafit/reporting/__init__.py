@@ -7,7 +7,6 @@ from personafit.reporting.results import (
     load_totals,
     overall_coverage,
     run_results,
-    worst_coverage,
 )
 from personafit.reporting.tables import print_run
 
@@ -19,5 +18,4 @@ __all__ = [
     "overall_coverage",
     "print_run",
     "run_results",
-    "worst_coverage",
 ]

@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.reporting.agree_ratings import GOLD, HUMAN, Rater, Source
+from personafit.kinds.lines import Metric, RunLines
+from personafit.reporting.agree_ratings import GOLD, HUMAN, SIMULATED, Source, VotingRater
 from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.reporting.claims import Machine, ceiling_claims, kind_agrees, legend_for, people_agree
-from personafit.reporting.results import SYSTEM_COLUMNS, RunScores
+from personafit.reporting.yes_no import found_relevant, yes_rate
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints, label_counts
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure, table_agreement
@@ -26,8 +27,8 @@ from personafit.statistics.alternative_annotator import (
     alternative_annotator,
 )
 from personafit.statistics.clusters import FEWEST_PEOPLE
-from personafit.statistics.decisions import MARGIN, Effect, Verdict, decide_together
-from personafit.statistics.decisions import Finding as Tested
+from personafit.statistics.decisions import MARGIN, Conclusion, Hypothesis, decide_together
+from personafit.statistics.decisions import HypothesisTest as Tested
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
 
 FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
@@ -42,7 +43,7 @@ class Finding:
 
     part: str
     """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it), gap (a machine minus the ceiling on
-    the same items), alternative (the alternative annotator test) or ranking."""
+    the same items), alternative (the alternative annotator test), yes (rates of yes, and what is found by it) or ranking."""
     figure: str
     first: str
     second: str | None
@@ -71,7 +72,7 @@ class Finding:
             "people": e.people,
             "pairs": self.pairs,
             "p": self.p,
-            "equivalent": None if self.tested is None else self.tested.verdict is Verdict.EQUIVALENT,
+            "equivalent": None if self.tested is None else self.tested.verdict is Conclusion.EQUIVALENT,
             "detectable": None if self.tested is None else self.tested.detectable,
             "note": e.note,
         }
@@ -117,21 +118,47 @@ def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
     return [_agreement(_with_ensembles(table), margin) for table in tables if len(table.raters) > 1]
 
 
-def ranking_findings(scores: RunScores) -> tuple[Finding, ...]:
-    """Kendall's τ of the rankings that the judges of a run of answers give its systems."""
-    present = [name for name in SYSTEM_COLUMNS if name in scores.items.columns]
-    judges = [rater for rater in scores.raters if not rater["control"]]
-    if not present or len(judges) < 2 or scores.items.select(present).n_unique() < 2:
-        return ()
-    view = scores.headline_view
-    frames = [scores.scores[judge["fingerprint"], view] for judge in judges]
-    table = np.column_stack([frame["accuracy"].cast(pl.Float64).fill_null(np.nan) for frame in frames])
-    systems = scores.items.select(pl.concat_str(present, separator="|", ignore_nulls=True)).to_series()
-    people, prompts = scores.items["person"].to_numpy(), scores.items["prompt"].to_numpy()
-    pairs = ranking_agreement(table, systems.to_numpy(), people, prompts)
-    return tuple(
-        Finding("ranking", "tau", judges[p.first]["name"], judges[p.second]["name"], p.figure) for p in pairs
+def ranking_findings(opened: RunLines) -> tuple[Finding, ...]:
+    """Kendall's τ of the rankings that the judges of a run give its systems, by each metric it is summed up by."""
+    return tuple(finding for metric in opened.headlines for finding in _rankings(opened, metric))
+
+
+def _rankings(opened: RunLines, metric: Metric) -> Iterator[Finding]:
+    lines = [
+        line for line in opened.by_system().lines if metric.applies(line) and line.asked_for and line.rater
+    ]
+    headline = opened.headline_view(lines)
+    lines = [line for line in lines if line.view == headline]
+    judges = list(dict.fromkeys(line.fingerprint for line in lines))
+    made = {(line.system, line.given) for line in lines}
+    if len(judges) < 2 or len(made) < 2 or metric.about == "rater":
+        return
+    whole = pl.concat(
+        [
+            line.frame.filter(pl.col("item").is_not_null()).select(
+                pl.lit("|".join(filter(None, (line.system, line.given)))).alias("system"),
+                pl.concat_str([name for name in ("item", "target") if name in line.frame.columns]).alias(
+                    "made"
+                ),
+                "person",
+                "prompt",
+                pl.lit(f"judge {judges.index(line.fingerprint)}").alias("judge"),
+                metric.per_row(line.frame.filter(pl.col("item").is_not_null())).alias("score"),
+            )
+            for line in lines
+        ]
     )
+    keys = ["system", "made", "person", "prompt"]
+    whole = whole.pivot("judge", index=keys, values="score", aggregate_function="mean", maintain_order=True)
+    table = whole.select(f"judge {place}" for place in range(len(judges))).fill_null(np.nan).to_numpy()
+    names = {line.fingerprint: str(line.rater) for line in lines}
+    found = ranking_agreement(
+        table, whole["system"].to_numpy(), whole["person"].to_numpy(), whole["prompt"].to_numpy()
+    )
+    figure = "tau" if metric.name == opened.info["metric"] else f"tau of {metric.name}"
+    for pair in found:
+        first, second = names[judges[pair.first]], names[judges[pair.second]]
+        yield Finding("ranking", figure, first, second, pair.figure)
 
 
 def _with_ensembles(table: Ratings) -> Ratings:
@@ -140,7 +167,7 @@ def _with_ensembles(table: Ratings) -> Ratings:
     for kind in dict.fromkeys(table.raters[place].kind for place in table.judges):
         members = [place for place in table.columns(kind) if _claimable(table.raters[place])]
         if kind not in NOT_PANELS and len(members) >= FEWEST_IN_ENSEMBLE:
-            raters.append(Rater(f"majority of {len(members)} {kind} raters", ENSEMBLE, of=kind))
+            raters.append(VotingRater(f"majority of {len(members)} {kind} raters", ENSEMBLE, of=kind))
             codes.append(_majority(table.codes[:, members])[:, None])
     nothing = np.full((len(table.codes), len(raters) - len(table.raters)), np.nan)
     return replace(
@@ -156,7 +183,7 @@ def _majority(codes: Ints) -> Ints:
 
 
 def _agreement(table: Ratings, margin: float) -> Agreement:
-    findings = [*_together(table), *_pairwise(table), *_ceiling(table, margin)]
+    findings = [*_together(table), *_pairwise(table), *_ceiling(table, margin), *_yes_and_no(table)]
     return Agreement(table, tuple(findings))
 
 
@@ -222,7 +249,7 @@ def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
         for place, (rater, gap) in enumerate(zip(table.raters, found.gaps, strict=True))
         if gap is not None and gap.value is not None and rater.kind != GOLD and _claimable(rater)
     ]
-    decided = decide_together([Effect(gap, margin=margin) for _, _, gap in tested])
+    decided = decide_together([Hypothesis(gap, margin=margin) for _, _, gap in tested])
     for (_, name, gap), test in zip(tested, decided, strict=True):
         yield Finding("gap", "majority", name, HUMAN, gap, tested=test)
     if len(panel) < FEWEST_ANNOTATORS:
@@ -234,7 +261,21 @@ def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
         yield Finding("alternative", "win_rate", name, HUMAN, _win_rate(won, table, gap))
 
 
-def _claimable(rater: Rater) -> bool:
+def _yes_and_no(table: Ratings) -> Iterator[Finding]:
+    """Where answers are yes and no: how often each rater says yes, and how well those who did not make gold find what it calls so."""
+    if not table.yes_no:
+        return
+    gold = next(iter(table.columns(GOLD)), None)
+    for place, rater in enumerate(table.raters):
+        codes = table.codes[:, place]
+        yield Finding("yes", "yes_rate", rater.name, None, yes_rate(codes, table.people, table.prompts))
+        if gold is not None and rater.kind not in (HUMAN, SIMULATED, GOLD) and rater.of is None:
+            reference = table.raters[gold].name
+            for figure, found in found_relevant(codes, table.codes[:, gold], table.people, table.prompts):
+                yield Finding("yes", figure, rater.name, reference, found)
+
+
+def _claimable(rater: VotingRater) -> bool:
     """Whether something may be claimed about it: not about a control, nor about a rater that was fitted on these people."""
     return not rater.control and rater.met is None
 

@@ -60,6 +60,7 @@ def print_agreement(
         for table in (
             _raters_table(source, agreement, notes),
             _machines_table(agreement, notes),
+            _yes_table(agreement, notes),
             _part_table(agreement, "together", "All at once", ("raters", ""), notes),
             _part_table(agreement, "block", "Means over pairs, by kind", ("kind", "with"), notes),
             _part_table(agreement, "pair", "Pair by pair", ("rater", "with"), notes),
@@ -153,6 +154,24 @@ def _machines_table(found: Agreement, notes: Footnotes) -> Table | None:
     return table
 
 
+def _yes_table(found: Agreement, notes: Footnotes) -> Table | None:
+    """How often each rater says yes, and how well it finds what gold says yes to."""
+    findings = [finding for finding in found.findings if finding.part == "yes"]
+    if not findings:
+        return None
+    against = next((finding.second for finding in findings if finding.second), None)
+    title = "How often each says yes" + (f", and how well it finds the yes of {against}" if against else "")
+    table = Table(title=Text(title), title_justify="left")
+    table.add_column("rater", overflow="fold")
+    figures = list(dict.fromkeys(finding.figure for finding in findings))
+    for figure in figures:
+        table.add_column(figure.replace("_", " "), justify="right")
+    index = {(finding.first, finding.figure): finding.estimate for finding in findings}
+    for name in dict.fromkeys(finding.first for finding in findings):
+        table.add_row(Text(name), *(notes.cell(index.get((name, figure))) for figure in figures))
+    return table
+
+
 def _part_table(
     found: Agreement, part: str, title: str, heads: tuple[str, str], notes: Footnotes
 ) -> Table | None:
@@ -188,6 +207,7 @@ def _rankings_table(rankings: Iterable[Finding], notes: Footnotes) -> Table:
     table.add_column("systems", justify="right")
     table.add_column("τ", justify="right")
     for finding in rankings:
-        estimate = finding.estimate
-        table.add_row(Text(finding.first), Text(finding.second or ""), f"{estimate.n}", notes.cell(estimate))
+        estimate, metric = finding.estimate, finding.figure.removeprefix("tau").removeprefix(" of ")
+        judge = f"{finding.first}, by {metric}" if metric else finding.first
+        table.add_row(Text(judge), Text(finding.second or ""), f"{estimate.n}", notes.cell(estimate))
     return table

@@ -1,19 +1,25 @@
-"""Everybody's answers side by side: those of a run's raters, or of a benchmark folder's voters, and gold.
+"""Everybody's answers side by side: those of a run's raters, whatever its kind, or of a benchmark folder's voters, and gold.
 
 One rater is one rater spec under the headline view. A folder brings the votes of its `votes.jsonl` and whatever runs on
 the same items and people the store holds, so that people and judges meet in one place.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
+from sqlalchemy import select
 
 from personafit._errors import UserError, located
 from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.lines import read_lines, validated
+from personafit.items.relevance import NO, YES
+from personafit.kinds.lines import Line, Reference, RunLines
+from personafit.reporting.declared import choice_items
+from personafit.reporting.lines import run_lines
 from personafit.reporting.results import headline_view
 from personafit.store import (
     Item,
@@ -23,11 +29,13 @@ from personafit.store import (
     Status,
     Store,
     gold_answers,
-    item_rows,
     run_answers,
 )
+from personafit.store import tables as t
 
-GOLD, HUMAN = "gold", "human"
+GOLD, HUMAN, SIMULATED = "gold", "human", "simulated"
+MEDIAN = f"gold:{HUMAN}"
+"""What people say together, where it is known without their single votes."""
 VOTE = {
     "question": pl.String,
     "item": pl.String,
@@ -39,7 +47,7 @@ VOTE = {
 
 
 @dataclass(frozen=True)
-class Rater:
+class VotingRater:
     """Who gave a column of ratings; an ensemble names the kind of rater it is made `of`."""
 
     name: str
@@ -59,15 +67,17 @@ class Source:
     """Item to person."""
     choices: frozenset[str]
     """Items that are a choice between products, whose labels are places and no numbers."""
-    raters: dict[str, Rater] = field(default_factory=dict)
+    raters: dict[str, VotingRater] = field(default_factory=dict)
     parts: list[pl.DataFrame] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
     """Jobs already in: the same rater may have been part of several runs, and its answers count once."""
     unanswered: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
     """Item to prompt; an item without one has a prompt of its own."""
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Question to the ends of its scale of marks: means of marks count as the nearest one where labels are compared."""
 
-    def add(self, votes: pl.DataFrame, raters: Mapping[str, Rater]) -> None:
+    def add(self, votes: pl.DataFrame, raters: Mapping[str, VotingRater]) -> None:
         """Put in more answers; only those about known items count."""
         for key, rater in raters.items():
             self.raters.setdefault(key, rater)
@@ -84,11 +94,14 @@ class Source:
 
 
 def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None) -> Source:
-    """All raters of a run, and gold where the benchmark has any; answers are read unless they are here already."""
+    """All raters of a run of any kind, gold where the benchmark has any, and people whose votes came with its data.
+
+    Answers of a run of choices are read unless they are here already.
+    """
+    items = choice_items(store, run)
+    if items is None:
+        return lines_source(store, run_lines(store, run))
     info = store.dataset_info(run.dataset)
-    items = item_rows(store, run.dataset)
-    if run.config["selected"] is not None:
-        items = items.filter(pl.col("item").is_in(run.config["selected"]))
     people = dict(zip(items["item"], items["person"], strict=True))
     prompts = dict(zip(items["item"], items["prompt"], strict=True))
     source = Source(run.name, people, frozenset(people), prompts=prompts)
@@ -104,12 +117,110 @@ def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None
             pl.col("gold_value").cast(pl.Float64).alias("value"),
         )
         names = gold["rater"].unique(maintain_order=True)
-        source.add(gold, {key: Rater(key.removeprefix("gold:"), GOLD) for key in names})
+        source.add(gold, {key: VotingRater(key.removeprefix("gold:"), GOLD) for key in names})
     return source
 
 
+def lines_source(store: Store, opened: RunLines) -> Source:
+    """The answers of a run's lines to each question that people can answer too, one for each rater and unit, and theirs."""
+    run = opened.run
+    if not opened.references:
+        raise UserError(
+            f"{run.name} is a {opened.kind} run, {opened.why_no_people}: there are no raters who could agree; "
+            f"`personafit compare` sets such runs side by side."
+        )
+    about = {
+        item: (person, prompt)
+        for line in opened.lines
+        for item, person, prompt in line.frame.select("item", "person", "prompt").iter_rows()
+        if item is not None
+    }
+    source = Source(
+        run.name,
+        {item: person for item, (person, _) in about.items()},
+        frozenset(),
+        prompts={item: prompt for item, (_, prompt) in about.items()},
+        scales={one.question: one.bounds for one in opened.references},
+    )
+    add_lines(source, opened, source.people)
+    for reference in opened.references:
+        _add_people(source, store, opened, reference)
+    return source
+
+
+def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
+    """What the raters of a run say of these items, under the view that counts."""
+    for reference in opened.references:
+        lines = [line for line in opened.lines if reference.answer in line.frame.columns and line.rater]
+        headline = opened.headline_view(lines)
+        for line in lines:
+            if line.view == headline:
+                own = line.frame.filter(pl.col("item").is_in(list(items)))
+                _add_line(source, opened, reference, replace(line, frame=own))
+
+
+def _add_line(source: Source, opened: RunLines, reference: Reference, line: Line) -> None:
+    kind = opened.rater_kinds.get(str(line.fingerprint), "llm")  # votes that came with the data are of models
+    asked = int(line.frame["asked"].sum()) - int(line.frame["answered"].sum())
+    source.unanswered += max(0, asked) if reference is opened.references[0] else 0
+    votes = _numbers(line.frame, reference, reference.answer, f"{line.fingerprint}|{line.view}")
+    rater = VotingRater(
+        str(line.rater), kind, not line.asked_for, met=opened.run.met_people.get(str(line.fingerprint))
+    )
+    source.add(votes, {f"{line.fingerprint}|{line.view}": rater})
+
+
+def _add_people(source: Source, store: Store, opened: RunLines, reference: Reference) -> None:
+    """People one by one where their votes came with the data; what they say together where it is known by itself."""
+    votes = data_votes(store, opened.run.dataset, reference.question)
+    single = votes.filter(pl.col("voter").is_in([HUMAN, SIMULATED]))
+    if not single.is_empty():
+        kinds = dict(single.select("rater", "voter").unique(maintain_order=True).iter_rows())
+        source.add(
+            single.select(pl.col(name).cast(dtype) for name, dtype in VOTE.items()),
+            {key: VotingRater(key, kind) for key, kind in kinds.items()},
+        )
+    if reference.who is None or not single.is_empty():
+        return
+    key = f"gold:{reference.who}"
+    for line in opened.lines:
+        if reference.known(line):
+            source.add(
+                _numbers(line.frame, reference, reference.people, key).unique(maintain_order=True),
+                {key: VotingRater(reference.who if reference.who != HUMAN else "median of people", GOLD)},
+            )
+
+
+def data_votes(store: Store, dataset: str, question: str) -> pl.DataFrame:
+    """Single votes that came with a data set: like `VOTE`, and `voter`, what kind of rater gave them."""
+    judgment = t.judgments.c
+    columns = [judgment[name] for name in VOTE]
+    query = select(*columns, judgment.extra).where(
+        judgment.ask.like(f"{dataset}#%"), judgment.question == question, judgment.extra.is_not(None)
+    )
+    rows = [(*row[:-1], (orjson.loads(row[-1]) or {}).get("voter")) for row in store.frame(query).iter_rows()]
+    found = pl.DataFrame(rows, schema={**VOTE, "voter": pl.String}, orient="row")
+    return found.filter(pl.col("voter").is_not_null())
+
+
+def _numbers(frame: pl.DataFrame, reference: Reference, column: str, rater: str) -> pl.DataFrame:
+    """What a column of a line says, as votes; yes and no are told by their names, as in judgments."""
+    target = pl.col("target") if "target" in frame.columns else pl.lit("")
+    said = pl.col(column)
+    label = pl.when(said).then(pl.lit(YES)).otherwise(pl.lit(NO))
+    boolean = frame[column].dtype == pl.Boolean
+    return frame.filter(said.is_not_null() & pl.col("item").is_not_null()).select(
+        pl.lit(reference.question).alias("question"),
+        "item",
+        target.alias("target"),
+        pl.lit(rater).alias("rater"),
+        (label if boolean else pl.lit(None, pl.String)).alias("label"),
+        said.cast(pl.Float64).alias("value"),
+    )
+
+
 def folder_source(folder: Path, store: Store | None) -> Source:
-    """The votes and gold of a benchmark folder, and every run of choices in the store on the same items and people."""
+    """The votes and gold of a benchmark folder, and every run in the store on the same items and people."""
     benchmark = FolderBenchmark(folder, kind=None)
     items = {item.id: item for item in benchmark.items()}
     source = Source(
@@ -124,22 +235,26 @@ def folder_source(folder: Path, store: Store | None) -> Source:
     source.add(
         _frame(votes),
         {
-            vote.rater: Rater(known[vote.rater].name, known[vote.rater].kind)
+            vote.rater: VotingRater(known[vote.rater].name, known[vote.rater].kind)
             if vote.rater in known
-            else Rater(vote.rater, HUMAN)
+            else VotingRater(vote.rater, HUMAN)
             for vote in votes
         },
     )
     gold = [row.model_copy(update={"rater": f"gold:{row.rater}"}) for row in benchmark.gold()]
-    source.add(_frame(gold), {row.rater: Rater(row.rater.removeprefix("gold:"), GOLD) for row in gold})
+    source.add(_frame(gold), {row.rater: VotingRater(row.rater.removeprefix("gold:"), GOLD) for row in gold})
     if store is not None:
         people = {person.id: person.version for person in benchmark.people()}
         for run in store.runs():
-            # Of runs of other kinds, whose asks are about lists or several answers, the reports of their own speak.
-            choices = run.config.get("kind", "choice") == "choice" and "raters" in run.config
-            if choices and run.config.get("benchmark") == benchmark.info.name:
-                same = same_items(store, run.dataset, items, people)
+            if "raters" not in run.config or run.config.get("benchmark") != benchmark.info.name:
+                continue
+            same = same_items(store, run.dataset, items, people)
+            if choice_items(store, run) is not None:
                 add_run(source, store, run, store.dataset_info(run.dataset), same)
+            elif same:
+                opened = run_lines(store, run)
+                source.scales |= {one.question: one.bounds for one in opened.references}
+                add_lines(source, opened, same)
     if all(rater.kind == GOLD for rater in source.raters.values()):
         raise UserError(
             f"{folder} has no votes (votes.jsonl) and the store no run on it, so there is nobody to compare; "
@@ -177,7 +292,7 @@ def add_run(
             .select(pl.col(name).cast(dtype) for name, dtype in VOTE.items())
         )
     raters = {
-        f"{rater['fingerprint']}|{view}": Rater(
+        f"{rater['fingerprint']}|{view}": VotingRater(
             rater["name"] + shown,
             rater["kind"],
             rater["control"],

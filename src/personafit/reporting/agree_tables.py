@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from personafit.reporting.agree_ratings import GOLD, Rater, Source
+from personafit.items.relevance import NO, YES
+from personafit.reporting.agree_ratings import GOLD, Source, VotingRater
 from personafit.statistics.agreement import Floats, Ints, ranked
 from personafit.store import TIE
 
@@ -26,7 +27,7 @@ class Ratings:
     """Units × raters: integer codes (-1 for none), and numbers (nan for none) where the answers carry any."""
 
     question: str
-    raters: tuple[Rater, ...]
+    raters: tuple[VotingRater, ...]
     people: NDArray[Any]
     prompts: NDArray[Any]
     codes: Ints
@@ -36,6 +37,8 @@ class Ratings:
     """Whether the labels are two answers and a tie, coded 0, 2 and 1; a tie half agrees with either answer."""
     flips: Mapping[str, int] = field(default_factory=dict)
     """Rater to the number of units on which its orders named different answers and no margin decided."""
+    yes_no: bool = False
+    """Whether the labels are yes and no, coded 1 and 0."""
     by_margin: tuple[str, ...] = ()
     """Raters whose orders differed somewhere and were decided by the mean margin."""
 
@@ -58,7 +61,7 @@ def rating_tables(source: Source) -> list[Ratings]:
     ]
 
 
-def _distinct_names(raters: Mapping[str, Rater]) -> dict[str, Rater]:
+def _distinct_names(raters: Mapping[str, VotingRater]) -> dict[str, VotingRater]:
     """Raters whose names recur are told apart by the beginning of their key."""
     names = [rater.name for rater in raters.values()]
     return {
@@ -67,7 +70,7 @@ def _distinct_names(raters: Mapping[str, Rater]) -> dict[str, Rater]:
     }
 
 
-def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.DataFrame) -> Ratings:
+def _table(source: Source, names: Mapping[str, VotingRater], question: str, votes: pl.DataFrame) -> Ratings:
     choice = set(votes["item"].unique()) <= source.choices
     number = pl.coalesce(
         pl.col("label").cast(pl.Float64, strict=False), pl.when(pl.col("label").is_null()).then("value")
@@ -101,12 +104,15 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
     values = np.full((len(units), len(keys)), np.nan)
     values[unit, rater] = rows["number" if numeric else "value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     codes = np.full(values.shape, -1, dtype=np.int64)
-    halves = False
+    halves = yes_no = False
     if numeric:
-        codes = _number_codes(values)
+        low = source.scales.get(question, (None,))[0]
+        codes = _number_codes(values) if low is None else _nearest_marks(values, low)
     else:
         halves = pairs and TIE in rows["label"]
         known = ["0", TIE, "1"] if halves else sorted(rows["label"].drop_nulls().unique())
+        yes_no = set(known) <= {NO, YES}
+        known = [NO, YES] if yes_no else known
         labels = {label: code for code, label in enumerate(known)}
         codes[unit, rater] = rows["label"].replace_strict(labels, default=-1, return_dtype=pl.Int64)
     differing = rows.filter(pl.col("differ") & pl.lit(pairs))
@@ -123,9 +129,16 @@ def _table(source: Source, names: Mapping[str, Rater], question: str, votes: pl.
         values=values,
         ordinal=numeric and len(np.unique(codes[codes >= 0])) > 2,
         halves=halves,
+        yes_no=yes_no,
         flips={names[key].name: count for key, count in flips.iter_rows()},
         by_margin=tuple(names[key].name for key in keys if key in decided),
     )
+
+
+def _nearest_marks(values: Floats, low: float) -> Ints:
+    """Means of marks as the nearest mark, from 0 for the lowest."""
+    present = np.isfinite(values)
+    return np.where(present, np.rint(np.where(present, values, low)) - low, -1).astype(np.int64)
 
 
 def _number_codes(values: Floats) -> Ints:

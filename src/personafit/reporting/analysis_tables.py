@@ -1,6 +1,7 @@
 """The tables of the further analyses in the terminal: aspects, failure modes, contrasts."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -8,13 +9,17 @@ from rich.text import Text
 
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting.aspects import VARIABLES, Correlation, Correlations, published_aspects
-from personafit.reporting.contrasts import Contrast
 from personafit.reporting.failure_rules import MODES
 from personafit.reporting.failures import WHO
 from personafit.reporting.results import Result, RunScores
 from personafit.reporting.tables import columns_of, missing_halves
 
+if TYPE_CHECKING:
+    from personafit.reporting.contrasts import Contrast
+    from personafit.reporting.line_failures import Failures
+
 INTERVAL = len("95.0–100.0")
+LONGEST = 120  # characters of a text in a table
 
 
 def print_aspects(
@@ -123,7 +128,34 @@ def print_failures(console: Console, scores: RunScores, results: Sequence[Result
     console.print(table)
 
 
-def print_contrasts(console: Console, scores: RunScores, found: Sequence[Contrast]) -> None:
+def print_unit_failures(console: Console, found: "Failures") -> None:
+    """How often a rater is off, in a sentence, and the units on which it is furthest off."""
+    told, counted = ("item", "system", "prompt", "attribute", "text"), ("said", "people", "far")
+    columns, numbers = ([name for name in names if name in found.units.columns] for names in (told, counted))
+    table = Table(title=Text(f"{found.name}: {found.measure}"), title_justify="left")
+    for name in columns:
+        table.add_column(name, overflow="fold", min_width=8)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    for row in found.units.iter_rows(named=True):
+        texts = (Text(_short(row[name])) for name in columns)
+        table.add_row(*texts, *(f"{row[name]:.2f}" for name in numbers))
+    console.print(table)
+    for result in found.results:
+        if result.value is not None and set(result.slice) <= {"question"}:
+            ends = "" if result.low is None else f" ({result.low:.3f} to {result.high:.3f})"
+            print(
+                f"{found.name}: {result.metric.replace('_', ' ')} {result.value:.3f}{ends} on {result.n:,} units of "
+                f"{result.people:,} people."
+            )
+
+
+def _short(text: object) -> str:
+    said = " ".join(str(text or "").split())
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def print_contrasts(console: Console, scores: RunScores, found: Sequence["Contrast"]) -> None:
     """Each takeaway with its sentences: what the run says, then what was published."""
     if missing_halves(scores):  # a total over one half is that half's again
         found = [contrast for contrast in found if contrast.slice or contrast.published]

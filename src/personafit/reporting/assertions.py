@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from personafit._errors import UserError
 from personafit.reporting.claims import gate, gate_sentence
 from personafit.reporting.results import Result
-from personafit.statistics.decisions import Outcome
+from personafit.statistics.decisions import GateOutcome
 
 _RESULTS = TypeAdapter(list[Result])
 
@@ -55,7 +55,7 @@ def missed(result: Result, at_least: float, undecided: Undecided = Undecided.FAI
     With `Undecided.PASS` a number that cannot be told to reach the bar passes too.
     """
     outcome = gate(result, at_least).outcome
-    if outcome is Outcome.PASSES or (outcome is Outcome.CANNOT_TELL and undecided is Undecided.PASS):
+    if outcome is GateOutcome.PASSES or (outcome is GateOutcome.CANNOT_TELL and undecided is Undecided.PASS):
         return None
     return gate_sentence(result, at_least, described(result))
 

@@ -31,7 +31,7 @@ from personafit.statistics.bias import (
     taste_difference,
 )
 from personafit.statistics.decisions import MARGIN, decide_together, log_odds_margin
-from personafit.statistics.decisions import Effect as Tested
+from personafit.statistics.decisions import Hypothesis as Tested
 from personafit.store import TIE, Store
 
 LARGE = 99.95  # odds beyond this, and below one over it, are not told apart

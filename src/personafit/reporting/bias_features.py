@@ -15,8 +15,9 @@ import polars as pl
 from sqlalchemy import select
 
 from personafit.contexts import Context
+from personafit.items.reading import Unit
 from personafit.people import facet_values
-from personafit.raters.rule import name as times_named
+from personafit.raters.rules import name as times_named
 from personafit.reporting.answer_pairs import answer_pairs
 from personafit.reporting.overlaps import overlaps
 from personafit.reporting.results import RunScores
@@ -57,7 +58,7 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
         lengths = np.log1p([len(answer) for answer in answers])
         mentions = overlaps(" ".join(told.values), answers, prompts).astype(float)
         named = [
-            float(times_named(answer, prompt, told) > 0)
+            float(times_named(Unit(answer, prompt, told)) > 0)
             for answer, prompt in zip(answers, prompts, strict=True)
         ]
         for place, pair in enumerate(asked):

@@ -5,7 +5,7 @@ ranked apart for each judge, because one judge's scores say nothing about anothe
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,16 +13,16 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from personafit.kinds.lines import Metric, RunLines, paired_rows
 from personafit.reporting.claims import Pair, no_claim, rank_claim
-from personafit.reporting.compare import Contestant, contestants, paired_items
-from personafit.reporting.results import RunScores
+from personafit.reporting.compare import Contestant, contestants, wanted_metrics
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import negated
 from personafit.statistics.decisions import (
     MARGIN,
-    Effect,
-    Finding,
-    Verdict,
+    Conclusion,
+    Hypothesis,
+    HypothesisTest,
     decide_together,
     log_odds_margin,
 )
@@ -41,7 +41,7 @@ class RankContrast:
 
     first: int
     second: int
-    tested: Finding
+    tested: HypothesisTest
     met_people: tuple[str, ...] = ()
     """Those of the two that were fitted on people of the runs: nothing is claimed of them."""
 
@@ -55,6 +55,9 @@ class Ranked:
     strengths: tuple[Estimate, ...]
     contrasts: tuple[RankContrast, ...]
     note: str | None
+    metric: str = "accuracy"
+    place: str = ""
+    """Where the metric is not the benchmark's own: ` on personalization`."""
 
     def sentences(self) -> list[str]:
         """Who is above whom, neighbour by neighbour, in words."""
@@ -63,7 +66,7 @@ class Ranked:
         neighbours = [contrast for contrast in self.contrasts if contrast.second == contrast.first + 1]
         said = []
         for one in neighbours:
-            pair = Pair(self.names[one.first], self.names[one.second])
+            pair = Pair(self.names[one.first], self.names[one.second], self.metric, self.place)
             if one.met_people:
                 said.append(no_claim(pair, None, one.met_people))
             else:
@@ -74,6 +77,7 @@ class Ranked:
         """The ranking as a plain object."""
         return {
             "judge": self.judge,
+            "metric": self.metric,
             "contestants": [
                 {
                     "rank": None if e.value is None else place,
@@ -96,7 +100,7 @@ class Ranked:
                     "high": c.tested.estimate.high,
                     "p_holm": c.tested.p_adjusted,
                     "distinguishable": None if c.met_people else c.tested.decided,
-                    "equivalent": c.tested.verdict is Verdict.EQUIVALENT,
+                    "equivalent": c.tested.verdict is Conclusion.EQUIVALENT,
                     "p_equivalent": c.tested.p_equivalent,
                     "margin": c.tested.margin,
                     "detectable": c.tested.detectable,
@@ -110,9 +114,8 @@ class Ranked:
     def table(self) -> Table:
         """The ranking for the terminal."""
         judged = f", judged by {self.judge}" if self.judge else ""
-        table = Table(
-            title=Text(f"Ranking by Bradley–Terry strength in log-odds, mean 0{judged}"), title_justify="left"
-        )
+        title = f"Ranking{self.place} by Bradley–Terry strength in log-odds, mean 0{judged}"
+        table = Table(title=Text(title), title_justify="left")
         table.add_column("contestant", overflow="fold")
         for heading in ("strength", "95 % interval", "comparisons"):
             table.add_column(heading, justify="right")
@@ -123,29 +126,38 @@ class Ranked:
         return table
 
 
-def rank_runs(runs: Sequence[RunScores], margin: float = MARGIN) -> list[Ranked]:
+def rank_runs(runs: Sequence[RunLines], margin: float = MARGIN, metric: str | None = None) -> list[Ranked]:
     """A ranking of everyone in the runs, or for systems one per judge; none for fewer than three contestants.
 
-    `margin` is a difference in how often one does better than the other: at 0.05, choosing between them 55 to 45.
+    `margin` is a difference in how often one does better than the other: at 0.05, choosing between them 55 to 45. A figure that
+    no single item has, such as F1, ranks nobody.
     """
-    once = {scores.run.name: scores for scores in runs}
-    everyone = [contestant for scores in once.values() for contestant in contestants(scores)]
-    if runs[0].info["metric"] != "win_rate":
-        groups: dict[str | None, list[Contestant]] = {None: everyone}
-    else:
-        groups = {}
-        for contestant in everyone:
-            groups.setdefault(contestant.rater, []).append(contestant)
-    return [_rank(judge, group, margin) for judge, group in groups.items() if len(group) >= FEWEST]
+    once = {opened.run.name: opened for opened in runs}
+    found = []
+    for measured in wanted_metrics(runs[0], metric):
+        if measured.values is not None or measured.better is None:
+            continue
+        groups: dict[str | None, list[Contestant]] = {}
+        for opened in once.values():
+            for one in contestants(opened, measured):
+                groups.setdefault(None if measured.about == "rater" else one.rater, []).append(one)
+        place = "" if measured.name == runs[0].info["metric"] else f" on {measured.name}"
+        found += [
+            replace(_rank(judge, measured, group, margin), place=place)
+            for judge, group in groups.items()
+            if len(group) >= FEWEST
+        ]
+    return found
 
 
-def _rank(judge: str | None, group: Sequence[Contestant], margin: float) -> Ranked:
+def _rank(judge: str | None, metric: Metric, group: Sequence[Contestant], margin: float) -> Ranked:
     first, second, score, people, prompts = [], [], [], [], []
+    toward = -1 if metric.better == "lower" else 1
     for i, j in combinations(range(len(group)), 2):
-        both = paired_items(group[i], group[j])
+        both = paired_rows(group[i].line, group[j].line, metric)
         first += [i] * len(both)
         second += [j] * len(both)
-        score.append((np.sign(both["gap"].to_numpy()) + 1) / 2)
+        score.append((toward * np.sign(both["difference"].to_numpy()) + 1) / 2)
         people.append(both["person"].to_numpy().astype(str))
         prompts.append(both["prompt"].to_numpy().astype(str))
     found = bradley_terry(
@@ -159,6 +171,7 @@ def _rank(judge: str | None, group: Sequence[Contestant], margin: float) -> Rank
     order = sorted(range(len(group)), key=lambda place: -(found.strengths[place].value or 0.0))
     return Ranked(
         judge=judge,
+        metric=metric.name,
         names=_names(group, order),
         strengths=tuple(found.strengths[place] for place in order),
         contrasts=_contrasts(found, order, group, margin),
@@ -185,7 +198,7 @@ def _contrasts(
         one, two = rank[c.first], rank[c.second]
         gaps[min(one, two), max(one, two)] = c.gap if one < two else negated(c.gap)
     pairs = sorted(gaps)
-    tested = decide_together([Effect(gaps[pair], margin=log_odds_margin(margin)) for pair in pairs])
+    tested = decide_together([Hypothesis(gaps[pair], margin=log_odds_margin(margin)) for pair in pairs])
     met = [contestant.name if contestant.met_people else None for contestant in group]
     return tuple(
         RankContrast(one, two, finding, tuple(filter(None, (met[order[one]], met[order[two]]))))

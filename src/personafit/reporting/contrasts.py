@@ -20,7 +20,7 @@ from personafit.reporting.claims import Pair, difference_claim, no_claim
 from personafit.reporting.results import RunScores
 from personafit.reporting.tables import columns_of
 from personafit.statistics import Estimate, paired_difference
-from personafit.statistics.decisions import Effect, decide_together
+from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import Store
 
 NO_INTERVAL = "published figures, no interval"
@@ -61,8 +61,8 @@ def contrasts(store: Store, scores: RunScores) -> list[Contrast]:
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A difference within a run that is to be tested beside the others of its takeaway."""
+class RunDifference:
+    """A difference within a run, to be tested together with the others of its takeaway."""
 
     subject: str
     """The rater they are of."""
@@ -97,7 +97,7 @@ def reasoning_contrasts(store: Store, scores: RunScores) -> list[Contrast]:
                 names = [f"effort {effort[rater['fingerprint']]}" for rater in (more, base)]
                 thought = " against ".join("unknown" if n is None else f"{n:,.0f}" for n in tokens)
                 planned.append(
-                    Planned(
+                    RunDifference(
                         more["name"],
                         names[0],
                         names[1],
@@ -123,7 +123,7 @@ def memory_contrasts(scores: RunScores) -> list[Contrast]:
     pairs += [("profile", other) for other in (*memories, "none")]
     asked = [rater for rater in scores.raters if not rater["control"]] or scores.raters
     planned = [
-        Planned(
+        RunDifference(
             rater["name"],
             f"shown {first}",
             f"shown {second}",
@@ -189,10 +189,10 @@ def _slices(scores: RunScores) -> Iterator[tuple[tuple[str, dict[str, str]], pl.
             yield (heading, where), items.select("item")
 
 
-def _of_run(scores: RunScores, takeaway: str, planned: Sequence[Planned]) -> list[Contrast]:
+def _of_run(scores: RunScores, takeaway: str, planned: Sequence[RunDifference]) -> list[Contrast]:
     """The contrasts of one takeaway, over all raters and slices, tested together."""
     found = []
-    for one, tested in zip(planned, decide_together([Effect(one.gap) for one in planned]), strict=True):
+    for one, tested in zip(planned, decide_together([Hypothesis(one.gap) for one in planned]), strict=True):
         name, where = one.heading
         place = f" on {name}" if where else ""
         pair = Pair(one.first, one.second, place=place, subject=f"{one.subject}: ")

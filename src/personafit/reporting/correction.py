@@ -17,8 +17,10 @@ import polars as pl
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text, validated
+from personafit.kinds.lines import UNIT_SCALE, Line, Reference, RunLines, sliced
 from personafit.reporting.graded import has_truth
 from personafit.reporting.results import CONTROL_RATERS, SYSTEM_COLUMNS, Result, RunScores
+from personafit.reporting.unit_labels import UnitLabels
 from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.balance import Imbalance, imbalances
 from personafit.statistics.ppi import Corrected, ppi_mean
@@ -76,6 +78,7 @@ class Correction:
     coverage: float | None
     met_people: bool = False
     """Whether the rater was fitted on people of this run."""
+    bounds: tuple[float, float] = UNIT_SCALE
 
 
 def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
@@ -174,6 +177,64 @@ def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
     return corrections
 
 
+def correct_lines(opened: RunLines, labels: UnitLabels | None = None) -> list[Correction]:
+    """Every rater of a run that is no run of choices, by question, system and slice: the mean of its answers and of people's.
+
+    Without labels from elsewhere, people's answers are those that are known of the run's units already.
+    """
+    corrections: list[Correction] = []
+    for reference in opened.references:
+        if labels is not None and labels.question not in (None, reference.question):
+            continue
+        lines = [line for line in opened.lines if reference.answer in line.frame.columns]
+        headline = opened.headline_view(lines)
+        for line in lines:
+            if line.view == headline and line.fingerprint in opened.rater_kinds:
+                corrections += _corrected_line(opened, reference, line, labels)
+    if not any(one.found.human.n for one in corrections):
+        raise UserError(
+            f"{opened.run.name}: people have said nothing of what its raters judged; give their labels with --human FILE."
+            if opened.references
+            else f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: there is no judge to correct."
+        )
+    return corrections
+
+
+def _corrected_line(
+    opened: RunLines, reference: Reference, line: Line, labels: UnitLabels | None
+) -> Iterator[Correction]:
+    human = pl.col(reference.people).cast(pl.Float64)
+    frame = line.frame.with_columns(
+        pl.col(reference.answer).cast(pl.Float64).alias("machine_score"), human.alias("human_score")
+    )
+    frame = frame.with_columns(pl.lit(None, pl.Float64).alias("weight"))
+    if labels is not None:
+        frame = labels.beside(frame)
+    rater = {"name": line.rater, "fingerprint": line.fingerprint}
+    metric = opened.metric(reference.metric)
+    answered = metric.answered if metric.answered in frame.columns else "answered"
+    factors = list(dict.fromkeys(name for names in opened.slices for name in names if name in frame.columns))
+    for where, part in sliced(frame, opened.slices):
+        rest = [name for name in factors if name not in where]
+        found, worth = _combine(part, rest, reference.bounds)
+        asked = int(part["asked"].sum())
+        coverage = int(part[answered].sum()) / asked if asked else None
+        met = line.fingerprint in opened.run.met_people
+        yield Correction(
+            rater,
+            line.system,
+            line.given,
+            str(line.view),
+            reference.metric,
+            where,
+            found,
+            worth,
+            coverage,
+            met,
+            reference.bounds,
+        )
+
+
 def _people_scores(
     scores: RunScores, rater: dict[str, Any], view: str, labels: HumanLabels
 ) -> dict[str, float]:
@@ -213,13 +274,8 @@ def _parts(
         systems = frame.select(present).unique(maintain_order=True).to_dicts()
     for system in systems:
         part = frame.filter(pl.lit(True), *(pl.col(name).eq_missing(pl.lit(v)) for name, v in system.items()))
-        yield system, {}, part
-        for names in scores.info["layout"]:
-            if all(name in part.columns for name in names):
-                for row in part.select(names).drop_nulls().unique(maintain_order=True).to_dicts():
-                    sliced = part.filter(pl.all_horizontal(*(pl.col(n) == v for n, v in row.items())))
-                    if len(sliced) < len(part):
-                        yield system, row, sliced
+        for where, piece in sliced(part, scores.info["layout"]):
+            yield system, where, piece
 
 
 def _correction(
@@ -231,7 +287,8 @@ def _correction(
     part: pl.DataFrame,
 ) -> Correction:
     factors = dict.fromkeys(["tier", *(name for names in scores.info["layout"] for name in names)])
-    found, worth = _combine(part, [name for name in factors if name in part.columns and name not in where])
+    rest = [name for name in factors if name in part.columns and name not in where]
+    found, worth = _combine(part.rename({"accuracy": "machine_score"}), rest)
     asked = int(part["asked"].sum())
     return Correction(
         rater,
@@ -247,14 +304,16 @@ def _correction(
     )
 
 
-def _combine(part: pl.DataFrame, factors: Sequence[str]) -> tuple[Corrected, Estimate]:
+def _combine(
+    part: pl.DataFrame, factors: Sequence[str], bounds: tuple[float, float] = UNIT_SCALE
+) -> tuple[Corrected, Estimate]:
     """People's and the machine's scores of some items made one, and what people's are then worth."""
-    judged = part.filter(pl.col("accuracy").is_not_null())
+    judged = part.filter(pl.col("machine_score").is_not_null())
     labelled = judged.filter(pl.col("human_score").is_not_null())
     alone = judged.filter(pl.col("human_score").is_null())
     if judged.is_empty():
         # Nothing to correct: the human labels stand for themselves.
-        human = mean_by_item(part, "human_score")
+        human = mean_by_item(part, "human_score", bounds)
         nothing = Estimate(None, None, None, 0, 0, "no item has both an answer and gold")
         found = Corrected(nothing if human.value is None else human, human, nothing, None)
         return found, _worth(found, len(judged))
@@ -263,8 +322,8 @@ def _combine(part: pl.DataFrame, factors: Sequence[str]) -> tuple[Corrected, Est
         weights = None
     found = ppi_mean(
         labelled["human_score"].to_numpy(),
-        labelled["accuracy"].to_numpy(),
-        alone["accuracy"].to_numpy(),
+        labelled["machine_score"].to_numpy(),
+        alone["machine_score"].to_numpy(),
         labelled["person"].to_numpy(),
         alone["person"].to_numpy(),
         labelled["prompt"].to_numpy(),
@@ -272,17 +331,17 @@ def _combine(part: pl.DataFrame, factors: Sequence[str]) -> tuple[Corrected, Est
         weights,
     )
     worth = _worth(found, len(judged))
-    human = mean_by_item(labelled, "human_score") if weights is None else _within(found.human)
-    corrected = human if alone.is_empty() and weights is None else _within(found.corrected)
+    human = mean_by_item(labelled, "human_score", bounds) if weights is None else _within(found.human, bounds)
+    corrected = human if alone.is_empty() and weights is None else _within(found.corrected, bounds)
     if weights is None:
-        corrected, worth = _checked(corrected, worth, judged, factors)
-    return Corrected(corrected, human, mean_by_item(judged, "accuracy"), found.weight), worth
+        corrected, worth = _checked(corrected, worth, judged, factors, bounds)
+    return Corrected(corrected, human, mean_by_item(judged, "machine_score", bounds), found.weight), worth
 
 
-def _within(estimate: Estimate) -> Estimate:
-    """Cut at the ends of the scale: a share beyond them cannot be."""
+def _within(estimate: Estimate, bounds: tuple[float, float]) -> Estimate:
+    """Cut at the ends of the scale: what lies beyond them cannot be."""
     value, low, high = (
-        None if number is None else float(np.clip(number, 0.0, 1.0))
+        None if number is None else float(np.clip(number, *bounds))
         for number in (estimate.value, estimate.low, estimate.high)
     )
     return replace(estimate, value=value, low=low, high=high)
@@ -306,20 +365,24 @@ def _worth(found: Corrected, items: int) -> Estimate:
 
 
 def _checked(
-    corrected: Estimate, worth: Estimate, judged: pl.DataFrame, factors: Sequence[str]
+    corrected: Estimate,
+    worth: Estimate,
+    judged: pl.DataFrame,
+    factors: Sequence[str],
+    bounds: tuple[float, float],
 ) -> tuple[Estimate, Estimate]:
     """Both with a warning where the labelled part does not look drawn at random, and without a value where it leaves out a slice."""
     drawn = judged["human_score"].is_not_null().to_numpy()
     found = imbalances(
         drawn,
         {name: judged[name].fill_null("").to_numpy() for name in (*factors, "person")},
-        {"machine": judged["accuracy"].to_numpy()},
+        {"machine": judged["machine_score"].to_numpy()},
     )
     if not found:
         return corrected, worth
     left_out = [one for one in found if one.absent and one.factor in factors]
     sentences = [_only(one) for one in left_out]
-    sentences += [_uneven(one, judged) for one in found if one not in left_out]
+    sentences += [_uneven(one, judged, bounds) for one in found if one not in left_out]
     note = "; ".join(filter(None, [corrected.note, *sentences]))
     if left_out:
         nothing = Estimate(None, None, None, corrected.n, corrected.people, note)
@@ -336,13 +399,14 @@ def _only(one: Imbalance) -> str:
     )
 
 
-def _uneven(one: Imbalance, judged: pl.DataFrame) -> str:
+def _uneven(one: Imbalance, judged: pl.DataFrame, bounds: tuple[float, float]) -> str:
     """The sentence on a labelled part that differs from a random one."""
     if one.factor == "machine":
         labelled = judged["human_score"].is_not_null().to_numpy()
-        machine = judged["accuracy"].to_numpy()
+        machine = judged["machine_score"].to_numpy()
         ours, rest = float(machine[labelled].mean()), float(machine[~labelled].mean())
-        why = f"it scores {ours:.1%} by machine and the rest {rest:.1%}"
+        form = ".1%" if bounds == UNIT_SCALE else ".2f"
+        why = f"it scores {ours:{form}} by machine and the rest {rest:{form}}"
     elif one.factor == "person":
         why = f"its items are not spread over people as a random part would be ({len(one.present):,} people)"
     else:

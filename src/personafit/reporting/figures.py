@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from personafit.reporting import drawing, plots, sections
-from personafit.reporting.cluster_sums import EVERY_SYSTEM
-from personafit.reporting.plots import Dot, Panel, Row
+from personafit.reporting.plots import Dot, Panel, PlotRow
 from personafit.reporting.results import Result
 from personafit.reporting.tables import HALVES, TIERS
 from personafit.reporting.totals import RunTotals
@@ -84,7 +83,7 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
 
 def _by_slice(
     totals: RunTotals, results: Sequence[Result], view: str
-) -> tuple[list[Row], list[Panel]] | None:
+) -> tuple[list[PlotRow], list[Panel]] | None:
     """Rows and panels of the finest slices that have numbers, in their customary order."""
     layout = totals.info["layout"]
     names = layout[0] if layout else []
@@ -96,7 +95,7 @@ def _by_slice(
     for line, found in _lines(sliced).items():
         dots = {tuple(r.slice[name] for name in names): _dot(r) for r in found}
         control = any(r.control for r in metric if sections.line_of(r) == line)
-        rows.append(Row(sections.line_name(found[0]), [dots.get(key, Dot()) for key in keys], control))
+        rows.append(PlotRow(sections.line_name(found[0]), [dots.get(key, Dot()) for key in keys], control))
     if not rows or len(keys) > MOST_PANELS:
         return None
     against = "against " if names == ["against"] else ""
@@ -104,7 +103,9 @@ def _by_slice(
     return rows, [Panel(against + between.join(key), guessing(totals)) for key in keys]
 
 
-def _by_view(totals: RunTotals, results: Sequence[Result], view: str) -> tuple[list[Row], list[str]] | None:
+def _by_view(
+    totals: RunTotals, results: Sequence[Result], view: str
+) -> tuple[list[PlotRow], list[str]] | None:
     views = [view, *(other for other in totals.views if other != view)]
     whole = [r for r in results if not r.slice]
     rows = []
@@ -117,28 +118,27 @@ def _by_view(totals: RunTotals, results: Sequence[Result], view: str) -> tuple[l
             remark += "\n" + " to ".join(ends)
         control = any(r.control for r in found if r.view == view)
         rows.append(
-            Row(sections.line_name(found[0]), [dots.get(name, Dot()) for name in views], control, remark)
+            PlotRow(sections.line_name(found[0]), [dots.get(name, Dot()) for name in views], control, remark)
         )
     return (
         (rows, views) if len(views) > 1 and any(d.value is not None for r in rows for d in r.dots) else None
     )
 
 
-def _by_position(totals: RunTotals, view: str) -> list[Row]:
+def _by_position(totals: RunTotals, view: str) -> list[PlotRow]:
     """Per rater asked in both orders: how often it took what was shown first, and how often the orders agreed."""
     rows = []
     for rater in totals.raters:
         first, same = (
-            totals.of(rater["fingerprint"], view, name, (), EVERY_SYSTEM).estimate()
-            for name in ("first", "consistent")
+            totals.of(rater["fingerprint"], view, name).estimate() for name in ("first", "consistent")
         )
         if rater["orders"] > 1 and first.value is not None:
-            rows.append(Row(rater["name"], [_percent_dot(e.value, e.low, e.high) for e in (first, same)]))
+            rows.append(PlotRow(rater["name"], [_percent_dot(e.value, e.low, e.high) for e in (first, same)]))
     return rows
 
 
-def _lines(results: Sequence[Result]) -> dict[sections.Line, list[Result]]:
-    lines: dict[sections.Line, list[Result]] = {}
+def _lines(results: Sequence[Result]) -> dict[sections.LineKey, list[Result]]:
+    lines: dict[sections.LineKey, list[Result]] = {}
     for result in results:
         lines.setdefault(sections.line_of(result), []).append(result)
     return lines

@@ -2,7 +2,8 @@
 
 The two orders' margins are averaged, so position bias cancels, and read as log-odds: that is a confidence, which can be held
 against gold (calibration, and accuracy when the least confident items are put aside) and against the votes where people's
-votes are known. A rater that only names letters has no margin, and then nothing of this can be said.
+votes are known. A rater that only names letters has no margin, and then nothing of this can be said. Where raters say yes or no,
+the margin is that of yes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,8 @@ import polars as pl
 from sqlalchemy import select
 
 from personafit._errors import UserError
+from personafit.items.relevance import NO, YES
+from personafit.kinds.lines import Line, Reference, RunLines
 from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.agreement import Floats
@@ -33,6 +36,10 @@ KEPT = (1.0, 0.8, 0.5)  # shares of items at which selective accuracy is given
 SIMULATED = 100
 UNIT = (0.0, 1.0)
 ONLY_LETTERS = "confidence is undefined: only letters were read from the replies, and a letter has no margin"
+ONLY_WORDS = "confidence is undefined: only words were read from the replies, and a word has no probability"
+GRADED = "its scores are grades, which are no probabilities"
+NO_BORDER = "a rule's scores are no probabilities"
+PLACES = ("0", "1")
 NO_VOTES = "the gold has no votes and no share: there is nothing graded to compare with"
 
 
@@ -57,24 +64,30 @@ def has_truth(scores: RunScores) -> bool:
 
 def vote_shares(store: Store, scores: RunScores) -> dict[str, float]:
     """Per item the share of people's votes for product 0, where gold has `votes` (label to count) or its own `share`."""
+    return gold_shares(store, scores.run.dataset, scores.info["gold"], PLACES)
+
+
+def gold_shares(store: Store, dataset: str, gold: str, labels: tuple[str, str]) -> dict[str, float]:
+    """The same for the first of two labels, whatever they are called."""
     rows = store.frame(
         select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
-            t.judgments.c.ask == f"{scores.run.dataset}#{scores.info['gold']}",
+            t.judgments.c.ask == f"{dataset}#{gold}",
             t.judgments.c.extra.is_not(None),
         )
     )
-    shares = {item: _share(label, orjson.loads(extra)) for item, label, extra in rows.iter_rows()}
+    shares = {item: _share(label, orjson.loads(extra), labels) for item, label, extra in rows.iter_rows()}
     return {item: share for item, share in shares.items() if share is not None}
 
 
-def _share(label: str | None, extra: dict[str, Any]) -> float | None:
+def _share(label: str | None, extra: dict[str, Any], labels: tuple[str, str]) -> float | None:
     votes, share = extra.get("votes"), extra.get("share")
-    if isinstance(votes, dict) and set(votes) <= {"0", "1", TIE}:
+    first = labels[0]
+    if isinstance(votes, dict) and set(votes) <= {*labels, TIE}:
         counts = [count for count in votes.values() if isinstance(count, int | float) and count >= 0]
         if len(counts) == len(votes) and sum(counts) > 0:
-            return float((votes.get("0", 0) + votes.get(TIE, 0) / 2) / sum(counts))
-    if isinstance(share, int | float) and 0 <= share <= 1 and label in ("0", "1"):
-        return float(share if label == "0" else 1 - share)
+            return float((votes.get(first, 0) + votes.get(TIE, 0) / 2) / sum(counts))
+    if isinstance(share, int | float) and 0 <= share <= 1 and label in labels:
+        return float(share if label == first else 1 - share)
     return None
 
 
@@ -91,6 +104,64 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
         )
     shares = vote_shares(store, scores)
     return [_margins(scores, rater, shares) for rater in scores.raters]
+
+
+def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
+    """The margins of the raters of a run that is no run of choices, under the view that counts: log-odds of yes.
+
+    Only a run whose raters say yes or no, with scores, has any; of marks and measures it is said that they have none.
+    """
+    scored = [one for one in opened.references if one.margin is not None]
+    if not scored:
+        why = "whose raters give marks and no probabilities" if opened.references else opened.why_no_people
+        other = "agree" if opened.references else "compare"
+        raise UserError(
+            f"{opened.run.name} is a {opened.kind} run, {why}, so there is no confidence to be held against people; "
+            f"`personafit {other}` says what there is to say."
+        )
+    reference = scored[0]
+    shares = gold_shares(store, opened.run.dataset, str(reference.who), (YES, NO))
+    lines = [line for line in opened.lines if reference.answer in line.frame.columns]
+    headline, kinds = opened.headline_view(lines), opened.rater_kinds
+    return [
+        _line_margins(line, reference, kinds[str(line.fingerprint)], shares)
+        for line in lines
+        if line.view == headline and line.fingerprint in kinds
+    ]
+
+
+def _line_margins(line: Line, reference: Reference, kind: str, shares: dict[str, float]) -> RaterMargins:
+    rater = {"fingerprint": line.fingerprint, "name": line.rater, "kind": kind}
+    planned: dict[str | None, int] = {None: len(line.frame)}
+    nothing = RaterMargins(rater, str(line.view), pl.DataFrame(), planned)
+    margin = str(reference.margin)
+    known = line.frame.filter(pl.col(margin).is_not_null())
+    if known.is_empty():
+        return replace(nothing, note="nothing was answered")
+    if kind == "rule":
+        return replace(nothing, note=NO_BORDER)
+    if not known["label"].is_in([YES, NO]).all():
+        return replace(nothing, note=GRADED)
+    certain = pl.col(margin).is_in([0.0, 1.0])  # a word that was read, and no score
+    read = known.filter(~certain)
+    if read.is_empty():
+        return replace(nothing, note=ONLY_WORDS)
+    note = None
+    if len(read) < len(known):
+        note = (
+            f"{len(known) - len(read)} of {len(known)} replies were a word without a score and are left out"
+        )
+    odds = pl.col(margin)
+    if kind not in ("llm", "replay"):
+        note = "its scores are read as log-odds, which holds only if it gives such"
+        if read[margin].is_between(0.0, 1.0).all():
+            odds, note = (odds / (1 - odds)).log(), "its scores are read as probabilities"
+    gold = pl.when(reference.people).then(pl.lit("0")).when(~pl.col(reference.people)).then(pl.lit("1"))
+    frame = read.select("item", "person", "prompt", odds.alias("margin"), gold.alias("gold")).with_columns(
+        _right(pl.col("margin"), pl.col("gold")).alias("right"),
+        pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64).alias("share"),
+    )
+    return RaterMargins(rater, str(line.view), frame, planned, note)
 
 
 def _margins(scores: RunScores, rater: dict[str, Any], shares: dict[str, float]) -> RaterMargins:

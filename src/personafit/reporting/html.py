@@ -14,6 +14,7 @@ from personafit.reporting.figures import figures
 from personafit.reporting.page import PACKAGE, asset, embed, fill_page, put_page
 from personafit.reporting.results import Result, answered, overall_coverage
 from personafit.reporting.totals import RunTotals
+from personafit.reporting.whole.analyses import run_analyses
 from personafit.statistics.decisions import MARGIN
 from personafit.store import Status, Store
 
@@ -40,8 +41,6 @@ def write_report(
 
 def render_report(store: Store, totals: RunTotals, results: Sequence[Result], margin: float = MARGIN) -> str:
     """The whole page as text."""
-    from personafit.reporting.whole.analyses import run_analyses  # which builds on this page's words
-
     view = totals.headline_view
     return fill_page(
         PACKAGE,

@@ -19,8 +19,8 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 @dataclass(frozen=True)
-class Checked:
-    """One run as a CI server should see it."""
+class RunCheck:
+    """The checks of one run, as JUnit reports them."""
 
     name: str
     results: Sequence[Result] = ()
@@ -42,10 +42,10 @@ def write_junit(
     undecided: Undecided = Undecided.FAIL,
 ) -> None:
     """Write the file of one run."""
-    write_suites(path, [Checked("personafit", results, bars, missed=missed, undecided=undecided)])
+    write_suites(path, [RunCheck("personafit", results, bars, missed=missed, undecided=undecided)])
 
 
-def write_suites(path: Path, runs: Sequence[Checked]) -> None:
+def write_suites(path: Path, runs: Sequence[RunCheck]) -> None:
     """Write the file of several runs."""
     root = ElementTree.Element("testsuites")
     root.extend(_suite(run) for run in runs)
@@ -59,7 +59,7 @@ def write_suites(path: Path, runs: Sequence[Checked]) -> None:
         ) from error
 
 
-def _suite(run: Checked) -> ElementTree.Element:
+def _suite(run: RunCheck) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_clean(run.name))
     results = run.results
     for headline in [results[0].metric] if results else []:

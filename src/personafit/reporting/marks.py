@@ -20,7 +20,7 @@ PUBLISHED = "published"
 
 
 @dataclass(frozen=True)
-class Mark:
+class PanelMark:
     """One line of a panel: who, what kind of mark, and the number with its interval."""
 
     name: str
@@ -31,7 +31,7 @@ class Mark:
 
 
 def dot_panels(
-    panels: Sequence[tuple[str, float | None, Sequence[Mark]]], limits: tuple[float, float] | None = None
+    panels: Sequence[tuple[str, float | None, Sequence[PanelMark]]], limits: tuple[float, float] | None = None
 ) -> "Figure":
     """Panels side by side that share their lines; each has a title and a dashed line where nothing would be."""
     lines = len(panels[0][2])
@@ -53,7 +53,7 @@ def dot_panels(
     return figure
 
 
-def draw_mark(axis: "Axes", mark: Mark, line: float) -> None:
+def draw_mark(axis: "Axes", mark: PanelMark, line: float) -> None:
     """One number with its interval on a line."""
     if mark.value is None:
         return

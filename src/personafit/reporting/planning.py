@@ -1,4 +1,4 @@
-"""Planning a run from a stored one: the smallest difference it can detect, and what a difference would take.
+"""Planning a run of any kind from a stored one: the smallest difference it can detect, and what a difference would take.
 
 The stored run is the pilot. Each plan rests on the paired differences of two of its contestants, or of one and the best
 control beside it, because what will be tested is a difference and pairing makes it vary far less than either score. Where
@@ -15,9 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from personafit._errors import UserError
-from personafit.reporting.compare import Contestant, contestants, paired_items
-from personafit.reporting.results import RunScores
-from personafit.statistics import mean_by_item
+from personafit.kinds.lines import UNIT_SCALE, Line, Metric, RunLines, paired_rows
+from personafit.reporting.compare import (
+    Contestant,
+    contestants,
+    scale_width,
+    scaled_name,
+    unit_of,
+    wanted_metrics,
+)
 from personafit.statistics.agreement import Figure
 from personafit.statistics.power import (
     Spread,
@@ -30,6 +36,7 @@ from personafit.statistics.power import (
 from personafit.store import MET
 
 EVEN = "an even win rate"
+NO_PREFERENCE, NO_EFFECT = "no preference", "no effect"
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class Plan:
     `prompts` is None where prompts do not recur across people.
     """
 
+    metric: Metric
     first: str
     second: str
     n: int
@@ -67,6 +75,7 @@ class Plan:
             wanted[f"{name}_note"] = None if figure is None else figure.note
         correlation, effect = self.spread.correlation(), self.spread.design_effect(self.items)
         return {
+            "metric": self.metric.name,
             "first": self.first,
             "second": self.second,
             "pilot": {
@@ -97,12 +106,17 @@ class Plan:
         if self.prompts is not None:
             each += f" on {_counted(self.prompts, 'prompt')}"
         said = f"{pair}: {self.people:,} people {each}"
-        if self.smallest.value >= 1:
-            said += " cannot show any difference four times in five."
+        if self.smallest.value >= scale_width(self.metric) and self.metric.bounds is not None:
+            said += f" cannot show any difference{self._of} four times in five."
         else:
-            points = f"{100 * self.smallest.value:.1f} points"
-            said += f" show a true difference of {points} or more four times in five."
+            points = unit_of(self.metric).plain(self.smallest.value)
+            said += f" show a true difference of {points}{self._of} or more four times in five."
         return said if self.difference is None else f"{said} {self._what_it_takes(each)}"
+
+    @property
+    def _of(self) -> str:
+        """What the difference is of, where it is not the score of single choices."""
+        return "" if self.metric.source == "accuracy" else f" of {scaled_name(self.metric)}"
 
     def _what_it_takes(self, each: str) -> str:
         """What shows the wanted difference: more people, more prompts or more items, each by itself."""
@@ -121,46 +135,62 @@ class Plan:
             for figure, _, _ in ways
             if figure is not None and figure.value is None and figure.note
         ]
-        wanted = f"difference of {100 * (self.difference or 0.0):.1f} points"
+        wanted = f"difference of {unit_of(self.metric).plain(self.difference or 0.0)}"
         takes = f"A {wanted} takes {', or '.join(enough)}." if enough else f"For a {wanted}:"
         return " ".join([takes, *never])
 
 
 def plan_run(
-    scores: RunScores,
+    opened: RunLines,
     people: int | None = None,
     items: int | None = None,
     difference: float | None = None,
     prompts: int | None = None,
+    metric: str | None = None,
 ) -> list[Plan]:
-    """A plan for every pair the run has; people, items each and prompts are the run's own unless given."""
+    """A plan for every pair the run has, on each metric it is summed up by or on the one that is named.
+
+    People, items each and prompts are the run's own unless given. `difference` is a share of the metric's scale.
+    """
     if difference is not None and not 0 < difference < 1:
         raise UserError("--difference must be above 0 and below 1, as a fraction: 0.03 is three points.")
-    met = tuple(note.rstrip(".") for note in scores.run.met_people.values())
-    found = [_plan(*pair, people, items, prompts, difference, met) for pair in _pairs(scores)]
-    plans = [plan for plan in found if plan is not None]
+    met = tuple(note.rstrip(".") for note in opened.run.met_people.values())
+    plans = []
+    for measured in wanted_metrics(opened, metric):
+        if not measured.paired:
+            raise UserError(f"{measured.name} is no figure of single items, so nothing can be planned by it.")
+        wanted = None if difference is None else difference * scale_width(measured)
+        for pair in _pairs(opened, measured):
+            found = _plan(measured, *pair, people, items, prompts, wanted, met)
+            plans += [] if found is None else [found]
     if not plans:
         raise UserError(
-            f"{scores.run.name} has no two sets of answers to the same items, so no difference can be planned from it."
+            f"{opened.run.name} has no two sets of answers to the same items, so no difference can be planned from it; "
+            "a second rater or system, or a control, makes a pair."
         )
     return plans
 
 
 def plans_table(plans: list[Plan]) -> Table:
-    """The plans for the terminal, in points."""
+    """The plans for the terminal, in points or in the metric's own units."""
     table = Table(title="Paired differences of the stored run, and what they allow", title_justify="left")
-    for heading in ("contestant", "against"):
+    several = any(plan.metric.source != "accuracy" for plan in plans)
+    for heading in (*(["metric"] if several else []), "contestant", "against"):
         table.add_column(heading, overflow="fold")
     shares = ("between people", "between prompts")
     for heading in ("observed", "items", "people", *shares, "smallest to detect"):
         table.add_column(heading, justify="right")
     for plan in plans:
         parts = (plan.spread.correlation().value, plan.spread.prompt_share().value)
-        smallest = "–" if plan.smallest.value is None else f"{100 * plan.smallest.value:.1f}"
+        unit = unit_of(plan.metric)
+        smallest = (
+            "–" if plan.smallest.value is None else f"{unit.scale * plan.smallest.value:.{unit.digits}f}"
+        )
         table.add_row(
+            *([scaled_name(plan.metric)] if several else []),
             Text(plan.first),
             Text(plan.second),
-            f"{100 * plan.observed:+.1f}",
+            f"{unit.scale * plan.observed:+.{unit.digits}f}",
             f"{plan.n:,}",
             f"{plan.pilot_people:,}",
             *("–" if share is None else f"{100 * share:.0f} %" for share in parts),
@@ -169,39 +199,57 @@ def plans_table(plans: list[Plan]) -> Table:
     return table
 
 
-def _pairs(scores: RunScores) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Names and paired items: each contestant with its best control, then contestants with each other."""
-    everyone = list(contestants(scores))
+def _pairs(opened: RunLines, metric: Metric) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Names and paired units: each contestant with its best control, then contestants with each other."""
+    everyone = list(contestants(opened, metric))
     for contestant in everyone:
-        if scores.info["metric"] == "win_rate":
-            known = contestant.scores.filter(pl.col("accuracy").is_not_null())
-            yield contestant.name, EVEN, known.with_columns((pl.col("accuracy") - 0.5).alias("gap"))
-        elif best := _best_control(scores, contestant):
-            yield contestant.name, best.name, paired_items(contestant, best)
+        if metric.even is not None:
+            level = EVEN if metric.bounds == UNIT_SCALE else NO_PREFERENCE if metric.even else NO_EFFECT
+            yield contestant.name, level, _against_even(contestant.line, metric, metric.even)
+        elif best := _best_control(opened, contestant, metric):
+            yield contestant.name, best.name, paired_rows(contestant.line, best.line, metric)
     for one, two in combinations(everyone, 2):
-        if scores.info["metric"] != "win_rate" or one.rater == two.rater:
-            yield one.name, two.name, paired_items(one, two)
+        if metric.about == "rater" or one.rater == two.rater:
+            yield one.name, two.name, paired_rows(one.line, two.line, metric)
 
 
-def _best_control(scores: RunScores, contestant: Contestant) -> Contestant | None:
-    """The highest of the control raters and of the contestant's own control views."""
-    controls = [
-        replace(contestant, rater=rater["name"], scores=scores.scores[rater["fingerprint"], contestant.view])
-        for rater in scores.raters
-        if rater["control"] and rater["name"] != contestant.rater
-    ]
-    own = next(rater["fingerprint"] for rater in scores.raters if rater["name"] == contestant.rater)
-    controls += [
-        replace(contestant, view=view, scores=scores.scores[own, view])
-        for view in scores.views
-        if view in ("none", f"wrong:{contestant.view}")
-    ]
-    means = [(mean_by_item(control.scores, "accuracy").value, control) for control in controls]
-    known = [(mean, control) for mean, control in means if mean is not None]
-    return max(known, key=lambda pair: pair[0])[1] if known else None
+def _against_even(line: Line, metric: Metric, even: float) -> pl.DataFrame:
+    """The units with how far each is from preferring neither."""
+    return paired_rows(line, line, metric).with_columns(difference=pl.col("value") - even)
+
+
+def _best_control(opened: RunLines, contestant: Contestant, metric: Metric) -> Contestant | None:
+    """The best of the control raters, of the contestant's own control views and of its system's controls."""
+    known, asked = [], opened.rater_kinds
+    for line in sorted(opened.lines, key=lambda line: line.rater == contestant.rater):
+        if asked and line.fingerprint not in asked and line.rater is not None:
+            continue  # votes that came with the data are no controls
+        if metric.applies(line) and _controls(line, contestant.line):
+            mean = metric.of(line.frame).value
+            known += [] if mean is None else [(mean, replace(contestant, line=line))]
+    if not known:
+        return None
+    best = min if metric.better == "lower" else max
+    return best(known, key=lambda pair: pair[0])[1]
+
+
+def _controls(line: Line, own: Line) -> bool:
+    """Whether a line is a control of another: whoever was not asked for, or the same with less to go by."""
+    if line.rater != own.rater:
+        return not line.asked_for and line.view == own.view
+    if line.system != own.system:  # the canned assistant, copied texts where every unit has one
+        alike = line.control is not None and line.view == own.view and line.given in (None, own.given)
+        return alike and len(line.frame) >= len(own.frame)
+    if line.given != own.given:
+        return line.view == own.view and line.given in ("none", f"wrong:{own.given}")
+    bare = (
+        line.control is not None and line.control != own.control and not str(line.view).startswith("wrong:")
+    )
+    return line.view != own.view and (line.view in ("none", f"wrong:{own.view}") or bare)
 
 
 def _plan(
+    metric: Metric,
     first: str,
     second: str,
     both: pl.DataFrame,
@@ -216,7 +264,7 @@ def _plan(
     pilot_people = both["person"].n_unique()
     planned_people = people or pilot_people
     planned_items = float(items or len(both) / pilot_people)
-    parts = spread(both["gap"].to_numpy(), both["person"].to_numpy(), both["prompt"].to_numpy())
+    parts = spread(both["difference"].to_numpy(), both["person"].to_numpy(), both["prompt"].to_numpy())
     planned_prompts = None if parts.prompt is None else prompts or both["prompt"].n_unique()
     notes = [parts.note] if parts.note and parts.between is not None else []
     smallest = smallest_difference(parts, planned_people, planned_items, planned_prompts)
@@ -228,11 +276,12 @@ def _plan(
             more_prompts = prompts_needed(parts, difference, planned_people, planned_items)
             more_items = items_needed(parts, difference, planned_people, planned_prompts)
     return Plan(
+        metric=metric,
         first=first,
         second=second,
         n=len(both),
         pilot_people=pilot_people,
-        observed=float(both["gap"].to_numpy().mean()),
+        observed=float(both["difference"].to_numpy().mean()),
         spread=parts,
         people=planned_people,
         items=round(planned_items, 1),

@@ -48,7 +48,7 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Row:
+class PlotRow:
     """One line of a figure: who, and one dot per panel or series."""
 
     name: str
@@ -67,7 +67,7 @@ class Panel:
     chance: float | None = None
 
 
-def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
+def panels_figure(rows: Sequence[PlotRow], panels: Sequence[Panel]) -> "Figure":
     """Panels side by side, raters as lines."""
     with figure_style():
         titles = max(panel.title.count("\n") for panel in panels)
@@ -84,7 +84,9 @@ def panels_figure(rows: Sequence[Row], panels: Sequence[Panel]) -> "Figure":
         return figure
 
 
-def series_figure(rows: Sequence[Row], series: Sequence[str], chance: float | None, label: str) -> "Figure":
+def series_figure(
+    rows: Sequence[PlotRow], series: Sequence[str], chance: float | None, label: str
+) -> "Figure":
     """All series of a rater on one line of one panel, each with its own mark; the remark stands at the right."""
     with figure_style():
         step = min(0.4, 0.62 / max(1, len(series) - 1))
@@ -128,7 +130,7 @@ def _room(marks: int) -> float:
 
 def _frame(
     axis: "Axes",
-    named: Sequence[Row],
+    named: Sequence[PlotRow],
     lines: float,
     limits: tuple[float, float],
     chance: float | None,
@@ -161,7 +163,7 @@ def _draw(
     draw_point(axis, dot.value, y, mark, (dot.low, dot.high), label, size)
 
 
-def _row_mark(row: Row) -> tuple[str, str, str]:
+def _row_mark(row: PlotRow) -> tuple[str, str, str]:
     if row.published:
         return "x", MUTED, MUTED
     if row.people:
@@ -216,6 +218,6 @@ def _limits(dots: Sequence[Dot], chance: float | None) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _name(row: Row) -> str:
+def _name(row: PlotRow) -> str:
     kind = " (control)" if row.control else " (published)" if row.published else ""
     return lined_name(row.name + kind)

@@ -1,14 +1,20 @@
 """A run opened up by the item, for analyses that need more than sums."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 
 import polars as pl
 from sqlalchemy import select
 
+from personafit.kinds.lines import CONTROL_CONTEXTS, Line, RunLines, control_of
 from personafit.reporting.judged_run import WON, JudgedRun, is_restraint
-from personafit.reporting.totals import RunTotals
+from personafit.reporting.totals import (
+    CONTROL_RATERS,
+    SYSTEM,
+    RunTotals,
+    choice_metrics,
+)
 from personafit.statistics import choice_scores
 from personafit.store import (
     UNMADE,
@@ -35,10 +41,6 @@ class RunScores(JudgedRun):
     """Every answer, one row per job."""
     parts: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
-
-    def by_item_only(self) -> Self:
-        """The same without the answers themselves, which fill most of the memory."""
-        return replace(self, answers=pl.DataFrame(), parts=pl.DataFrame())
 
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """The values that occur together under these names, in the order of the source."""
@@ -81,6 +83,42 @@ def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = Non
         for view in run.config["views"]
     }
     return RunScores(run, info, items, scores, answers, parts)
+
+
+def choice_lines(store: Store, run: RunRecord) -> RunLines:
+    """A line per rater, view and system whose answers were judged, every item of the run held in memory."""
+    return opened_choices(load_scores(store, run))
+
+
+def opened_choices(scores: RunScores) -> RunLines:
+    """The lines of a run of choices with their metrics."""
+    layouts = [tuple(names) for names in scores.info["layout"]]
+    lines, metrics = list(_lines(scores)), choice_metrics(scores.run, scores.info)
+    return RunLines(scores.run, scores.info, "choice", lines, metrics, layouts)
+
+
+def _lines(scores: RunScores) -> Iterator[Line]:
+    present = [name for name in SYSTEM if name in scores.items.columns]
+    systems = scores.items.select(present).unique(maintain_order=True).to_dicts() if present else [{}]
+    keys = ["item"]
+    if scores.info["metric"] == "win_rate":  # answers of two systems share their question and their opponent
+        keys = [name for name in ("person", "prompt", "against") if name in scores.items.columns]
+    for rater, view, system in product(scores.raters, scores.views, systems):
+        own = [pl.col(name).eq_missing(pl.lit(value)) for name, value in system.items()]
+        frame = scores.scores[rater["fingerprint"], view].filter(pl.lit(True), *own)
+        counted = pl.col("accuracy")
+        if "expect" in frame.columns:
+            counted = pl.when(~is_restraint()).then(counted)
+        yield Line(
+            rater["name"],
+            rater["fingerprint"],
+            view,
+            system.get("system"),
+            system.get("given"),
+            frame.with_columns(counted.alias("counted"), pl.concat_str(keys, separator="|").alias("unit")),
+            control_of(rater["name"], view, CONTROL_RATERS, CONTROL_CONTEXTS),
+            not rater["control"],
+        )
 
 
 def held_answers(store: Store, totals: RunTotals) -> pl.DataFrame | None:

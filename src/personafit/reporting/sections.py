@@ -17,7 +17,7 @@ from personafit.reporting.totals import RunTotals
 from personafit.reporting.written import plain, signed
 from personafit.store import Status, Store
 
-Line = tuple[str | None, str | None, str | None]
+LineKey = tuple[str | None, str | None, str | None]
 """Whose numbers they are: rater fingerprint, system, given."""
 
 
@@ -52,7 +52,7 @@ class Table:
     common: Sequence[str] = ()
 
 
-def line_of(result: Result) -> Line:
+def line_of(result: Result) -> LineKey:
     """The key of a result's rater and system."""
     return result.fingerprint, result.system, result.given
 
@@ -65,7 +65,7 @@ def line_name(result: Result) -> str:
 def headline(totals: RunTotals, results: Sequence[Result]) -> list[TableRow]:
     """Score, lift and restraint of every rater under the headline view, those asked for first."""
     view, metric = totals.headline_view, totals.info["metric"]
-    rows: dict[Line, dict[str, Result]] = {}
+    rows: dict[LineKey, dict[str, Result]] = {}
     for result in results:
         if result.view == view and (not result.slice or result.metric == "restraint"):
             rows.setdefault(line_of(result), {})[result.metric] = result
@@ -129,7 +129,7 @@ def worth_table(totals: RunTotals, results: Sequence[Result]) -> Table:
     """What each score is worth: coverage, people, order, lift, restraint; why a number is missing is in the notes."""
     metric = totals.info["metric"]
     names = [metric, f"{metric}_debiased", "consistency", "lift", "restraint"]
-    found: dict[tuple[Line, str | None], dict[str, Result]] = {}
+    found: dict[tuple[LineKey, str | None], dict[str, Result]] = {}
     for result in results:
         if not result.slice or result.metric == "restraint":
             found.setdefault((line_of(result), result.view), {})[result.metric] = result

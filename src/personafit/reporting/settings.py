@@ -17,7 +17,7 @@ from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.contexts import is_remembered
 from personafit.reporting import drawing, plots
 from personafit.reporting.contrasts import NO_INTERVAL, PAPER
-from personafit.reporting.plots import Dot, Row
+from personafit.reporting.plots import Dot, PlotRow
 from personafit.reporting.results import RunScores
 from personafit.statistics import coverage, mean_by_item
 
@@ -101,7 +101,7 @@ def draw_settings(found: Sequence[Setting]) -> tuple[str, str, "Figure"]:
     for model, published in dict.fromkeys((one.model, one.published) for one in found):
         ours = {one.view: one for one in found if (one.model, one.published) == (model, published)}
         dots = [_dot(ours.get(view)) for view in views]
-        rows.append(Row(model, dots, published=published))
+        rows.append(PlotRow(model, dots, published=published))
     caption = (
         "How to read it: one line per model, one mark per setting; bars are 95 % intervals over people, the dotted line is a coin "
         "toss. Lines called published, with small grey marks, were measured by others on other items and have no interval."

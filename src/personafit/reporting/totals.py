@@ -1,34 +1,67 @@
-"""A run added up: what every table, figure and result is computed from, whatever the number of items.
+"""A run of choices added up: what every table, figure and result is computed from, whatever the number of items.
 
-The run is read a page at a time in the order of persons, and once more in the order of prompts where prompts recur (a
-run of moderate size is kept for that instead of being read again). Of each page only sums are kept: by rater, view, system and slice, over people, over prompts and over both. Apart from those
-there are the items that the report's browser shows, of which there is a largest number.
+The run is read a page at a time (see `line_sums`). Apart from the sums there are the items that the report's browser shows, of which there
+is a largest number, and what went wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import orjson
 import polars as pl
 
-from personafit.reporting.cluster_sums import (
-    EVERY_SYSTEM,
-    SYSTEM,
-    ClusterSums,
-    Key,
-    System,
-    Where,
-)
-from personafit.reporting.judged_run import WON, JudgedRun, is_restraint
+from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
+from personafit.reporting.judged_run import RESTRAINT, WON, JudgedRun, is_restraint
+from personafit.reporting.line_results import add_lines_up
+from personafit.reporting.line_sums import LINE, PLACE, AddedUp, Layout
 from personafit.reporting.sample import Sample
-from personafit.statistics import choice_scores
-from personafit.statistics.clusters import ClusteredSums, Clusters
+from personafit.statistics import Estimate, choice_scores, length_controlled_rate
+from personafit.statistics.clusters import ClusteredSums
 from personafit.store import UNMADE, RunRecord, Status, Store, any_prompt_recurs, run_pages
 
-NOBODY = ""  # stands for rater and view where a sum is over items, asked or not
-HELD = 400_000  # scored rows kept for the second order: some 60 MB
+SYSTEM = ("system", "given")
+CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
+ORDERLESS = "scores each answer by itself: order cannot matter"
+HELD = 400_000  # rows kept for the second order: some 60 MB
 ERRORS_COUNTED = 1_000  # different sentences of what went wrong, per run
+
+
+def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
+    """The figures of a run of choices: its headline is a share of right choices, or of comparisons won."""
+    headline = info["metric"]
+    win = headline == "win_rate"
+    alone = {rater["fingerprint"] for rater in run.config["raters"] if rater["orders"] == 1}
+    found = [
+        Metric(headline, "accuracy"),
+        Metric(f"{headline}_debiased", "debiased"),
+        Metric("consistency", "consistent", only=lambda line: line.fingerprint not in alone),
+        Metric("consistency", "kept", from_sums=_orderless, only=lambda line: line.fingerprint in alone),
+        Metric("lift", "counted", over="view"),
+        Metric(
+            "restraint",
+            where=(("expect", RESTRAINT),),
+            note="share of marked questions where knowing the person did no harm" if win else "",
+            empty="no item is marked as better answered without the person",
+        ),
+        Metric("first", by=()),  # for the figure about positions only
+    ]
+    if win:
+        name, held = "win_rate_length_controlled", ("accuracy", "length_difference")
+        by = tuple(dict.fromkeys(map(tuple, info["layout"])))
+        found.insert(4, Metric(name, "accuracy", estimate=_at_equal_length, holds=held, by=by))
+    return found
+
+
+def _orderless(kept: ClusteredSums) -> Estimate:
+    if not kept.people.count:
+        return kept.estimate()
+    return Estimate(1.0, None, None, kept.people.count, kept.people.number, ORDERLESS)
+
+
+def _at_equal_length(rows: pl.DataFrame) -> Estimate:
+    return length_controlled_rate(rows["accuracy"], rows["length_difference"], rows["person"], rows["prompt"])
 
 
 @dataclass
@@ -37,33 +70,30 @@ class RunTotals(JudgedRun):
 
     items: int = 0
     people: int = 0
-    seen: dict[tuple[System, Where], int] = field(default_factory=dict)
-    """Systems and slices that occur, each with its first place in the source."""
-    names: set[str] = field(default_factory=set)
-    """The slices any item has."""
-    sums: dict[Key, dict[str, ClusteredSums]] = field(default_factory=dict)
-    lengths: dict[Where, pl.DataFrame] = field(default_factory=dict)
-    """For win rates with length held equal, which no sums can give: person, prompt, score and difference in length of all items, none
-    where an answer was not made."""
+    lines: list[Line] = field(default_factory=list)
+    """One per rater, view and system, without frames: the items are not held."""
+    added: AddedUp = field(default_factory=AddedUp)
     statuses: dict[tuple[str, str], int] = field(default_factory=dict)
     """(rater, status) to the number of asks that ended so."""
     errors: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """(rater, status, sentence) to how often it was met."""
     sample: Sample = field(default_factory=Sample)
 
-    def of(
-        self, rater: str, view: str, metric: str, where: Where = (), system: System = (None, None)
-    ) -> ClusteredSums:
-        """One column of scores, added up."""
-        return self.sums.get((rater, view, system, where), {}).get(metric, ClusteredSums())
+    @property
+    def opened(self) -> RunLines:
+        """The lines and metrics of the run."""
+        layouts = list(dict.fromkeys(tuple(names) for names in self.info["layout"]))
+        return RunLines(
+            self.run, self.info, "choice", self.lines, choice_metrics(self.run, self.info), layouts
+        )
 
-    def count(self, where: Where = (), system: System = (None, None)) -> ClusteredSums:
-        """The items of a slice, answered or not."""
-        return self.of(NOBODY, NOBODY, "all", where, system)
+    def of(self, rater: str, view: str, column: str) -> ClusteredSums:
+        """One column of scores, added up over the answers of all systems: a person is one cluster whoever answered."""
+        return self.added.sums((rater, view), column)
 
     def answered(self, rater: str, view: str) -> int:
         """How many asks brought an answer, over all systems."""
-        return int(self.of(rater, view, "answered", (), EVERY_SYSTEM).people.total)
+        return int(self.of(rater, view, "answered").people.total)
 
     def asked(self, rater: dict[str, Any], view: str) -> int:
         """How many asks there are under a view; nobody can be mistaken for a person whose language nobody shares."""
@@ -72,105 +102,80 @@ class RunTotals(JudgedRun):
             items -= self.run.config.get("without_wrong", 0)
         return int(items * rater["orders"] * self.run.config["samples"])
 
-    @property
-    def systems(self) -> list[System]:
-        """The systems whose answers were judged, as they come in the source; one without a name where none is named."""
-        found = {system: place for (system, where), place in self.seen.items() if not where}
-        return sorted(found, key=lambda system: found[system]) or [(None, None)]
-
-    def slices(self, system: System) -> list[Where]:
-        """The slices that one system's items fall in, the whole first, each layout in the order of the source."""
-        found: list[Where] = [()]
-        for layout in self.info["layout"]:
-            places = {
-                where: place
-                for (one, where), place in self.seen.items()
-                if one == system and where and [name for name, _ in where] == layout
-            }
-            found += sorted(places, key=lambda where: places[where])
-        return found
-
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """The values that occur together under these names, in the order of the source."""
-        places: dict[Where, int] = {}
-        for (_, where), place in self.seen.items():
-            if where and [name for name, _ in where] == list(layout):
-                places[where] = min(place, places.get(where, place))
-        return [dict(where) for where in sorted(places, key=lambda where: places[where])]
+        return [dict(where) for where in self.added.wheres(tuple(layout))]
 
 
 def load_totals(store: Store, run: RunRecord) -> RunTotals:
     """Read a run back and add it up."""
     totals = RunTotals(run, store.dataset_info(run.dataset))
-    walk = _Walk(store, totals)
-    recurs = any_prompt_recurs(store, run.dataset)
-    rows = store.count_items(run.dataset) * (len(totals.raters) * len(totals.views) + 1)
-    held: list[pl.DataFrame] | None = [] if recurs and rows <= HELD else None
-    by_person = walk.sums("person", ("person", "prompt"), held)
-    by_prompt = None
-    if recurs:
-        by_prompt = walk.sums("prompt", ("prompt",)) if held is None else walk.sums_of(held, "prompt")
-    totals.sums = _joined(by_person, by_prompt)
+    rows = store.count_items(run.dataset) * len(totals.raters) * len(totals.views)
+    totals.added = add_lines_up(
+        totals.opened,
+        _Walk(store, totals).pages,
+        [LINE[:2]],
+        any_prompt_recurs(store, run.dataset),
+        again=rows > HELD,
+    )
+    systems = list(dict.fromkeys((key[2], key[3]) for key in totals.added.lines())) or [(None, None)]
+    totals.lines = [
+        Line(
+            rater["name"],
+            rater["fingerprint"],
+            view,
+            system,
+            given,
+            pl.DataFrame(),
+            control_of(rater["name"], view, CONTROL_RATERS, CONTROL_CONTEXTS),
+            not rater["control"],
+        )
+        for rater, view, (system, given) in product(totals.raters, totals.views, systems)
+    ]
     return totals
 
 
 class _Walk:
+    """Pages of a run: a row per item, rater and view, asked or not."""
+
     def __init__(self, store: Store, totals: RunTotals) -> None:
         self._store = store
         self._totals = totals
         info = totals.info
-        layouts = [tuple(layout) for layout in info["layout"]]
         self._win = info["metric"] == "win_rate"
-        self._parts = list(dict.fromkeys([(), *layouts, ("expect", "against") if self._win else ("expect",)]))
-        self._layouts = layouts
-        self._names = sorted({name for names in self._parts for name in names} | set(SYSTEM))
+        self._layouts: list[Layout] = [tuple(layout) for layout in info["layout"]]
+        sliced = {name for names in self._layouts for name in names}
+        self._names = sorted(sliced | {"expect", "against", *SYSTEM})
+        self._marks = "expect" not in sliced
+        asks = [
+            (rater["fingerprint"], view, rater["orders"] * int(totals.run.config["samples"]))
+            for rater, view in product(totals.raters, totals.views)
+        ]
+        schema = {"rater": pl.String, "view": pl.String, "asked": pl.Int64}
+        self._planned = pl.DataFrame(asks, schema=schema, orient="row")
 
-    def sums(
-        self, by: str, clusters: tuple[str, ...], held: list[pl.DataFrame] | None = None
-    ) -> list[ClusterSums]:
-        """Read the run once and add it up by the clusters that this order can close; pages go into `held`."""
-        first = by == "person"
-        parts = self._empty(by, clusters)
+    def pages(self, by: str) -> Iterator[pl.DataFrame]:
+        """The run in the order of persons or prompts; on the first reading what is no sum is noted."""
         last_person = None
-        pages = run_pages(self._store, self._totals.run, self._totals.info["gold"], by)
-        for page, answers in pages:
+        for page, answers in run_pages(self._store, self._totals.run, self._totals.info["gold"], by):
             items = self._sliced(page)
             if items.is_empty():
                 continue
             scored = self._scored(items, answers)
-            if first:
-                self._note_items(items, last_person)
-                self._note_answers(items, answers)
-                self._totals.sample.add(self._totals, page, scored, answers)
+            if by == "person":
+                self._totals.items += len(items)
+                self._totals.people += items["person"].n_unique() - (items["person"][0] == last_person)
                 last_person = items["person"][-1]
-                if self._win:
-                    self._note_lengths(scored)
-            coded = self._coded(scored)
-            for part in parts:
-                part.add(coded, coded[by][-1])
-            if held is not None:
-                held.append(coded)
-        self._totals.sample.prune(self._totals)
-        return parts
-
-    def sums_of(self, held: list[pl.DataFrame], by: str) -> list[ClusterSums]:
-        """Add up pages that are held by another kind of cluster."""
-        parts = self._empty(by, (by,))
-        if held:
-            scored = pl.concat(held, how="diagonal")  # a page whose items lack a slice lacks its column
-            for part in parts:
-                part.add(scored, scored[by][-1])
-        return parts
-
-    def _empty(self, by: str, clusters: tuple[str, ...]) -> list[ClusterSums]:
-        parts = [ClusterSums(names, SYSTEM, by, clusters) for names in self._parts]
-        return [*parts, ClusterSums((), (), by, clusters)]
+                self._note_answers(items, answers)
+                met = scored.filter(pl.col("answered").is_not_null())
+                self._totals.sample.add(self._totals, page, met, answers)
+            names = {"rater": LINE[0], "view": LINE[1], "system": LINE[2], "given": LINE[3]}
+            yield scored.rename({**names, "position": PLACE}).with_columns(unit=pl.col(PLACE))
+        if by == "person":
+            self._totals.sample.prune(self._totals)
 
     def _sliced(self, page: pl.DataFrame) -> pl.DataFrame:
         slices = [orjson.loads(text) for text in page["slices"]]
-        self._totals.names.update(*slices)
-        if page["tier"].null_count() < len(page):
-            self._totals.names.add("tier")
         columns = [
             pl.Series(name, [row.get(name) for row in slices], dtype=pl.String)
             for name in self._names
@@ -187,55 +192,29 @@ class _Walk:
         )
         made = pl.Series([UNMADE not in row for row in slices], dtype=pl.Boolean)
         tested = pl.when(made).then(pl.when(pl.col("gold") == "0").then(1.0).otherwise(-1.0))
-        return kept.with_columns((tested * longer).alias("length_difference"))
+        # An answer that was not made has no length.
+        return kept.with_columns((tested * longer).fill_null(float("nan")).alias("length_difference"))
 
     def _scored(self, items: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-        """A row per rater, view and item that has asks, and one of nobody per item."""
+        """A row per rater, view and item; `answered` is null where nothing was asked."""
         joined = answers.select(
             "position", "rater", "view", "order", "sample", "status", "label", "value"
         ).join(items.select("position", "gold", "option_count"), on="position", how="inner")
-        scored = choice_scores(joined, ("rater", "view", "position")).drop("asked")
-        bare = scored.select("rater", "view", "position", "accuracy")
-        none = bare.filter(pl.col("view") == "none").select("rater", "position", none="accuracy")
-        wrong = bare.select("rater", "position", "view", wrong="accuracy").with_columns(
-            pl.col("view").str.strip_prefix("wrong:"), is_wrong=pl.col("view").str.starts_with("wrong:")
+        keys = ["rater", "view", "position"]
+        scored = choice_scores(joined, keys).drop("asked")
+        planned = items.drop("item", "gold", "option_count").join(self._planned, how="cross")
+        whole = planned.join(scored, on=keys, how="left", maintain_order="left")
+        marked = is_restraint() & (pl.col("against").eq_missing(pl.lit(RESTRAINT)) | ~pl.lit(self._win))
+        kept = (pl.col("debiased") >= 0.5).cast(pl.Float64)
+        counted = pl.when(~is_restraint()).then(pl.col("accuracy"))
+        return whole.with_columns(
+            kept=kept,
+            counted=counted,
+            restraint=pl.when(marked).then(kept if self._win else pl.col("accuracy")),
+        ).with_columns(
+            pl.when(~is_restraint()).then(pl.col(WON)) if self._win else pl.col(WON),
+            pl.when(~is_restraint() | marked | pl.lit(not self._marks)).then("expect").alias("expect"),
         )
-        wrong = wrong.filter("is_wrong").drop("is_wrong")
-        scored = (
-            scored.join(none, on=["rater", "position"], how="left")
-            .join(wrong, on=["rater", "position", "view"], how="left")
-            .with_columns(
-                kept=(pl.col("debiased") >= 0.5).cast(pl.Float64),
-                over_none=pl.col("accuracy") - pl.col("none"),
-                over_wrong=pl.col("accuracy") - pl.col("wrong"),
-                answered=pl.col("answered").cast(pl.Float64),
-                all=pl.lit(None, pl.Float64),
-            )
-            .drop("none", "wrong")
-        )
-        nobody = items.select("position", rater=pl.lit(NOBODY), view=pl.lit(NOBODY), all=pl.lit(1.0))
-        whole = pl.concat([scored, nobody], how="diagonal").join(
-            items.drop("item", "gold", "option_count"), on="position", how="inner"
-        )
-        uncounted = ["over_none", "over_wrong", *(WON if self._win else ())]
-        return whole.with_columns(pl.when(~is_restraint()).then(pl.col(uncounted)))
-
-    def _coded(self, scored: pl.DataFrame) -> pl.DataFrame:
-        """What tells rows apart as numbers and categories: grouping by them is faster than by texts."""
-        return scored.with_columns(
-            pl.col("person", "prompt").hash(),
-            pl.col("rater", "view", *(set(self._names) & set(scored.columns))).cast(pl.Categorical),
-        )
-
-    def _note_items(self, items: pl.DataFrame, last_person: str | None) -> None:
-        totals = self._totals
-        totals.items += len(items)
-        totals.people += items["person"].n_unique() - (items["person"][0] == last_person)
-        for names in ((), *self._layouts):
-            places = items.drop_nulls(names).group_by(*SYSTEM, *names).agg(pl.col("position").min())
-            for system, given, *values, place in places.iter_rows():
-                key = (system, given), tuple(zip(names, values, strict=True))
-                totals.seen[key] = min(place, totals.seen.get(key, place))
 
     def _note_answers(self, items: pl.DataFrame, answers: pl.DataFrame) -> None:
         for rater, status, count in answers.group_by("rater", "status").len().iter_rows():
@@ -251,35 +230,3 @@ class _Walk:
             rater, status, detail = key
             if (rater, status, detail) in errors or len(errors) < ERRORS_COUNTED:
                 errors[rater, status, detail] = errors.get((rater, status, detail), 0) + count
-
-    def _note_lengths(self, scored: pl.DataFrame) -> None:
-        columns = ("rater", "view", *SYSTEM, "accuracy", "length_difference")
-        for names in self._layouts:
-            clusters = pl.col("person", "prompt").hash()
-            rows = scored.drop_nulls([*names, "accuracy"]).select(*columns, *names, clusters)
-            for values, part in rows.group_by(names):
-                where = tuple((name, str(value)) for name, value in zip(names, values, strict=True))
-                before = self._totals.lengths.get(where)
-                part = part.drop(names)
-                self._totals.lengths[where] = part if before is None else pl.concat([before, part])
-
-
-def _joined(
-    by_person: list[ClusterSums], by_prompt: list[ClusterSums] | None
-) -> dict[Key, dict[str, ClusteredSums]]:
-    """The sums of both walks side by side; where no prompt recurs, a prompt is a person and prompt."""
-    people, pairs = _of_kind(by_person, "person"), _of_kind(by_person, "person+prompt")
-    prompts = pairs if by_prompt is None else _of_kind(by_prompt, "prompt")
-    ranges = {key: row for part in by_person for key, row in part.ranges().items()}
-    return {
-        key: {
-            metric: ClusteredSums(found, prompts[key][metric], pairs[key][metric], squares, low, high)
-            for metric, found in metrics.items()
-            for low, high, squares in [ranges[key][metric]]
-        }
-        for key, metrics in people.items()
-    }
-
-
-def _of_kind(parts: Sequence[ClusterSums], kind: str) -> dict[Key, dict[str, Clusters]]:
-    return {key: row for part in parts for key, row in part.rows(kind).items()}

@@ -4,7 +4,7 @@ from personafit.simulate.answering import Answering
 from personafit.simulate.dialogue import Simulation
 from personafit.simulate.reading import dialogues, read_dialogues, task_items
 from personafit.simulate.records import Dialogue, DialogueTurn, Role, StopReason
-from personafit.simulate.stored_replies import dialogue_recording, rescore_dialogues
+from personafit.simulate.stored_replies import dialogue_recording
 from personafit.simulate.systems import make_assistant, make_user
 
 __all__ = [
@@ -19,6 +19,5 @@ __all__ = [
     "make_assistant",
     "make_user",
     "read_dialogues",
-    "rescore_dialogues",
     "task_items",
 ]

@@ -16,11 +16,10 @@ from sqlalchemy import select
 
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
-from personafit.engine.ask import Asker, AskKey
+from personafit.engine.ask import Asker, AskKey, Exchange, ask_job
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.models.tokens import estimated_cost
-from personafit.raters.asking import rating_job, rating_key
-from personafit.raters.rater import Verdict
+from personafit.raters.asking import key_of
 from personafit.store import Product, Status, Store
 from personafit.store import tables as t
 
@@ -110,7 +109,7 @@ class StageAsks(Generic[T]):
                     yield prompt, StageAnswer(Status.OK, value, None)
 
     def _key(self, prompt: StagePrompt) -> AskKey:
-        return rating_key(
+        return key_of(
             item=prompt.product.id,
             content=hash_text(*(message["content"] for message in prompt.messages)),
             question=self._question.name,
@@ -124,22 +123,22 @@ class StageAsks(Generic[T]):
         for batch in _batches(prompts):
             self._store.add_products({prompt.product.id: prompt.product for prompt in batch}.values())
             for prompt in batch:
-                job = rating_job(self._key(prompt), partial(self._ask, prompt))
+                job = ask_job(self._key(prompt), partial(self._ask, prompt), lambda *_: ([], []))
                 mark = bytes.fromhex(job.key)
                 if mark not in seen:
                     seen.add(mark)
                     yield job
 
-    async def _ask(self, prompt: StagePrompt) -> Verdict:
+    async def _ask(self, prompt: StagePrompt, _: str) -> Exchange:
         """Ask, and once more if the reply cannot be read."""
 
-        def read(reply: ChatReply, _: T | None) -> T | None:
+        def read(reply: ChatReply, earlier: T | None) -> T | None:
             return self._question.read(reply.text)
 
-        verdict = Verdict(calls=0, answers_whole=False)
+        exchange = Exchange()
         request = ChatRequest(prompt.messages, prompt.max_tokens, key=f"{self._question.name}|{prompt.name}")
-        await self._asker.ask(request, verdict, read, prompt.again)
-        return verdict
+        await self._asker.ask(request, exchange, read, prompt.again)
+        return exchange
 
     def _failures(self, keys: list[str]) -> dict[str, str]:
         query = select(t.asks.c.job, t.asks.c.detail).where(t.asks.c.status == Status.FAILED)

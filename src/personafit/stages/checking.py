@@ -14,16 +14,16 @@ from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
 from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.config import FITTED, PEOPLE, RULE
-from personafit.stages.corpus import Corpus
+from personafit.stages.corpus import ConversationCorpus
 from personafit.stages.marks import NOT_TRUE, Marks
-from personafit.stages.records import Extracted, Verdict, read_lines
+from personafit.stages.records import ExtractedAttribute, VerifierVerdict, read_lines
 from personafit.stages.refining import REFINEMENT, refine_prompt, refined
 from personafit.stages.rules import RuleVerifier
 from personafit.stages.session import Session
 from personafit.stages.summary import Tally
-from personafit.stages.verifying import VERIFICATION, Verifier, decide, model_verdict, verify_prompt
+from personafit.stages.verifying import VERIFICATION, AttributeVerifier, decide, model_verdict, verify_prompt
 
-Merged = Callable[[], Iterator[tuple[str, str, list[Extracted]]]]
+Merged = Callable[[], Iterator[tuple[str, str, list[ExtractedAttribute]]]]
 """Everyone's attributes: the person, their language, the rows."""
 
 
@@ -36,17 +36,17 @@ class Checking:
         spec: str,
         model: Model,
         embedder: Embedder,
-        corpus: Corpus,
+        corpus: ConversationCorpus,
         budget: float | None,
         path: Path,
     ) -> None:
         self._corpus = corpus
         self._path = path
         self._rule = RuleVerifier(embedder)
-        self._at_once: list[Verifier] = []
+        self._at_once: list[AttributeVerifier] = []
         self._models: list[tuple[str, Model]] = []
-        self._flagged: dict[str, Verdict] = {}
-        self._refined: dict[str, Extracted] = {}
+        self._flagged: dict[str, VerifierVerdict] = {}
+        self._refined: dict[str, ExtractedAttribute] = {}
         self._marks: list[Marks] = []
         for one in dict.fromkeys(specs):
             if one == RULE:
@@ -88,12 +88,12 @@ class Checking:
 
     def _verdicts(
         self,
-        cases: list[tuple[Extracted, list[str]]],
+        cases: list[tuple[ExtractedAttribute, list[str]]],
         language: str,
         askers: Sequence[tuple[str, StageAsks[dict[str, object]]]],
-    ) -> Iterator[Verdict]:
+    ) -> Iterator[VerifierVerdict]:
         """All verdicts on one person's attributes, by attribute; those that find fault are remembered."""
-        said: dict[str, list[Verdict]] = {row.id: [] for row, _ in cases}
+        said: dict[str, list[VerifierVerdict]] = {row.id: [] for row, _ in cases}
         for verifier in self._at_once:
             for verdict in verifier.verdicts(cases):
                 said[verdict.attribute].append(verdict)
@@ -111,7 +111,7 @@ class Checking:
         """Have the model mend what was found fault with."""
         asker = StageAsks(session.store, model, REFINEMENT)
 
-        def cases() -> Iterator[tuple[Extracted, list[str], str]]:
+        def cases() -> Iterator[tuple[ExtractedAttribute, list[str], str]]:
             for _, language, rows in merged():
                 flagged = [row for row in rows if row.id in self._flagged and not self._denied(row)]
                 for row, texts in self._with_evidence(flagged):
@@ -135,24 +135,26 @@ class Checking:
                 done = row.model_copy(update={"status": "dropped", "reason": NOT_TRUE})
             self._refined[row.id] = done
 
-    def _denied(self, row: Extracted) -> bool:
+    def _denied(self, row: ExtractedAttribute) -> bool:
         """Whether the person it is about says it is not true: nothing is to be mended then."""
         verdict = self._flagged.get(row.id)
         return verdict is not None and verdict.by == "human" and verdict.label == "rejected"
 
-    def final(self, merged: Merged) -> Iterator[tuple[str, str, list[Extracted]]]:
+    def final(self, merged: Merged) -> Iterator[tuple[str, str, list[ExtractedAttribute]]]:
         """Everyone's attributes with what became of each."""
         for person, language, rows in merged():
             yield person, language, [self._refined.get(row.id, row) for row in rows]
 
-    def verdicts(self, tally: Tally) -> Iterator[Verdict]:
+    def verdicts(self, tally: Tally) -> Iterator[VerifierVerdict]:
         """Everything that was said, counted on the way."""
-        for _, group in groupby(read_lines(self._path, Verdict), lambda verdict: verdict.attribute):
+        for _, group in groupby(read_lines(self._path, VerifierVerdict), lambda verdict: verdict.attribute):
             verdicts = list(group)
             tally.verdicts(verdicts, decide(verdicts))
             yield from verdicts
 
-    def _with_evidence(self, rows: Sequence[Extracted]) -> list[tuple[Extracted, list[str]]]:
+    def _with_evidence(
+        self, rows: Sequence[ExtractedAttribute]
+    ) -> list[tuple[ExtractedAttribute, list[str]]]:
         """Attributes that are judged, with the user's turns they point to."""
         judged = [row for row in rows if row.status == "kept"]
         wanted: dict[str, set[int]] = {}

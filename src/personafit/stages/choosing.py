@@ -8,7 +8,7 @@ from personafit._hashing import hash_text
 from personafit.models import Model
 from personafit.models.embeddings import Embedder, Vectors
 from personafit.stages.asking import StageAsks, StagePrompt, StageQuestion, read_json
-from personafit.stages.corpus import Corpus, Entry, user_texts
+from personafit.stages.corpus import ConversationCorpus, ConversationEntry, user_texts
 from personafit.stages.material import nonce, tagged
 from personafit.stages.preparing import drop_people
 from personafit.stages.profiles import language_of
@@ -33,7 +33,7 @@ def read_score(reply: str) -> float | None:
 ASSISTANT_USE = StageQuestion("assistant-use", VERSION, read_score)
 
 
-async def drop_other_uses(session: Session, model: Model, corpus: Corpus, seed: int) -> str:
+async def drop_other_uses(session: Session, model: Model, corpus: ConversationCorpus, seed: int) -> str:
     """Leave out accounts scored below the bar; one that could not be scored stays, and is counted."""
     asker = StageAsks(session.store, model, ASSISTANT_USE)
     people = corpus.by_person()
@@ -52,7 +52,9 @@ async def drop_other_uses(session: Session, model: Model, corpus: Corpus, seed: 
     return f"{unscored} could not be scored and stay" if unscored else ""
 
 
-def _prompt(corpus: Corpus, person: str, entries: Sequence[Entry], seed: int) -> StagePrompt:
+def _prompt(
+    corpus: ConversationCorpus, person: str, entries: Sequence[ConversationEntry], seed: int
+) -> StagePrompt:
     words = wording(language_of(entries))
     texts = [text[:SHOWN_LETTERS] for text in _drawn(corpus, entries, SHOWN, seed)]
     mark = nonce(texts)
@@ -61,14 +63,16 @@ def _prompt(corpus: Corpus, person: str, entries: Sequence[Entry], seed: int) ->
     return StagePrompt(person, person, material, ({"role": "user", "content": content},), 32, words.again)
 
 
-def _drawn(corpus: Corpus, entries: Sequence[Entry], count: int, seed: int) -> list[str]:
+def _drawn(
+    corpus: ConversationCorpus, entries: Sequence[ConversationEntry], count: int, seed: int
+) -> list[str]:
     """Some messages of a person, drawn by hash from a few of their conversations."""
     drawn = sorted(entries, key=lambda entry: hash_text("conversation", entry.id, str(seed)))[:count]
     texts = [text for entry in drawn for text in user_texts(corpus.read(entry))]
     return sorted(texts, key=lambda text: hash_text("message", text, str(seed)))[:count]
 
 
-def keep_diverse(corpus: Corpus, count: int, embedder: Embedder, seed: int) -> None:
+def keep_diverse(corpus: ConversationCorpus, count: int, embedder: Embedder, seed: int) -> None:
     """Leave so many people: equally many of each fifth by how widely they range, in each the ones farthest apart."""
     people = corpus.by_person()
     if len(people) <= count:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from personafit.raters.fitted.file import open_fitted
 from personafit.raters.fitted.verifier_features import Turn
-from personafit.stages.records import MODES, Extracted, StagedConversation, Verdict
+from personafit.stages.records import MODES, ExtractedAttribute, StagedConversation, VerifierVerdict
 
 
 class ClassifierVerifier:
@@ -15,10 +15,12 @@ class ClassifierVerifier:
         self._fitted = open_fitted(self.name, "attribute")
         self._conversation = conversation
 
-    def verdicts(self, attributes: Sequence[tuple[Extracted, Sequence[str]]]) -> list[Verdict]:
+    def verdicts(
+        self, attributes: Sequence[tuple[ExtractedAttribute, Sequence[str]]]
+    ) -> list[VerifierVerdict]:
         """One verdict for each attribute."""
-        found: dict[str, Verdict] = {}
-        together: dict[str, list[Extracted]] = {}
+        found: dict[str, VerifierVerdict] = {}
+        together: dict[str, list[ExtractedAttribute]] = {}
         for row, _ in attributes:
             together.setdefault(row.conversation, []).append(row)
         for name, rows in together.items():
@@ -28,7 +30,7 @@ class ClassifierVerifier:
             ]
             for row, judged in zip(rows, self._fitted.judge(turns, [row.text for row in rows]), strict=True):
                 mode = judged.mode if judged.label != "accepted" else "none"
-                found[row.id] = Verdict(
+                found[row.id] = VerifierVerdict(
                     attribute=row.id,
                     label=judged.label,
                     mode=next(one for one in MODES if one == mode),

@@ -21,8 +21,8 @@ from personafit.store import Status
 
 
 @dataclass(slots=True)
-class Entry:
-    """Where a conversation stands and what may be asked of it without reading it."""
+class ConversationEntry:
+    """Where a conversation stands in the corpus file, with what is needed to select it without reading it."""
 
     id: str
     person: str
@@ -46,17 +46,17 @@ class Entry:
         self.status, self.step, self.reason = status, intern(step), intern(reason)
 
 
-class Corpus:
-    """All conversations of a run; use it as a context manager."""
+class ConversationCorpus:
+    """All conversations of a run, kept in a file; use it as a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.entries: list[Entry] = []
+        self.entries: list[ConversationEntry] = []
         self.redactions: Counter[str] = Counter()
         self.known = 0
         """Attributes that the log itself says are true."""
         self._file: BinaryIO | None = None
-        self._places: dict[str, Entry] | None = None
+        self._places: dict[str, ConversationEntry] | None = None
 
     def fill(self, conversations: Iterable[StagedConversation], redacting: bool) -> None:
         """Write down what is read, redacted where asked, and note where each conversation stands."""
@@ -71,7 +71,7 @@ class Corpus:
                     orjson.dumps(conversation.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
                 )
                 self.entries.append(
-                    Entry(
+                    ConversationEntry(
                         id=conversation.id,
                         person=intern(conversation.person),
                         language=intern(conversation.language),
@@ -86,7 +86,7 @@ class Corpus:
                     )
                 )
 
-    def __enter__(self) -> "Corpus":
+    def __enter__(self) -> "ConversationCorpus":
         return self
 
     def __exit__(self, *_exc: object) -> None:
@@ -94,7 +94,7 @@ class Corpus:
             self._file.close()
             self._file = None
 
-    def read(self, entry: Entry) -> StagedConversation:
+    def read(self, entry: ConversationEntry) -> StagedConversation:
         """One conversation, as it stands now."""
         if self._file is None:
             self._file = self.path.open("rb")
@@ -113,9 +113,9 @@ class Corpus:
         """All of them in the order of the log, used or not."""
         return map(self.read, self.entries)
 
-    def by_person(self) -> dict[str, list[Entry]]:
+    def by_person(self) -> dict[str, list[ConversationEntry]]:
         """What is used, by person, both in a fixed order."""
-        people: dict[str, list[Entry]] = {}
+        people: dict[str, list[ConversationEntry]] = {}
         for entry in self.entries:
             if entry.used:
                 people.setdefault(entry.person, []).append(entry)

@@ -23,8 +23,8 @@ Arm = tuple[bool, ...]
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One attribute of a person that people judged for one prompt."""
+class AttributeLabel:
+    """People's label of whether one attribute of a person is relevant to one prompt."""
 
     person: str
     prompt: str
@@ -36,7 +36,7 @@ class Pair:
 class Flow:
     """What came of every pair at every stage; nan where a model gave no answer."""
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[AttributeLabel]
     found: NDArray[np.bool_]
     """Whether the extractor found it."""
     said: Mapping[bool, Floats]
@@ -63,8 +63,8 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Step:
-    """The end result with some stages done by models, and what the last of them changed."""
+class FlowStep:
+    """The end-to-end F1 with some stages done by models, and the change due to the last of them."""
 
     stage: str | None
     arm: Arm
@@ -73,10 +73,10 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Traced:
-    """All figures of a flow."""
+class FlowFigures:
+    """All figures of an error flow."""
 
-    steps: list[Step]
+    steps: list[FlowStep]
     """From people everywhere to models everywhere, in the order of the pipeline."""
     lost_alone: dict[str, Estimate]
     """F1 lost when only this stage is a model's."""
@@ -91,7 +91,7 @@ def _certain(count: int, people: Sequence[str]) -> Estimate:
     return Estimate(1.0, None, None, count, len(set(people)), "1 by construction")
 
 
-def trace(flow: Flow) -> Traced:
+def trace(flow: Flow) -> FlowFigures:
     """Work out all figures, on the pairs that every arm has an answer to."""
     count = len(flow.stages)
     used = {arm: flow.used(arm) for arm in product((False, True), repeat=count)}
@@ -107,7 +107,7 @@ def trace(flow: Flow) -> Traced:
     nobody, everybody = (False,) * count, (True,) * count
     arms = [tuple(place < done for place in range(count)) for done in range(count + 1)]
     steps = [
-        Step(
+        FlowStep(
             flow.stages[done - 1] if done else None,
             arm,
             detection(said[arm], truth, "f1", people, prompts) if done else _certain(len(kept), people),
@@ -120,7 +120,7 @@ def trace(flow: Flow) -> Traced:
     if flow.invented:
         whose = [person for person, _ in flow.invented]
         invented = cluster_mean([float(number) for number in flow.invented.values()], whose)
-    return Traced(
+    return FlowFigures(
         steps=steps,
         lost_alone={stage: changed(arm, nobody) for stage, arm in only.items()},
         gained_by_people={

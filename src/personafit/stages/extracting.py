@@ -14,7 +14,7 @@ from personafit.models.tokens import count_tokens
 from personafit.people.redaction import redacted
 from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
 from personafit.stages.material import nonce, tagged
-from personafit.stages.records import KINDS, Extracted, StagedConversation
+from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation
 from personafit.stages.wording import VERSION, wording
 from personafit.store import Status
 
@@ -31,8 +31,8 @@ _SAYS = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A turn, or a piece of a giant one, as a part shows it."""
+class TurnPiece:
+    """A turn of a conversation, or one piece of a very long turn, as one ask shows it."""
 
     number: int
     role: str
@@ -44,7 +44,7 @@ class Shown:
 class ConversationPart:
     """As much of a conversation as one ask shows."""
 
-    turns: tuple[Shown, ...]
+    turns: tuple[TurnPiece, ...]
     number: int = 1
     count: int = 1
 
@@ -69,8 +69,8 @@ EXTRACTION = StageQuestion(EXTRACT, VERSION, read_extraction)
 def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> list[ConversationPart]:
     """A conversation in parts of at most so many tokens, each with some of what came before; parts without user turns are left out."""
     turns = list(_shown(conversation, budget))
-    parts: list[list[Shown]] = []
-    current: list[Shown] = []
+    parts: list[list[TurnPiece]] = []
+    current: list[TurnPiece] = []
     size = 0
     for turn in turns:
         tokens = count_tokens(turn.text)
@@ -85,9 +85,9 @@ def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> lis
     return [ConversationPart(part, number, len(kept)) for number, part in enumerate(kept, 1)]
 
 
-def _overlap(turns: list[Shown], room: int) -> list[Shown]:
+def _overlap(turns: list[TurnPiece], room: int) -> list[TurnPiece]:
     """The last turns before a cut, as many as are wanted and fit."""
-    kept: list[Shown] = []
+    kept: list[TurnPiece] = []
     for turn in reversed(turns[-OVERLAP_TURNS:]):
         room -= count_tokens(turn.text)
         if room < 0:
@@ -96,16 +96,16 @@ def _overlap(turns: list[Shown], room: int) -> list[Shown]:
     return kept
 
 
-def _shown(conversation: StagedConversation, budget: int) -> Iterator[Shown]:
+def _shown(conversation: StagedConversation, budget: int) -> Iterator[TurnPiece]:
     for number, turn in enumerate(conversation.turns):
         text = turn.text.strip()
         if turn.role == "user" and text:
             pieces = list(_pieces(text, budget))
             for place, piece in enumerate(pieces, 1):
-                yield Shown(number, "user", piece, f"{place}/{len(pieces)}" if len(pieces) > 1 else "")
+                yield TurnPiece(number, "user", piece, f"{place}/{len(pieces)}" if len(pieces) > 1 else "")
         elif turn.role == "assistant" and text:
             short = text if len(text) <= CONTEXT_LETTERS else f"{text[:CONTEXT_LETTERS]} […]"
-            yield Shown(number, "assistant", short)
+            yield TurnPiece(number, "assistant", short)
 
 
 def _pieces(text: str, budget: int) -> Iterator[str]:
@@ -157,9 +157,9 @@ def extracted_from(
     conversation: StagedConversation,
     answers: Iterable[tuple[ConversationPart, StageAnswer[list[dict[str, Any]]]]],
     redacting: bool,
-) -> tuple[list[Extracted], Status, str | None]:
+) -> tuple[list[ExtractedAttribute], Status, str | None]:
     """The attributes found in all parts of a conversation, and how asking about it went: the worst of its parts."""
-    rows: list[Extracted] = []
+    rows: list[ExtractedAttribute] = []
     bad: list[tuple[Status, str]] = []
     count = 0
     for part, answer in answers:
@@ -181,7 +181,7 @@ def _row(
     place: int,
     entry: dict[str, Any],
     redacting: bool,
-) -> Extracted:
+) -> ExtractedAttribute:
     """One entry as an attribute; whatever is wrong with it makes it invalid, and is said."""
     said = entry.get("statement", entry.get("attribute"))
     text = " ".join(said.split()) if isinstance(said, str) else ""
@@ -201,7 +201,7 @@ def _row(
         .decode("utf-8")
         .replace("\x00", "\ufffd")
     )
-    return Extracted(
+    return ExtractedAttribute(
         id=hash_text(conversation.person, conversation.id, str(part.number), str(place), text)[:16],
         person=conversation.person,
         text=text[:LONGEST_STATEMENT] or "(nothing)",

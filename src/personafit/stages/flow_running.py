@@ -12,15 +12,16 @@ from sqlalchemy import select
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.engine import Lane
-from personafit.items.preference import GENERIC, MIDDLE, PERSONAL, Compared
+from personafit.items.preference import CONTEXT, MIDDLE, PREFERENCES, shown_content
+from personafit.items.reading import Part, Shown
 from personafit.models import Model
 from personafit.models.embeddings import Embedder
 from personafit.people import Attribute, Person
-from personafit.raters.preference import PreferenceRater, make_preference_rater, preference_job
-from personafit.stages.error_flow import Arm, Flow, Pair
+from personafit.raters import Rater, make_rater, rating_job
+from personafit.stages.error_flow import Arm, AttributeLabel, Flow
 from personafit.stages.known import Floats, match_known
 from personafit.stages.prompting import Wish, answer, keep, match
-from personafit.stages.records import Answered, Matched
+from personafit.stages.records import AttributeMatch, PromptAnswer
 from personafit.stages.session import Session
 from personafit.store import Status, Store
 from personafit.store import tables as t
@@ -30,7 +31,7 @@ BY_PEOPLE, BY_MODEL = False, True
 
 async def run_flow(
     session: Session,
-    pairs: Sequence[Pair],
+    pairs: Sequence[AttributeLabel],
     found: Mapping[str, Sequence[str]],
     languages: Mapping[str, str],
     matcher: str,
@@ -78,7 +79,7 @@ async def run_flow(
     return Flow(pairs, reached, said, served, invented)
 
 
-def _without_forgotten(store: Store, pairs: Sequence[Pair]) -> list[Pair]:
+def _without_forgotten(store: Store, pairs: Sequence[AttributeLabel]) -> list[AttributeLabel]:
     gone = store.forgotten({pair.person for pair in pairs})
     left = [pair for pair in pairs if pair.person not in gone]
     if not left:
@@ -89,7 +90,7 @@ def _without_forgotten(store: Store, pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _said_again(
-    pairs: Sequence[Pair], found: Mapping[str, Sequence[str]], embedder: Embedder
+    pairs: Sequence[AttributeLabel], found: Mapping[str, Sequence[str]], embedder: Embedder
 ) -> dict[tuple[str, str], str]:
     """By person and judged attribute, the found one that says the same."""
     same = {}
@@ -103,7 +104,7 @@ def _said_again(
 
 
 def _people(
-    pairs: Sequence[Pair], found: Mapping[str, Sequence[str]] | None, languages: Mapping[str, str]
+    pairs: Sequence[AttributeLabel], found: Mapping[str, Sequence[str]] | None, languages: Mapping[str, str]
 ) -> dict[str, Person]:
     """Everyone who asks, with what is believed of them: by people, or by the extractor."""
     people = {}
@@ -115,7 +116,7 @@ def _people(
     return people
 
 
-def _wishes(pairs: Sequence[Pair], people: Mapping[str, Person]) -> list[Wish]:
+def _wishes(pairs: Sequence[AttributeLabel], people: Mapping[str, Person]) -> list[Wish]:
     asked = dict.fromkeys((pair.person, pair.prompt) for pair in pairs)
     return [
         Wish(
@@ -126,7 +127,7 @@ def _wishes(pairs: Sequence[Pair], people: Mapping[str, Person]) -> list[Wish]:
 
 
 def _picked(
-    matched: Sequence[Matched], people: Mapping[str, Person]
+    matched: Sequence[AttributeMatch], people: Mapping[str, Person]
 ) -> dict[tuple[str, str], set[str] | None]:
     """By person and prompt the texts the matcher picked; None where it gave no answer."""
     picked: dict[tuple[str, str], set[str] | None] = {}
@@ -139,7 +140,7 @@ def _picked(
 
 def _is_in(
     picked: Mapping[tuple[str, str], set[str] | None],
-    pair: Pair,
+    pair: AttributeLabel,
     same: Mapping[tuple[str, str], str] | None,
 ) -> float:
     texts = picked[pair.person, pair.prompt]
@@ -150,11 +151,11 @@ def _is_in(
 
 
 def _by_labels(
-    pairs: Sequence[Pair],
-    matched: Sequence[Matched],
+    pairs: Sequence[AttributeLabel],
+    matched: Sequence[AttributeMatch],
     people: Mapping[str, Person],
     same: Mapping[tuple[str, str], str] | None,
-) -> list[Matched]:
+) -> list[AttributeMatch]:
     """The same rows with what people call relevant in place of what the matcher does."""
     rows = []
     for row in matched:
@@ -168,27 +169,29 @@ def _by_labels(
     return rows
 
 
-async def _served(session: Session, pairs: Sequence[Pair], answers: Sequence[Answered], judge: str) -> Floats:
+async def _served(
+    session: Session, pairs: Sequence[AttributeLabel], answers: Sequence[PromptAnswer], judge: str
+) -> Floats:
     """Whether the personalized response serves each judged attribute better than the generic one does."""
-    texts: dict[tuple[str, str, str], Answered] = {
+    texts: dict[tuple[str, str, str], PromptAnswer] = {
         (one.person, one.prompt, one.given): one for one in answers
     }
-    rater = make_preference_rater(judge)
+    rater = make_rater(judge, PREFERENCES)
     try:
         session.store.add_raters([rater.record])
-        shown = _compared(pairs, texts)
+        shown = _compared(pairs, texts, rater)
         keep(
             session.store,
             {},
-            [Wish(one.item, one.prompt, one.person, one.prompt, ()) for one in shown.values()],
+            [Wish(one.about, one.prompt, one.person, one.prompt, ()) for one in shown.values()],
         )
         jobs = {}
-        for compared in shown.values():
-            orders = (
-                [(GENERIC, PERSONAL), (PERSONAL, GENERIC)] if rater.order_matters else [(GENERIC, PERSONAL)]
-            )
-            for order in orders:
-                job = preference_job(rater, replace(compared, order=order))
+        for one in shown.values():
+            for order in [(0, 1), (1, 0)] if rater.order_matters else [(0, 1)]:
+                turned = replace(one, order=order)
+                job = rating_job(
+                    rater, replace(turned, place=turned.order_name if rater.order_matters else "")
+                )
                 jobs[job.key] = job
         lane = Lane(
             name=f"{rater.record.name} judges responses",
@@ -206,8 +209,8 @@ async def _served(session: Session, pairs: Sequence[Pair], answers: Sequence[Ans
 
 
 def _compared(
-    pairs: Sequence[Pair], texts: Mapping[tuple[str, str, str], Answered]
-) -> dict[tuple[str, str], Compared]:
+    pairs: Sequence[AttributeLabel], texts: Mapping[tuple[str, str, str], PromptAnswer], rater: Rater
+) -> dict[tuple[str, str], Shown]:
     """What the judge is shown: the two responses, and every attribute that people judged."""
     shown = {}
     for person, prompt in dict.fromkeys((pair.person, pair.prompt) for pair in pairs):
@@ -217,20 +220,22 @@ def _compared(
         # A list may hold the same words twice; a judge is asked about them once.
         judged = dict.fromkeys(one.attribute for one in pairs if (one.person, one.prompt) == (person, prompt))
         content = hash_text(person, prompt, generic.text, personal.text)
-        shown[person, prompt] = Compared(
-            item=f"flow/{content}",
-            content=content,
+        answers = (generic.text, personal.text)
+        parts = tuple(Part(f"flow/{content}", hash_text(person, text), text) for text in judged)
+        shown[person, prompt] = Shown(
+            question=rater.questions[0],
+            about=f"flow/{content}",
+            content=shown_content(content, prompt, answers, parts),
             person=person,
             prompt=prompt,
-            answers=(generic.text, personal.text),
-            attributes=tuple((hash_text(person, text), text) for text in judged),
+            parts=parts,
+            texts=answers,
+            context=CONTEXT,
         )
     return shown
 
 
-def _marks(
-    session: Session, keys: Sequence[str], rater: PreferenceRater
-) -> dict[tuple[str, str], list[float]]:
+def _marks(session: Session, keys: Sequence[str], rater: Rater) -> dict[tuple[str, str], list[float]]:
     """By item and attribute the marks beyond the middle, or the differences of scores."""
     states = session.store.job_states(list(keys))
     asks = [hash_text(key, str(state.generation)) for key, state in states.items()]
@@ -246,13 +251,13 @@ def _marks(
 
 
 def _better(
-    pair: Pair,
-    texts: Mapping[tuple[str, str, str], Answered],
-    shown: Mapping[tuple[str, str], Compared],
+    pair: AttributeLabel,
+    texts: Mapping[tuple[str, str, str], PromptAnswer],
+    shown: Mapping[tuple[str, str], Shown],
     marks: Mapping[tuple[str, str], list[float]],
 ) -> float:
     if texts[pair.person, pair.prompt, "personalized"].status == Status.SKIPPED:
         return 0.0  # nothing was chosen, so the generic response stands and serves nobody in particular
     compared = shown.get((pair.person, pair.prompt))
-    beyond = marks.get((compared.item, hash_text(pair.person, pair.attribute))) if compared else None
+    beyond = marks.get((compared.about, hash_text(pair.person, pair.attribute))) if compared else None
     return float(np.mean(beyond) > 0) if beyond else float("nan")

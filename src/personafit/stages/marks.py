@@ -8,7 +8,7 @@ from pathlib import Path
 
 from personafit._errors import UserError, located
 from personafit.stages.reading.rows import read_rows
-from personafit.stages.records import LABELS, Extracted, Label, Verdict
+from personafit.stages.records import LABELS, ExtractedAttribute, Label, VerifierVerdict
 
 NOT_TRUE = "The person says that it is not true."
 
@@ -30,14 +30,16 @@ class Marks:
                 )
             self._marks[attribute, " ".join(text.split())] = label
 
-    def verdicts(self, attributes: Sequence[tuple[Extracted, Sequence[str]]]) -> list[Verdict]:
+    def verdicts(
+        self, attributes: Sequence[tuple[ExtractedAttribute, Sequence[str]]]
+    ) -> list[VerifierVerdict]:
         """Verdicts on those attributes that were marked."""
         return [verdict for row, _ in attributes if (verdict := self.of(row)) is not None]
 
-    def of(self, row: Extracted) -> Verdict | None:
+    def of(self, row: ExtractedAttribute) -> VerifierVerdict | None:
         """What was said of an attribute in these words, if anything."""
         label = self._marks.get((row.id, row.text))
         if label is None:
             return None
         reason = NOT_TRUE if label == "rejected" else None
-        return Verdict(attribute=row.id, label=label, by="human", verifier=self._name, reason=reason)
+        return VerifierVerdict(attribute=row.id, label=label, by="human", verifier=self._name, reason=reason)

@@ -8,8 +8,9 @@ from sqlalchemy import select
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.engine import Lane
-from personafit.items.relevance import RELEVANT_GRADES, YES, Candidate, Listing
-from personafit.raters.relevance import RelevanceRater, relevance_job
+from personafit.items.reading import Part, Shown
+from personafit.items.relevance import CONTEXTS, EMPTY, RELEVANT_GRADES, YES, list_asks
+from personafit.raters import Rater, rating_job
 from personafit.store import Status, Store
 from personafit.store import tables as t
 
@@ -37,11 +38,11 @@ class PersonPrompt(Protocol):
 class Matching:
     """One rater's picks for many prompts."""
 
-    def __init__(self, store: Store, rater: RelevanceRater, wanted: Sequence[PersonPrompt]) -> None:
+    def __init__(self, store: Store, rater: Rater, wanted: Sequence[PersonPrompt]) -> None:
         self._store = store
         self._rater = rater
         self._listings = {one.id: _listings(one, rater) for one in wanted}
-        self._jobs = [relevance_job(rater, one) for group in self._listings.values() for one in group]
+        self._jobs = [rating_job(rater, one) for group in self._listings.values() for one in group]
 
     def lane(self) -> Lane:
         """All lists to be asked about."""
@@ -64,10 +65,10 @@ class Matching:
             )
         chosen: dict[str, dict[str, float | None]] = {}
         for name, listings in self._listings.items():
-            candidates = [one for listing in listings for one in listing.candidates]
+            candidates = [one for listing in listings for one in listing.parts]
             if all(one.item in said for one in candidates):
                 chosen[name] = {
-                    one.attribute: said[one.item][1]
+                    one.text: said[one.item][1]
                     for one in candidates
                     if said[one.item][0] in (YES, *RELEVANT_GRADES)
                 }
@@ -82,22 +83,13 @@ class Matching:
         return {row.item: (row.label, row.value) for row in said}
 
 
-def _listings(one: PersonPrompt, rater: RelevanceRater) -> list[Listing]:
-    candidates = [
-        Candidate(f"{one.id}#{number}", hash_text(one.prompt, text), text)
-        for number, text in enumerate(one.known)
-    ]
-    # Numbers in a list may attract: their order is drawn, not the file's.
-    drawn = sorted(candidates, key=lambda candidate: hash_text("list", candidate.item))
-    size = (rater.most_listed or len(drawn) or 1) if rater.by_list else 1
-    parts = [tuple(drawn[start : start + size]) for start in range(0, len(drawn), size)]
-    return [
-        Listing(
-            one.id,
-            one.person,
-            one.prompt,
-            part,
-            part=f"{number}/{len(parts)}" if rater.by_list and len(parts) > 1 else "",
+def _listings(one: PersonPrompt, rater: Rater) -> list[Shown]:
+    parts = tuple(
+        Part(
+            f"{one.id}#{number}", "", text, None, hash_text(one.prompt, text), None if text.strip() else EMPTY
         )
-        for number, part in enumerate(parts, 1)
-    ]
+        for number, text in enumerate(one.known)
+    )
+    question = rater.questions[0]
+    shown = Shown(question, one.id, "", one.person, one.prompt, parts, context=CONTEXTS["none"])
+    return list_asks(shown, rater.most_parts)

@@ -1,7 +1,7 @@
 """What extraction is worth: how many attributes are accepted, how unlike they are, and what of the truth they find.
 
 Every measure is kept as one number per attribute or person whose mean is the figure, so that intervals cluster by person and
-two sources can be told apart with an interval too. `Source` is all that is needed of a run of stages, of labels, or of
+two sources can be told apart with an interval too. `AttributeSource` is all that is needed of a run of stages, of labels, or of
 published attributes.
 """
 
@@ -28,8 +28,8 @@ MOST_FOR_DIVERSITY = 400  # attributes of one person that are compared with thos
 
 
 @dataclass(frozen=True)
-class Found:
-    """One attribute of a source, with what was said of it."""
+class SourceAttribute:
+    """One attribute of a source, with its label and failure mode where it was judged."""
 
     text: str
     label: str | None = None
@@ -37,16 +37,16 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Source:
-    """Attributes by person; `known` are the true statements, where its authors say them."""
+class AttributeSource:
+    """Extracted attributes by person, with the true statements where the data have them."""
 
     name: str
     kind: str
     """human, synthetic or simulated: whose conversations these are."""
     judged_by: str
-    found: Mapping[str, Sequence[Found]]
+    found: Mapping[str, Sequence[SourceAttribute]]
     """Before refinement."""
-    refined: Mapping[str, Sequence[Found]] | None = None
+    refined: Mapping[str, Sequence[SourceAttribute]] | None = None
     """After it, where there was one."""
     undecided: int = 0
     """Attributes that are not in `refined` because the asks to rewrite them came to nothing."""
@@ -92,12 +92,12 @@ def difference(first: Measure, second: Measure) -> Estimate:
     return found
 
 
-def measures(source: Source, embedder: Embedder) -> list[Measure]:
+def measures(source: AttributeSource, embedder: Embedder) -> list[Measure]:
     """Every measure that the source has what it takes for."""
     return [*_verdicts(source), *_amounts(source, embedder), *_truth(source, embedder)]
 
 
-def _verdicts(source: Source) -> Iterator[Measure]:
+def _verdicts(source: AttributeSource) -> Iterator[Measure]:
     rows = [(person, one) for person, found in source.found.items() for one in found]
     judged = [(person, one) for person, one in rows if one.label is not None]
     if not judged:
@@ -118,7 +118,7 @@ def _verdicts(source: Source) -> Iterator[Measure]:
             )
 
 
-def _amounts(source: Source, embedder: Embedder) -> Iterator[Measure]:
+def _amounts(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
     """How many attributes a person has, how many of them say something of their own, and how unlike people are."""
     people = tuple(source.found)
     counts = np.array([len(source.found[person]) for person in people], dtype=np.float64)
@@ -156,7 +156,7 @@ def _amounts(source: Source, embedder: Embedder) -> Iterator[Measure]:
         )
 
 
-def _truth(source: Source, embedder: Embedder) -> Iterator[Measure]:
+def _truth(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
     """Recall and precision against known statements, before and after refinement, and what refinement cost."""
     people = [person for person, known in source.known.items() if known]
     if not people:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from personafit.models.embeddings import Embedder, Vectors
-from personafit.stages.records import Extracted
+from personafit.stages.records import ExtractedAttribute
 
 LIKENESS = 0.7  # mean cosine between two clusters from which on they are one
 MOST_AT_ONCE = 4_000  # attributes of one person linked at once: memory grows with the square
 DIGITS = 5  # of a cosine: the last bits depend on how many texts are embedded at once
 
 
-def merge(rows: Sequence[Extracted], embedder: Embedder) -> list[Extracted]:
+def merge(rows: Sequence[ExtractedAttribute], embedder: Embedder) -> list[ExtractedAttribute]:
     """All rows of one person, sorted; those that were merged name the one that stands for them, which has all their evidence."""
     usable = sorted((row for row in rows if row.status == "kept"), key=_order)
     rest = [row for row in rows if row.status != "kept"]
@@ -24,7 +24,7 @@ def merge(rows: Sequence[Extracted], embedder: Embedder) -> list[Extracted]:
         return sorted(rest, key=_order)
     texts = sorted({row.text for row in usable})
     vectors = dict(zip(texts, embedder.embed(texts), strict=True))
-    merged: list[Extracted] = []
+    merged: list[ExtractedAttribute] = []
     for members in _clusters(usable, vectors):
         chosen = _representative(members, vectors)
         evidence = list(dict.fromkeys(place for row in sorted(members, key=_order) for place in row.evidence))
@@ -37,13 +37,13 @@ def merge(rows: Sequence[Extracted], embedder: Embedder) -> list[Extracted]:
     return sorted(merged + rest, key=_order)
 
 
-def _order(row: Extracted) -> tuple[str, str, str]:
+def _order(row: ExtractedAttribute) -> tuple[str, str, str]:
     return row.conversation, row.text, row.id
 
 
-def _clusters(rows: list[Extracted], vectors: dict[str, Vectors]) -> list[list[Extracted]]:
+def _clusters(rows: list[ExtractedAttribute], vectors: dict[str, Vectors]) -> list[list[ExtractedAttribute]]:
     """Rows that say the same; the same words are always one cluster."""
-    same: dict[str, list[Extracted]] = {}
+    same: dict[str, list[ExtractedAttribute]] = {}
     for row in rows:
         same.setdefault(row.text, []).append(row)
     groups = [[text] for text in sorted(same)]
@@ -75,7 +75,7 @@ def _link(groups: list[list[str]], vectors: dict[str, Vectors]) -> list[list[str
     return sorted(sorted(group) for group in found.values())
 
 
-def _representative(members: list[Extracted], vectors: dict[str, Vectors]) -> Extracted:
+def _representative(members: list[ExtractedAttribute], vectors: dict[str, Vectors]) -> ExtractedAttribute:
     centre = _unit(sum(row.confidence * vectors[row.text] + 1e-6 * vectors[row.text] for row in members))
     return min(
         members,

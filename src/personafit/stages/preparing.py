@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.stages.corpus import Corpus, Entry, user_texts
+from personafit.stages.corpus import ConversationCorpus, ConversationEntry, user_texts
 
 STEPS = {
     "language": "language=CODE keeps conversations in one language",
@@ -80,7 +80,7 @@ def parse_steps(text: str | None) -> list[PreparingStep]:
 class Counting:
     """Counts what a step leaves: make one before it, ask it after."""
 
-    def __init__(self, corpus: Corpus) -> None:
+    def __init__(self, corpus: ConversationCorpus) -> None:
         self._corpus = corpus
         self._before = _size(corpus)
 
@@ -90,19 +90,19 @@ class Counting:
         return StepCount(name, self._before[0], people, self._before[1], conversations, note)
 
 
-def _size(corpus: Corpus) -> tuple[int, int]:
+def _size(corpus: ConversationCorpus) -> tuple[int, int]:
     used = [entry for entry in corpus.entries if entry.used]
     return len({entry.person for entry in used}), len(used)
 
 
-def keep_language(corpus: Corpus, language: str) -> None:
+def keep_language(corpus: ConversationCorpus, language: str) -> None:
     """Leave out conversations in other languages."""
     for entry in corpus.entries:
         if entry.used and entry.language != language:
             entry.leave_out("language", f"The user writes in {entry.language}, not in {language}.")
 
 
-def drop_scripted(corpus: Corpus) -> None:
+def drop_scripted(corpus: ConversationCorpus) -> None:
     """Leave out accounts that send templates."""
     for entries in corpus.by_person().values():
         if (found := _template(corpus, entries)) is not None:
@@ -114,7 +114,7 @@ def drop_scripted(corpus: Corpus) -> None:
             )
 
 
-def drop_small(corpus: Corpus) -> None:
+def drop_small(corpus: ConversationCorpus) -> None:
     """Leave out people who said too little."""
     for entries in corpus.by_person().values():
         messages = sum(entry.messages for entry in entries)
@@ -127,24 +127,24 @@ def drop_small(corpus: Corpus) -> None:
             )
 
 
-def limit_conversations(corpus: Corpus, most: int, seed: int) -> None:
+def limit_conversations(corpus: ConversationCorpus, most: int, seed: int) -> None:
     """Leave so many conversations, drawn by hash."""
     used = [entry for entry in corpus.entries if entry.used]
     drawn = sorted(used, key=lambda entry: hash_text("limit", entry.id, str(seed)))
     _leave_out(drawn[most:], "limit", f"Only {most} conversations were asked for.")
 
 
-def drop_people(corpus: Corpus, people: set[str], step: str, reason: str) -> None:
+def drop_people(corpus: ConversationCorpus, people: set[str], step: str, reason: str) -> None:
     """Leave out everything of some people."""
     _leave_out([entry for entry in corpus.entries if entry.used and entry.person in people], step, reason)
 
 
-def _leave_out(entries: Sequence[Entry], step: str, reason: str) -> None:
+def _leave_out(entries: Sequence[ConversationEntry], step: str, reason: str) -> None:
     for entry in entries:
         entry.leave_out(step, reason)
 
 
-def _template(corpus: Corpus, entries: Sequence[Entry]) -> tuple[int, int] | None:
+def _template(corpus: ConversationCorpus, entries: Sequence[ConversationEntry]) -> tuple[int, int] | None:
     """How many messages share a piece of text and of how many, where that is no way for a person to write."""
     counts: Counter[int] = Counter()
     total = 0
@@ -158,7 +158,7 @@ def _template(corpus: Corpus, entries: Sequence[Entry]) -> tuple[int, int] | Non
     return (most, total) if scripted else None
 
 
-def _messages(corpus: Corpus, entries: Sequence[Entry]) -> Iterator[str]:
+def _messages(corpus: ConversationCorpus, entries: Sequence[ConversationEntry]) -> Iterator[str]:
     seen = 0
     for entry in entries:
         for text in user_texts(corpus.read(entry)):

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from personafit.people import Attribute, FacetValue, Person
-from personafit.stages.corpus import Entry
+from personafit.stages.corpus import ConversationEntry
 from personafit.stages.language import UNKNOWN
-from personafit.stages.records import KINDS, Extracted, after_refinement
+from personafit.stages.records import KINDS, ExtractedAttribute, after_refinement
 from personafit.stages.wording import wording
 
 
-def language_of(entries: Sequence[Entry]) -> str:
+def language_of(entries: Sequence[ConversationEntry]) -> str:
     """The language most of a person's messages are in."""
     counts: Counter[str] = Counter()
     for entry in entries:
@@ -19,7 +19,7 @@ def language_of(entries: Sequence[Entry]) -> str:
     return min(counts, key=lambda name: (-counts[name], name), default="en")
 
 
-def person_of(person: str, language: str, rows: Sequence[Extracted]) -> Person:
+def person_of(person: str, language: str, rows: Sequence[ExtractedAttribute]) -> Person:
     """The person as induced: attributes with their evidence, and the same as facets, grouped by what they are about."""
     kept = after_refinement(rows)
     names = wording(language).kinds

@@ -8,14 +8,15 @@ from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import AttributesContext, People, make_context
 from personafit.engine import check_budget
+from personafit.items.relevance import ATTRIBUTES
 from personafit.models import Model
 from personafit.people import Person
 from personafit.people.redaction import redacted
-from personafit.raters.relevance import make_relevance_rater
+from personafit.raters import make_rater
 from personafit.simulate import Answering
 from personafit.stages.matching import Matching
 from personafit.stages.reading.rows import read_rows
-from personafit.stages.records import Answered, Matched
+from personafit.stages.records import AttributeMatch, PromptAnswer
 from personafit.stages.session import Session
 from personafit.store import Item, Status, Store
 
@@ -24,8 +25,8 @@ _FIELDS = ("prompt", "question", "text")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A prompt as the file has it; it is everybody's where it names no person."""
+class PromptLine:
+    """A prompt of the prompts file; it is asked for every person where it names none."""
 
     id: str
     text: str
@@ -43,9 +44,9 @@ class Wish:
     known: tuple[str, ...]
 
 
-def read_prompts(path: Path, redacting: bool) -> list[Asked]:
+def read_prompts(path: Path, redacting: bool) -> list[PromptLine]:
     """The prompts of a file: JSONL with a prompt, and if wanted an id and the id of a person."""
-    found: dict[str, Asked] = {}
+    found: dict[str, PromptLine] = {}
     for number, row in enumerate(read_rows(path), 1):
         if row.value is None:
             raise UserError(row.problem or "")
@@ -57,13 +58,13 @@ def read_prompts(path: Path, redacting: bool) -> list[Asked]:
         if name in found:
             raise UserError(f"{located(path, number, 'id')}: {name} is taken; ids of prompts must differ.")
         person = row.value.get("person")
-        found[name] = Asked(name, text, str(person) if person is not None else None)
+        found[name] = PromptLine(name, text, str(person) if person is not None else None)
     if not found:
         raise UserError(f"{path} holds no prompts; write one JSON object with a prompt on each line.")
     return list(found.values())
 
 
-def wishes(prompts: Sequence[Asked], people: Mapping[str, Person]) -> list[Wish]:
+def wishes(prompts: Sequence[PromptLine], people: Mapping[str, Person]) -> list[Wish]:
     """Every prompt with everyone who puts it."""
     return [
         Wish(
@@ -94,9 +95,9 @@ def keep(store: Store, people: Mapping[str, Person], wanted: Sequence[Wish]) -> 
 
 async def match(
     session: Session, spec: str, people: Mapping[str, Person], wanted: Sequence[Wish]
-) -> list[Matched]:
+) -> list[AttributeMatch]:
     """Let a relevance rater say which attributes matter."""
-    rater = make_relevance_rater(spec, people)
+    rater = make_rater(spec, ATTRIBUTES, people)
     check_budget(session.budget, [(spec, rater)])
     try:
         session.store.add_raters([rater.record])
@@ -108,8 +109,10 @@ async def match(
     return [_matched(wish, people[wish.person], spec, picked.get(wish.id)) for wish in wanted]
 
 
-def _matched(wish: Wish, person: Person, spec: str, picked: Mapping[str, float | None] | None) -> Matched:
-    row = Matched(person=wish.person, prompt=wish.prompt_id, question=wish.prompt, matcher=spec)
+def _matched(
+    wish: Wish, person: Person, spec: str, picked: Mapping[str, float | None] | None
+) -> AttributeMatch:
+    row = AttributeMatch(person=wish.person, prompt=wish.prompt_id, question=wish.prompt, matcher=spec)
     if not wish.known:
         return row.model_copy(update={"status": Status.SKIPPED, "reason": "Nothing is known of the person."})
     if picked is None:
@@ -129,8 +132,8 @@ async def answer(
     dataset: str,
     people: Mapping[str, Person],
     wanted: Sequence[Wish],
-    matched: Sequence[Matched],
-) -> Iterator[Answered]:
+    matched: Sequence[AttributeMatch],
+) -> Iterator[PromptAnswer]:
     """A generic answer to every prompt, and a personalized one wherever something matters."""
     texts = {one.id: one.text for person in people.values() for one in person.attributes}
     chosen = {
@@ -155,14 +158,14 @@ async def answer(
 
 def _answered(
     wanted: Sequence[Wish],
-    matched: Sequence[Matched],
+    matched: Sequence[AttributeMatch],
     said: Mapping[tuple[str, str], str | None],
     system: str,
-) -> Iterator[Answered]:
+) -> Iterator[PromptAnswer]:
     for wish, row in zip(wanted, matched, strict=True):
         for given in ("generic", "personalized"):
             text = said.get((given, wish.id))
-            answered = Answered(
+            answered = PromptAnswer(
                 person=wish.person,
                 prompt=wish.prompt_id,
                 question=wish.prompt,
@@ -181,6 +184,6 @@ def _answered(
                 yield answered
 
 
-def prompts_mark(prompts: Sequence[Asked]) -> str:
+def prompts_mark(prompts: Sequence[PromptLine]) -> str:
     """Hash of the prompts, for the run's name."""
     return hash_text(*(part for asked in prompts for part in (asked.id, asked.text, asked.person or "")))

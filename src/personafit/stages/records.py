@@ -2,7 +2,7 @@
 
 Every line of `--out DIR` is one of these. Nothing that was read or made is lost on the way: what is not used any further
 has a status and a sentence that says why. Raters live below this package, so a verifier that is trained there sees plain
-texts; `verifying` puts its answers into `Verdict`s.
+texts; `verifying` puts its answers into `VerifierVerdict`s.
 """
 
 from collections.abc import Iterable, Iterator
@@ -65,8 +65,8 @@ class StagedConversation(StageRecord):
     )
 
 
-class Extracted(StageRecord):
-    """One attribute as an extractor found it, and what became of it."""
+class ExtractedAttribute(StageRecord):
+    """One attribute as an extractor found it, and what later stages made of it."""
 
     id: str = Field(description="Unique within the run.")
     person: str = Field(description="Id of the user it is about.")
@@ -88,8 +88,8 @@ class Extracted(StageRecord):
     reason: str | None = Field(None, description="Why it was rewritten, dropped, undecided or invalid.")
 
 
-class Verdict(StageRecord):
-    """What one verifier says of one attribute as it stood before it was refined."""
+class VerifierVerdict(StageRecord):
+    """One verifier's verdict on one attribute as it was before refinement."""
 
     attribute: str = Field(description="Id of the attribute.")
     label: Label
@@ -105,8 +105,8 @@ class Verdict(StageRecord):
     reason: str | None = Field(None, description="In its own words, where it has any.")
 
 
-class Matched(StageRecord):
-    """Which attributes of one person matter for one prompt."""
+class AttributeMatch(StageRecord):
+    """The attributes of one person that matter for one prompt."""
 
     person: str
     prompt: str = Field(description="Id of the prompt.")
@@ -120,7 +120,7 @@ class Matched(StageRecord):
     reason: str | None = None
 
 
-class Answered(StageRecord):
+class PromptAnswer(StageRecord):
     """One answer to one prompt for one person; the personalized stands beside the generic one."""
 
     person: str
@@ -168,25 +168,25 @@ class StageFile:
         """Every conversation, used or not."""
         return read_lines(self.conversations, StagedConversation)
 
-    def read_attributes(self) -> Iterator[Extracted]:
+    def read_attributes(self) -> Iterator[ExtractedAttribute]:
         """Every attribute that was ever extracted, with what became of it."""
-        return read_lines(self.attributes, Extracted)
+        return read_lines(self.attributes, ExtractedAttribute)
 
-    def read_verdicts(self) -> Iterator[Verdict]:
+    def read_verdicts(self) -> Iterator[VerifierVerdict]:
         """What every verifier said."""
-        return read_lines(self.verdicts, Verdict)
+        return read_lines(self.verdicts, VerifierVerdict)
 
     def read_people(self) -> Iterator[Person]:
         """The induced people."""
         return read_lines(self.people, Person)
 
-    def read_matched(self) -> Iterator[Matched]:
+    def read_matched(self) -> Iterator[AttributeMatch]:
         """Which attributes matter for which prompt; nothing where no prompts were given."""
-        return read_lines(self.matched, Matched)
+        return read_lines(self.matched, AttributeMatch)
 
-    def read_answers(self) -> Iterator[Answered]:
+    def read_answers(self) -> Iterator[PromptAnswer]:
         """Generic and personalized answers; nothing where no prompts were given."""
-        return read_lines(self.answers, Answered)
+        return read_lines(self.answers, PromptAnswer)
 
     def read_summary(self) -> dict[str, Any]:
         """Counts of everything, and how it was made."""
@@ -201,9 +201,9 @@ class StageFile:
         return summary
 
 
-def before_refinement(attributes: Iterable[Extracted]) -> list[Extracted]:
+def before_refinement(attributes: Iterable[ExtractedAttribute]) -> list[ExtractedAttribute]:
     """The attributes that verify-and-refine was given, as they stood then."""
-    given: list[Extracted] = []
+    given: list[ExtractedAttribute] = []
     for one in attributes:
         if one.status == "rewritten":
             given.append(one.model_copy(update={"text": one.original or one.text, "status": "kept"}))
@@ -212,7 +212,7 @@ def before_refinement(attributes: Iterable[Extracted]) -> list[Extracted]:
     return given
 
 
-def after_refinement(attributes: Iterable[Extracted]) -> list[Extracted]:
+def after_refinement(attributes: Iterable[ExtractedAttribute]) -> list[ExtractedAttribute]:
     """The attributes that are in people's profiles."""
     return [one for one in attributes if one.status in IN_PROFILE]
 

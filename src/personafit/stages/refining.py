@@ -11,8 +11,8 @@ from typing import Any
 from personafit.people.redaction import redacted
 from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
 from personafit.stages.extracting import LONGEST_STATEMENT
-from personafit.stages.records import Extracted, Fate, Verdict
-from personafit.stages.verifying import Verifier, shown
+from personafit.stages.records import ExtractedAttribute, Fate, VerifierVerdict
+from personafit.stages.verifying import AttributeVerifier, shown
 from personafit.stages.wording import VERSION, wording
 
 REFINE = "refine"
@@ -33,7 +33,9 @@ def read_refinement(reply: str) -> dict[str, Any] | None:
 REFINEMENT = StageQuestion(REFINE, VERSION, read_refinement)
 
 
-def refine_prompt(row: Extracted, texts: Sequence[str], verdict: Verdict, language: str) -> StagePrompt:
+def refine_prompt(
+    row: ExtractedAttribute, texts: Sequence[str], verdict: VerifierVerdict, language: str
+) -> StagePrompt:
     """The ask to mend one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
@@ -53,17 +55,17 @@ def refine_prompt(row: Extracted, texts: Sequence[str], verdict: Verdict, langua
 
 
 def refined(
-    row: Extracted,
+    row: ExtractedAttribute,
     texts: Sequence[str],
-    verdict: Verdict,
+    verdict: VerifierVerdict,
     answer: StageAnswer[dict[str, Any]],
-    rule: Verifier,
+    rule: AttributeVerifier,
     redacting: bool,
-) -> Extracted:
+) -> ExtractedAttribute:
     """What becomes of an attribute that was found fault with."""
     fault = f"{verdict.label} by {verdict.verifier or verdict.by} ({verdict.mode})"
 
-    def left_out(status: Fate, why: str) -> Extracted:
+    def left_out(status: Fate, why: str) -> ExtractedAttribute:
         return row.model_copy(update={"status": status, "reason": f"{fault}; {why}"})
 
     dropped = partial(left_out, "dropped")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from personafit.models.embeddings import Embedder
 from personafit.stages.material import steers
-from personafit.stages.records import Extracted, Verdict
+from personafit.stages.records import ExtractedAttribute, VerifierVerdict
 
 NAME = "rule"
 NEAR = 0.20  # cosine of statement and nearest sentence below which the words do not seem to support it
@@ -64,16 +64,18 @@ class RuleVerifier:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
-    def verdicts(self, attributes: Sequence[tuple[Extracted, Sequence[str]]]) -> list[Verdict]:
+    def verdicts(
+        self, attributes: Sequence[tuple[ExtractedAttribute, Sequence[str]]]
+    ) -> list[VerifierVerdict]:
         """One verdict for each attribute, from it and the user's turns it points to."""
         support = self._support(
             [(row, texts) for row, texts in attributes if texts and not overlap(row.text, texts)]
         )
         return [self._verdict(row, texts, support.get(row.id, 1.0)) for row, texts in attributes]
 
-    def _verdict(self, row: Extracted, texts: Sequence[str], support: float) -> Verdict:
-        def verdict(label: str, mode: str, reason: str | None = None) -> Verdict:
-            return Verdict.model_validate(
+    def _verdict(self, row: ExtractedAttribute, texts: Sequence[str], support: float) -> VerifierVerdict:
+        def verdict(label: str, mode: str, reason: str | None = None) -> VerifierVerdict:
+            return VerifierVerdict.model_validate(
                 {
                     "attribute": row.id,
                     "label": label,
@@ -108,7 +110,7 @@ class RuleVerifier:
             return verdict("unsure", "over-generalised", f"One turn is all there is, and it {why}.")
         return verdict("accepted", "none")
 
-    def _support(self, doubtful: Sequence[tuple[Extracted, Sequence[str]]]) -> dict[str, float]:
+    def _support(self, doubtful: Sequence[tuple[ExtractedAttribute, Sequence[str]]]) -> dict[str, float]:
         """For attributes that share no word with their turns, the cosine with the sentence nearest to them, frame apart."""
         compared = {
             row.id: (_FRAME.sub("", row.text), [*_sentences(texts)[:MOST_SENTENCES], *texts])

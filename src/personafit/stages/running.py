@@ -23,7 +23,7 @@ from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.checking import Checking
 from personafit.stages.choosing import drop_other_uses, keep_diverse
 from personafit.stages.config import RULE, WORK, StagesConfig, StagesDone
-from personafit.stages.corpus import Corpus, Entry
+from personafit.stages.corpus import ConversationCorpus, ConversationEntry
 from personafit.stages.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.stages.merging import merge
 from personafit.stages.preparing import (
@@ -39,7 +39,7 @@ from personafit.stages.preparing import (
 from personafit.stages.profiles import language_of, person_of
 from personafit.stages.prompting import answer, keep, match, prompts_mark, read_prompts, wishes
 from personafit.stages.reading import read_log
-from personafit.stages.records import Extracted, StageFile, read_lines, write_lines
+from personafit.stages.records import ExtractedAttribute, StageFile, read_lines, write_lines
 from personafit.stages.session import Ended, Session
 from personafit.stages.summary import Tally
 from personafit.store import Status, Store
@@ -53,7 +53,7 @@ async def execute(store: Store, config: StagesConfig, progress: ProgressView) ->
     work = config.out / WORK
     work.mkdir(exist_ok=True)
     try:
-        with Corpus(work / "read.jsonl") as corpus:
+        with ConversationCorpus(work / "read.jsonl") as corpus:
             return await _Stages(store, config, progress, corpus, work).execute()
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -63,7 +63,12 @@ class _Stages:
     """The stages of one run and what they share."""
 
     def __init__(
-        self, store: Store, config: StagesConfig, progress: ProgressView, corpus: Corpus, work: Path
+        self,
+        store: Store,
+        config: StagesConfig,
+        progress: ProgressView,
+        corpus: ConversationCorpus,
+        work: Path,
     ) -> None:
         self._config = config
         self._corpus = corpus
@@ -186,9 +191,9 @@ class _Stages:
         total = sum(entry.parts for entries in people.values() for entry in entries)
         await self._session.carry([asker.lane(prompts, total)])
 
-        def merged() -> Iterator[Extracted]:
+        def merged() -> Iterator[ExtractedAttribute]:
             for entries in people.values():
-                rows: list[Extracted] = []
+                rows: list[ExtractedAttribute] = []
                 for entry in entries:
                     conversation = corpus.read(entry)
                     parts, asks = zip(*prompts_of(conversation), strict=True)
@@ -204,20 +209,20 @@ class _Stages:
 
         write_lines(self._work / "merged.jsonl", merged())
 
-    def _merged(self) -> Iterator[tuple[str, str, list[Extracted]]]:
+    def _merged(self) -> Iterator[tuple[str, str, list[ExtractedAttribute]]]:
         """Everyone's attributes after merging: the person, their language, the rows."""
-        languages: dict[str, list[Entry]] = {}
+        languages: dict[str, list[ConversationEntry]] = {}
         for entry in self._corpus.entries:
             languages.setdefault(entry.person, []).append(entry)
         for person, rows in groupby(
-            read_lines(self._work / "merged.jsonl", Extracted), lambda row: row.person
+            read_lines(self._work / "merged.jsonl", ExtractedAttribute), lambda row: row.person
         ):
             yield person, language_of(languages[person]), list(rows)
 
     def _write_people(self) -> dict[str, Person]:
         """Write every file about people; the people are returned where prompts are to be answered for them."""
         kept: dict[str, Person] = {}
-        languages: dict[str, list[Entry]] = {}
+        languages: dict[str, list[ConversationEntry]] = {}
         for entry in self._corpus.entries:
             if entry.used or entry.step == EXTRACT:
                 languages.setdefault(entry.person, []).append(entry)
@@ -225,7 +230,7 @@ class _Stages:
         with (self._files.people.with_suffix(".part")).open("wb") as file:
             seen = set()
 
-            def attributes() -> Iterator[Extracted]:
+            def attributes() -> Iterator[ExtractedAttribute]:
                 for person, language, rows in final:
                     seen.add(person)
                     put(person_of(person, language, rows))

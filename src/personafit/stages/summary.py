@@ -4,7 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from personafit.stages.records import FATES, LABELS, MODES, REFINED, Answered, Extracted, Verdict
+from personafit.stages.records import (
+    FATES,
+    LABELS,
+    MODES,
+    REFINED,
+    ExtractedAttribute,
+    PromptAnswer,
+    VerifierVerdict,
+)
 from personafit.store import Status
 
 
@@ -24,11 +32,11 @@ class Tally:
         """A conversation was put to the extractor."""
         self._extraction[status.value] += 1
 
-    def row(self, row: Extracted) -> None:
+    def row(self, row: ExtractedAttribute) -> None:
         """An attribute, in the end."""
         self._fates[row.status] += 1
 
-    def verdicts(self, verdicts: Sequence[Verdict], decided: Verdict | None) -> None:
+    def verdicts(self, verdicts: Sequence[VerifierVerdict], decided: VerifierVerdict | None) -> None:
         """What was said of one attribute."""
         self._decided["undecided" if decided is None else decided.label] += 1
         if decided is not None and decided.label != "accepted":
@@ -37,7 +45,7 @@ class Tally:
             counter = self._by_verifier.setdefault(verdict.verifier or verdict.by, Counter())
             counter[verdict.label if verdict.status == Status.OK else verdict.status.value] += 1
 
-    def answers(self, answers: Iterable[Answered]) -> Iterator[Answered]:
+    def answers(self, answers: Iterable[PromptAnswer]) -> Iterator[PromptAnswer]:
         """Answers on their way into a file."""
         for row in answers:
             self._answers[row.given, row.status.value] += 1

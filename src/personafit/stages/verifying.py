@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
 from personafit.stages.material import nonce, tagged
-from personafit.stages.records import LABELS, MODES, By, Extracted, Verdict
+from personafit.stages.records import LABELS, MODES, By, ExtractedAttribute, VerifierVerdict
 from personafit.stages.wording import VERSION, wording
 from personafit.store import Status
 
@@ -20,10 +20,12 @@ LONGEST_TURN = 2_000  # characters of a turn that a verifier is shown
 TRUST: dict[By, int] = {"human": 3, "classifier": 2, "llm": 1, "rule": 0}
 
 
-class Verifier(Protocol):
-    """Whoever judges attributes at once."""
+class AttributeVerifier(Protocol):
+    """Judges many attributes in one call."""
 
-    def verdicts(self, attributes: Sequence[tuple[Extracted, Sequence[str]]]) -> list[Verdict]:
+    def verdicts(
+        self, attributes: Sequence[tuple[ExtractedAttribute, Sequence[str]]]
+    ) -> list[VerifierVerdict]:
         """One verdict for each attribute, from it and the texts of the user's turns it points to."""
 
 
@@ -41,7 +43,7 @@ def read_verdict(reply: str) -> dict[str, Any] | None:
 VERIFICATION = StageQuestion(VERIFY, VERSION, read_verdict)
 
 
-def verify_prompt(row: Extracted, texts: Sequence[str], language: str) -> StagePrompt:
+def verify_prompt(row: ExtractedAttribute, texts: Sequence[str], language: str) -> StagePrompt:
     """The ask about one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
@@ -63,10 +65,12 @@ def shown(statement: str, texts: Sequence[str]) -> str:
     return f"{said}\n\n{tagged('statement', mark, statement)}"
 
 
-def model_verdict(row: Extracted, answer: StageAnswer[dict[str, Any]], verifier: str) -> Verdict:
+def model_verdict(
+    row: ExtractedAttribute, answer: StageAnswer[dict[str, Any]], verifier: str
+) -> VerifierVerdict:
     """A model's answer as a verdict; one that did not answer says nothing either way."""
     if answer.value is None:
-        return Verdict(
+        return VerifierVerdict(
             attribute=row.id,
             label="unsure",
             mode="none",
@@ -77,7 +81,7 @@ def model_verdict(row: Extracted, answer: StageAnswer[dict[str, Any]], verifier:
         )
     reason = answer.value["reason"]
     mode = "none" if answer.value["label"] == "accepted" else answer.value["mode"]
-    return Verdict(
+    return VerifierVerdict(
         attribute=row.id,
         label=answer.value["label"],
         mode=mode,
@@ -87,7 +91,7 @@ def model_verdict(row: Extracted, answer: StageAnswer[dict[str, Any]], verifier:
     )
 
 
-def decide(verdicts: Sequence[Verdict]) -> Verdict | None:
+def decide(verdicts: Sequence[VerifierVerdict]) -> VerifierVerdict | None:
     """The verdict that counts for one attribute; None where nobody answered."""
     answered = [verdict for verdict in verdicts if verdict.status == Status.OK]
     for verdict in answered:

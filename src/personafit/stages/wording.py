@@ -9,8 +9,8 @@ VERSION = "stages-2"
 
 
 @dataclass(frozen=True)
-class Wording:
-    """All instructions in one language."""
+class StageWording:
+    """The instructions of all stages in one language."""
 
     extract: str
     extract_close: str
@@ -27,7 +27,7 @@ class Wording:
     """What a group of attributes is called in a profile."""
 
 
-ENGLISH = Wording(
+ENGLISH = StageWording(
     extract=(
         "Below is a conversation between a user and an assistant. Write down what it shows about the user that will still hold "
         "in other conversations: who they are, what they do, what they like or avoid, how they want to be answered. Rules:\n"
@@ -83,7 +83,7 @@ ENGLISH = Wording(
     },
 )
 
-CHINESE = Wording(
+CHINESE = StageWording(
     extract=(
         "下面是一位用户与助手的一段对话。请写下对话中显示的、在其他对话里也依然成立的用户情况：他是谁、做什么、喜欢或避免什么、"
         "希望得到怎样的回答。规则：\n"
@@ -134,6 +134,6 @@ CHINESE = Wording(
 )
 
 
-def wording(language: str) -> Wording:
+def wording(language: str) -> StageWording:
     """The instructions for people who write in a language: Chinese for Chinese, English for all others."""
     return CHINESE if language == "zh" else ENGLISH

@@ -76,8 +76,8 @@ def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 # -- claims tested together ------------------------------------------------------------------------------------------
 
 
-class Verdict(StrEnum):
-    """What may be said of an estimate once all claims tested together are counted."""
+class Conclusion(StrEnum):
+    """The conclusion about an estimate, adjusted for all tests made together."""
 
     UNDEFINED = "undefined"
     TOO_FEW = "too few people"
@@ -92,11 +92,11 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
-    """An estimate tested against `null` beside others: the verdict, and what it rests on."""
+class HypothesisTest:
+    """An estimate tested against `null` together with others: the conclusion, and the p-values it rests on."""
 
     estimate: Measured
-    verdict: Verdict
+    verdict: Conclusion
     null: float
     p: float | None
     """Two-sided p-value by itself."""
@@ -113,12 +113,12 @@ class Finding:
     @property
     def decided(self) -> bool:
         """Whether the estimate is told apart from `null`."""
-        return self.verdict in (Verdict.ABOVE, Verdict.BELOW)
+        return self.verdict in (Conclusion.ABOVE, Conclusion.BELOW)
 
 
 @dataclass(frozen=True)
-class Effect:
-    """One estimate to be tested."""
+class Hypothesis:
+    """An estimate to be tested against `null` and for equivalence within `margin`."""
 
     estimate: Measured
     null: float = 0.0
@@ -134,7 +134,7 @@ class Effect:
     """The standard error at `null`, where it is another one."""
 
 
-def decide_together(effects: Sequence[Effect]) -> list[Finding]:
+def decide_together(effects: Sequence[Hypothesis]) -> list[HypothesisTest]:
     """Test every estimate against its null value, with Holm's adjustment over all of them.
 
     The chance that any is called above or below without being so is at most 5 %; the same holds, apart, for being
@@ -148,7 +148,7 @@ def decide_together(effects: Sequence[Effect]) -> list[Finding]:
     ]
     tests = sum(p is not None for p in alone)
     return [
-        Finding(
+        HypothesisTest(
             effect.estimate,
             _verdict(effect, p, q),
             effect.null,
@@ -222,7 +222,7 @@ def _testable(estimate: Measured) -> bool:
     return estimate.value is not None and estimate.people >= FEWEST_PEOPLE
 
 
-def _picked_p(effect: Effect) -> float | None:
+def _picked_p(effect: Hypothesis) -> float | None:
     p = p_value(effect.estimate, effect.null) if effect.p is None else effect.p
     if p is None or effect.estimate.value is None:
         return p
@@ -232,17 +232,17 @@ def _picked_p(effect: Effect) -> float | None:
     return min(1.0, p * effect.picked_from) if due else p
 
 
-def _verdict(effect: Effect, p: float | None, q: float | None) -> Verdict:
+def _verdict(effect: Hypothesis, p: float | None, q: float | None) -> Conclusion:
     estimate = effect.estimate
     if estimate.value is None:
-        return Verdict.UNDEFINED
+        return Conclusion.UNDEFINED
     if is_constant(estimate, effect.null):
-        return Verdict.CONSTANT
+        return Conclusion.CONSTANT
     if estimate.people < FEWEST_PEOPLE:
-        return Verdict.TOO_FEW
+        return Conclusion.TOO_FEW
     if p is not None and p <= ALPHA:
-        return Verdict.ABOVE if estimate.value > effect.null else Verdict.BELOW
-    return Verdict.EQUIVALENT if q is not None and q <= ALPHA else Verdict.UNCLEAR
+        return Conclusion.ABOVE if estimate.value > effect.null else Conclusion.BELOW
+    return Conclusion.EQUIVALENT if q is not None and q <= ALPHA else Conclusion.UNCLEAR
 
 
 def _spread(estimate: Measured, null: float | None) -> tuple[float, float] | None:
@@ -260,8 +260,8 @@ def _spread(estimate: Measured, null: float | None) -> tuple[float, float] | Non
 # -- the gate --------------------------------------------------------------------------------------------------------
 
 
-class Outcome(StrEnum):
-    """What a gate says of one number and its bar."""
+class GateOutcome(StrEnum):
+    """The possible outcomes of a gate."""
 
     PASSES = "passes"
     FAILS = "fails"
@@ -269,17 +269,17 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Decision:
-    """Whether a number is shown to reach a bar."""
+class GateDecision:
+    """Whether a figure passes a gate, and how much data would settle it if that cannot be told."""
 
-    outcome: Outcome
+    outcome: GateOutcome
     people: int | None = None
     """Where it cannot be told: about how many people would tell in four runs of five, if the value is the true one."""
     items: int | None = None
     """The items of so many people, as many each as here."""
 
 
-def decide(estimate: Measured, bar: float, certain: bool = False) -> Decision:
+def decide(estimate: Measured, bar: float, certain: bool = False) -> GateDecision:
     """Whether the run shows at least `bar`: the lower end of the 95 % interval has to reach it.
 
     `passes` where the whole interval does, `fails` where none of it does, else `cannot tell`. A number that is `certain`
@@ -287,19 +287,19 @@ def decide(estimate: Measured, bar: float, certain: bool = False) -> Decision:
     """
     value = estimate.value
     if value is None:
-        return Decision(Outcome.CANNOT_TELL)
+        return GateDecision(GateOutcome.CANNOT_TELL)
     if certain:
-        return Decision(Outcome.PASSES if value >= bar else Outcome.FAILS)
+        return GateDecision(GateOutcome.PASSES if value >= bar else GateOutcome.FAILS)
     if estimate.people < FEWEST_PEOPLE:
-        return Decision(Outcome.CANNOT_TELL, FEWEST_PEOPLE, _items(estimate, FEWEST_PEOPLE))
+        return GateDecision(GateOutcome.CANNOT_TELL, FEWEST_PEOPLE, _items(estimate, FEWEST_PEOPLE))
     if estimate.low is None or estimate.high is None:
-        return Decision(Outcome.CANNOT_TELL)
+        return GateDecision(GateOutcome.CANNOT_TELL)
     if estimate.low >= bar:
-        return Decision(Outcome.PASSES)
+        return GateDecision(GateOutcome.PASSES)
     if estimate.high < bar:
-        return Decision(Outcome.FAILS)
+        return GateDecision(GateOutcome.FAILS)
     people = _people_to_tell(value, estimate.low, estimate.high, estimate.people, bar)
-    return Decision(Outcome.CANNOT_TELL, people, None if people is None else _items(estimate, people))
+    return GateDecision(GateOutcome.CANNOT_TELL, people, None if people is None else _items(estimate, people))
 
 
 def _people_to_tell(value: float, low: float, high: float, people: int, bar: float) -> int | None:

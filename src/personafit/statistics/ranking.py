@@ -25,7 +25,7 @@ ROUNDING = 1e-9  # systems with the same answers differ by rounding only
 
 
 @dataclass(frozen=True)
-class Contrast:
+class StrengthDifference:
     """The difference in strength of two systems; `p` is adjusted by Holm for all pairs compared."""
 
     first: int
@@ -42,7 +42,7 @@ class Ranking:
     """
 
     strengths: tuple[Estimate, ...]
-    contrasts: tuple[Contrast, ...] = ()
+    contrasts: tuple[StrengthDifference, ...] = ()
     note: str | None = None
 
 
@@ -106,7 +106,7 @@ def bradley_terry(
     return Ranking(estimates, _contrasts(gaps))
 
 
-def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[Contrast, ...]:
+def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[StrengthDifference, ...]:
     """Adjust the p-values of all gaps together; a gap without an interval is not distinguishable."""
     unadjusted = [
         1.0 if gap.value is None or abs(gap.value) < ROUNDING else gap.p_value() for gap in gaps.values()
@@ -114,7 +114,7 @@ def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[Contrast, ...]:
     adjusted = holm([1.0 if p is None else p for p in unadjusted])
     found = []
     for ((i, j), gap), p in zip(gaps.items(), adjusted, strict=True):
-        found.append(Contrast(i, j, gap, 1.0 if p is None else p))
+        found.append(StrengthDifference(i, j, gap, 1.0 if p is None else p))
     return tuple(found)
 
 

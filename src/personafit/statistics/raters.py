@@ -28,8 +28,8 @@ FEWEST_DEFINED = 0.95
 
 
 @dataclass(frozen=True)
-class Pair:
-    """How far two raters (columns) agree."""
+class RaterPair:
+    """The agreement of two raters, which are named by their columns."""
 
     first: int
     second: int
@@ -55,10 +55,10 @@ class Reliability:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Every pair, block and rater under one figure of agreement."""
+class AgreementTable:
+    """Agreement of every pair of raters, between and within kinds of rater, and each rater's reliability."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
     blocks: tuple[Block, ...]
     reliability: tuple[Reliability, ...]
 
@@ -74,7 +74,7 @@ class Ceiling:
 
 
 @dataclass(frozen=True)
-class Votes:
+class MajorityVotes:
     """The majority of each unit: its label (-1 if tied or nobody voted), its share, the votes cast, and ties."""
 
     label: Ints
@@ -90,7 +90,7 @@ def compare_raters(
     prompts: ArrayLike | None,
     figure: PairFigure = "kappa",
     halves: bool = False,
-) -> Comparison:
+) -> AgreementTable:
     """Agreement of every pair of raters, the means of their blocks by kind, and each rater's means by kind."""
     found = pair_agreement(ratings, people, prompts, figure, halves)
     if len(kinds) != np.asarray(ratings).shape[1]:
@@ -110,8 +110,8 @@ def compare_raters(
             ]
             if members:
                 reliability.append(Reliability(rater, kind, found.mean(members)))
-    pairs = tuple(Pair(i, j, found.interval(k)) for k, (i, j) in enumerate(found.pairs))
-    return Comparison(pairs, tuple(blocks), tuple(reliability))
+    pairs = tuple(RaterPair(i, j, found.interval(k)) for k, (i, j) in enumerate(found.pairs))
+    return AgreementTable(pairs, tuple(blocks), tuple(reliability))
 
 
 def panel_ceiling(
@@ -148,7 +148,7 @@ def panel_ceiling(
 
 def ranking_agreement(
     scores: ArrayLike, systems: ArrayLike, people: ArrayLike, prompts: ArrayLike | None, seed: int = 0
-) -> tuple[Pair, ...]:
+) -> tuple[RaterPair, ...]:
     """Kendall's τ-b of the rankings of systems (by mean score) that every two judges (columns of scores) give.
 
     τ is a step function of the means and has no derivative. Its interval comes from draws of all means from their joint
@@ -178,18 +178,18 @@ def ranking_agreement(
         else:
             point = _defined(_tau_of(means[None, [i, j]])[0], "undefined: a judge scores all systems alike")
         met = len(np.unique(groups.person[present[:, i] | present[:, j]]))
-        result.append(Pair(i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
+        result.append(RaterPair(i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
     return tuple(result)
 
 
-def majority_vote(codes: ArrayLike) -> Votes:
+def majority_vote(codes: ArrayLike) -> MajorityVotes:
     """The label most raters gave each unit; as a column beside the others it is one more rater, an ensemble."""
     counts = label_counts(as_codes(codes))
     votes = counts.sum(1)
     most = counts.max(1, initial=0)
     tied = ((counts == most[:, None]) & (counts > 0)).sum(1)
     label = np.where(tied == 1, counts.argmax(1) if counts.shape[1] else -1, -1)
-    return Votes(label, most / np.maximum(votes, 1), votes, np.where(tied > 1, tied, 0))
+    return MajorityVotes(label, most / np.maximum(votes, 1), votes, np.where(tied > 1, tied, 0))
 
 
 def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Floats, Floats]:

@@ -22,7 +22,7 @@ COPY = "of"  # the slice that says of whom an item's person is a copy
 
 
 @dataclass
-class Derived:
+class DerivedKeys:
     """Keys of all rows that derive from a person."""
 
     items: set[tuple[str, str]] = field(default_factory=set)
@@ -52,7 +52,7 @@ def copies_of(connection: Connection, person: str) -> set[str]:
     }
 
 
-def find_derived(connection: Connection, people: Collection[str]) -> Derived:
+def find_derived(connection: Connection, people: Collection[str]) -> DerivedKeys:
     """Everything that derives from a person, who may go by several ids."""
     query = select(t.items.c.dataset, t.items.c.id, t.items.c.grp, t.items.c.person)
     rows = list(_rows(connection, query.where(t.items.c.person.in_(sorted(people)))))
@@ -65,7 +65,7 @@ def find_derived(connection: Connection, people: Collection[str]) -> Derived:
     ambiguous = {item for _, item in items} & _other_ids(connection, items)
     products = made | (_products_of(connection, items) - outside)
     asks = _asks(connection, items, ambiguous, products | lists)
-    return Derived(
+    return DerivedKeys(
         items, products, asks, _judgments_without_ask(connection, items, {ask for _, ask in asks}, ambiguous)
     )
 

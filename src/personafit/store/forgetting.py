@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from personafit._hashing import hash_text
 from personafit.store import tables as t
-from personafit.store.derived import Derived, copies_of, find_derived
+from personafit.store.derived import DerivedKeys, copies_of, find_derived
 
 CHUNK = 500
 WAIT_MILLISECONDS = 3000  # for others to leave the store, before saying that bytes may remain
@@ -78,7 +78,7 @@ def forget_person(engine: Engine, person: str, dry_run: bool, elsewhere: bool = 
     return done
 
 
-def _remove(connection: Connection, people: set[str], derived: Derived) -> dict[str, int]:
+def _remove(connection: Connection, people: set[str], derived: DerivedKeys) -> dict[str, int]:
     counts = {
         "judgments": _delete_judgments(connection, derived),
         "asks": _delete_in(connection, t.asks, "job", {job for job, _ in derived.asks}),
@@ -109,7 +109,7 @@ def _remove(connection: Connection, people: set[str], derived: Derived) -> dict[
     return counts
 
 
-def _delete_judgments(connection: Connection, derived: Derived) -> int:
+def _delete_judgments(connection: Connection, derived: DerivedKeys) -> int:
     removed = _delete_in(connection, t.judgments, "ask", {ask for _, ask in derived.asks})
     for ask in {ask for ask, _ in derived.judgments}:
         items = {item for of, item in derived.judgments if of == ask}

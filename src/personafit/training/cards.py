@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 
 from personafit.statistics import Estimate
-from personafit.training.matcher_quality import Figure
+from personafit.training.matcher_quality import MatcherMetric
 
 
-def write_card(folder: Path, figures: Sequence[Figure], text: str) -> None:
+def write_card(folder: Path, figures: Sequence[MatcherMetric], text: str) -> None:
     """Write the figures as quality.json, for programs, and the text as card.md, for people."""
     body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
     (folder / "quality.json").write_bytes(body + b"\n")

@@ -8,7 +8,7 @@ from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, s
 from personafit.raters.fitted.file import save_fitted
 from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.statistics import Estimate
-from personafit.training.pairwise import Choice
+from personafit.training.pairwise import PreferencePair
 from personafit.training.quality import QualityReport
 
 
@@ -19,7 +19,7 @@ def open_choices(data: Path) -> Benchmark:
     return FolderBenchmark(data) if (data / "benchmark.toml").is_file() else PersonaFeedback(data)
 
 
-def load_choices(benchmark: Benchmark) -> list[Choice]:
+def load_choices(benchmark: Benchmark) -> list[PreferencePair]:
     """Every decided pair of a benchmark with the person's facets."""
     people = {person.id: person for person in benchmark.people()}
     texts = {product.id: product.text for product in benchmark.products()}
@@ -32,7 +32,7 @@ def load_choices(benchmark: Benchmark) -> list[Choice]:
         chosen, rejected = item.products[int(row.label)], item.products[1 - int(row.label)]
         tier = str((row.extra or {}).get("tier") or "")
         facets = people[item.person].facets
-        choices.append(Choice(item.person, facets, item.prompt, texts[chosen], texts[rejected], tier))
+        choices.append(PreferencePair(item.person, facets, item.prompt, texts[chosen], texts[rejected], tier))
     if len({choice.person for choice in choices}) < 2:
         raise UserError(
             f"{benchmark.info.name} has no decided pairs of two people or more: there is nothing to fit."

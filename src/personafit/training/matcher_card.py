@@ -7,7 +7,7 @@ from personafit.raters.fitted.file import save_fitted
 from personafit.raters.fitted.matcher import Matcher
 from personafit.statistics import Estimate
 from personafit.training.cards import show_estimate, write_card
-from personafit.training.matcher_quality import BY_BOTH, BY_PROMPT, METRICS, Figure
+from personafit.training.matcher_quality import BY_BOTH, BY_PROMPT, METRICS, MatcherMetric
 
 _ROWS = {
     None: "matcher",
@@ -18,13 +18,13 @@ _ROWS = {
 }
 
 
-def write_matcher(folder: Path, matcher: Matcher, figures: Sequence[Figure], source: str) -> None:
+def write_matcher(folder: Path, matcher: Matcher, figures: Sequence[MatcherMetric], source: str) -> None:
     """Write fitted.json, fitted.npz, quality.json and card.md."""
     save_fitted(matcher, folder)
     write_card(folder, figures, card(matcher, figures, source))
 
 
-def card(matcher: Matcher, figures: Sequence[Figure], source: str) -> str:
+def card(matcher: Matcher, figures: Sequence[MatcherMetric], source: str) -> str:
     """What the matcher is, how it was fitted and what it is worth."""
     facts = matcher.card
     found = {
@@ -71,7 +71,7 @@ def _table(found: dict[tuple[str, str | None, str], Estimate], split: str) -> li
 
 
 def _remarks(
-    figures: Sequence[Figure], found: dict[tuple[str, str | None, str], Estimate], split: str
+    figures: Sequence[MatcherMetric], found: dict[tuple[str, str | None, str], Estimate], split: str
 ) -> list[str]:
     gain = found[split, None, "f1_gain_over_attribute_alone"]
     lines = [f"F1 gained over the attribute alone, paired: {show_estimate(gain, '+.3f')}."]

@@ -24,15 +24,16 @@ from numpy.typing import NDArray
 from personafit import __version__
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.items.relevance import NO, PAIR, YES, Candidate, Listing
+from personafit.items.reading import Part, Shown
+from personafit.items.relevance import ATTRIBUTES, NO, PAIR, YES
 from personafit.models import ChatReply, one_line, parse_spec
 from personafit.models.weights import source_of
+from personafit.raters import make_rater
 from personafit.raters.fitted.kernel import Rows
-from personafit.raters.relevance import make_relevance_rater
 from personafit.statistics import Estimate
 from personafit.training.grpo_settings import GrpoSettings, check
 from personafit.training.matcher_grpo_card import card, measure
-from personafit.training.matcher_quality import Figure
+from personafit.training.matcher_quality import MatcherMetric
 from personafit.training.relevance_data import JudgedPairs
 from personafit.training.reward.preparing import claim
 from personafit.training.reward.result import write_facts
@@ -53,7 +54,7 @@ class GrpoMatcher:
     fingerprint: str
     """Of the rater."""
     card: str
-    figures: list[Figure]
+    figures: list[MatcherMetric]
 
 
 class AgreementReward:
@@ -79,7 +80,7 @@ class AgreementReward:
         read = PAIR.parse(ChatReply(text=reply), _listing("", "", ""))
         if read is None:
             return UNREADABLE * self.weights[relevant]
-        right = read.answers[0][0] == (YES if relevant else NO)
+        right = read[0][0] == (YES if relevant else NO)
         return self.weights[relevant] if right else -self.weights[relevant]
 
 
@@ -134,7 +135,7 @@ def train_grpo(
         prompts = len({judged.prompts[row] for row in test})
         say(f"Measuring on {len(test):,} pairs of {prompts:,} held-out prompt{'s' * (prompts > 1)} ...")
         figures = measure(judged, test, facts["rater"], f"hf:{settings.base}{option}")
-        facts["fingerprint"] = make_relevance_rater(facts["rater"], {}).record.fingerprint
+        facts["fingerprint"] = make_rater(facts["rater"], ATTRIBUTES).record.fingerprint
         body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
         (out / QUALITY).write_bytes(body + b"\n")
         text = card(facts, figures)
@@ -249,21 +250,21 @@ def _question(judged: JudgedPairs, row: int) -> dict[str, Any]:
     return {"prompt": [dict(message) for message in messages], "relevant": bool(judged.relevant[row])}
 
 
-def _listing(person: str, prompt: str, attribute: str) -> Listing:
-    return Listing("", person, prompt, (Candidate("", "", attribute),))
+def _listing(person: str, prompt: str, attribute: str) -> Shown:
+    return Shown(PAIR, "", "", person, prompt, (Part("", "", attribute),))
 
 
 def _progress(say: Callable[[str], None]) -> Any:
     from transformers import TrainerCallback
 
-    class Progress(TrainerCallback):  # type: ignore[misc]  # untyped
+    class GrpoProgress(TrainerCallback):  # type: ignore[misc]  # untyped
         """Says the mean reward now and then: 0 is a constant answer, 1 the majority itself."""
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             if state.is_world_process_zero and "reward" in (logs or {}):
                 say(f"Step {state.global_step:,} of {state.max_steps:,}: reward {logs['reward']:.2f}.")
 
-    return Progress()
+    return GrpoProgress()
 
 
 def _save(trainer: Any, tokenizer: Any, settings: GrpoSettings, out: Path) -> None:
@@ -274,9 +275,9 @@ def _save(trainer: Any, tokenizer: Any, settings: GrpoSettings, out: Path) -> No
     tokenizer.save_pretrained(out)
 
 
-def _read_figures(path: Path) -> list[Figure]:
+def _read_figures(path: Path) -> list[MatcherMetric]:
     try:
         rows = json.loads(path.read_bytes())
-        return [Figure(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
+        return [MatcherMetric(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(f"{path} cannot be read ({one_line(error)}); choose another --out.") from error

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
-from personafit.items.relevance import NO, YES, Candidate, Listing
+from personafit.items.reading import Part, Shown
+from personafit.items.relevance import ATTRIBUTES, NO, PAIR, YES
 from personafit.models import Unanswerable, Unusable
+from personafit.raters import make_rater
 from personafit.raters.fitted.kernel import Rows
-from personafit.raters.relevance import make_relevance_rater
 from personafit.statistics import Estimate
 from personafit.statistics.detection import Metric, detection, detection_difference
 from personafit.training.cards import show_estimate
-from personafit.training.matcher_quality import BY_PROMPT, METRICS, Figure
+from personafit.training.matcher_quality import BY_PROMPT, METRICS, MatcherMetric
 from personafit.training.relevance_data import JudgedPairs
 
 BASE, ALWAYS_YES = "base", "always-yes"
@@ -28,14 +28,16 @@ Said = NDArray[np.float64]
 """1 for yes, 0 for no, nan where the reply could not be read."""
 
 
-def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[Figure]:
+def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[MatcherMetric]:
     """Ask the trained model and its base about the held-out pairs, in the way that a run asks raters."""
     pairs = [
-        Listing(
-            name=str(row),
+        Shown(
+            question=PAIR,
+            about=str(row),
+            content="",
             person=judged.people[row],
             prompt=judged.prompts[row],
-            candidates=(Candidate(str(row), hash_text(*judged.texts[row]), judged.attributes[row]),),
+            parts=(Part(str(row), "", judged.attributes[row]),),
         )
         for row in map(int, rows)
     ]
@@ -44,28 +46,31 @@ def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[Fi
     figures = []
     for control, answers in said.items():
         figures += [
-            Figure(metric, BY_PROMPT, _figure(judged, rows, answers, metric), control) for metric in METRICS
+            MatcherMetric(metric, BY_PROMPT, _figure(judged, rows, answers, metric), control)
+            for metric in METRICS
         ]
         coverage = float(np.isfinite(answers).mean())
         people = len({judged.people[row] for row in rows})
         figures.append(
-            Figure("coverage", BY_PROMPT, Estimate(coverage, None, None, len(rows), people, None), control)
+            MatcherMetric(
+                "coverage", BY_PROMPT, Estimate(coverage, None, None, len(rows), people, None), control
+            )
         )
     both = np.isfinite(said[None]) & np.isfinite(said[BASE])
     gain = detection_difference(
         said[None][both] == 1, said[BASE][both] == 1, *_columns(judged, rows[both], "f1")
     )
-    return [*figures, Figure(GAIN, BY_PROMPT, gain)]
+    return [*figures, MatcherMetric(GAIN, BY_PROMPT, gain)]
 
 
-async def _ask(spec: str, pairs: Sequence[Listing]) -> Said:
-    rater = make_relevance_rater(spec, {})
+async def _ask(spec: str, pairs: Sequence[Shown]) -> Said:
+    rater = make_rater(spec, ATTRIBUTES)
     worth = {YES: 1.0, NO: 0.0, None: np.nan}
     said = np.full(len(pairs), np.nan)
     try:
         for place, pair in enumerate(pairs):
             with suppress(Unanswerable):
-                said[place] = worth[(await rater.rate(pair)).parts[0].label]
+                said[place] = worth[(await rater.rate(pair)).answers[0].label]
     except Unusable as error:
         raise UserError(str(error)) from error
     finally:
@@ -85,7 +90,7 @@ def _columns(
     return judged.relevant[rows], metric, people, prompts
 
 
-def card(facts: dict[str, Any], figures: Sequence[Figure]) -> str:
+def card(facts: dict[str, Any], figures: Sequence[MatcherMetric]) -> str:
     """What the model is, what it was rewarded for, and what it is worth."""
     settings, weights = facts["settings"], facts["weights"]
     found = {(figure.control, figure.metric): figure.estimate for figure in figures}

@@ -36,8 +36,8 @@ Split = list[tuple[Rows, Rows]]  # the rows trained on and the rows tested on, f
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One number about the matcher, or about the control it is named for."""
+class MatcherMetric:
+    """One figure of the matcher or of a control."""
 
     metric: str
     split: str
@@ -47,8 +47,8 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Scores and yes-or-no answers to every pair, by fits that saw neither the pair's prompt nor its label."""
+class HeldOutPredictions:
+    """Out-of-fold scores and yes-or-no answers: each pair is scored by a fit that saw neither its prompt nor its label."""
 
     scores: Floats
     said: NDArray[np.bool_]
@@ -62,7 +62,7 @@ def matcher_quality(
     repeats: int = REPEATS,
     seed: int = 0,
     note: Callable[[str], None] = lambda _: None,
-) -> list[Figure]:
+) -> list[MatcherMetric]:
     """Cross-validate the matcher of solved pairs, and its controls."""
     splits = [prompt_split(judged, folds, seed + repeat) for repeat in range(repeats)]
     rows = len(judged)
@@ -79,7 +79,7 @@ def matcher_quality(
     by_words = [answer_left_out(solve_pairs(judged, words, solved.settings), splits[0])]
     figures += _figures(judged, by_words, BY_PROMPT, "tf-idf")
     figures += _figures(judged, [_by_cosine(solved, splits[0])], BY_PROMPT, "embedding")
-    always = Answers(np.zeros(rows), np.ones(rows, dtype=bool))
+    always = HeldOutPredictions(np.zeros(rows), np.ones(rows, dtype=bool))
     figures += _figures(judged, [always], BY_PROMPT, "always-yes")
     if len(set(judged.people)) >= 2:
         note("Cross-validating by prompt and person at once ...")
@@ -111,7 +111,7 @@ def disjoint_split(judged: JudgedPairs, prompt_folds: int, person_folds: int, se
     return split
 
 
-def answer_left_out(solved: SolvedPairs, split: Split) -> Answers:
+def answer_left_out(solved: SolvedPairs, split: Split) -> HeldOutPredictions:
     """Answer the tested pairs of every fold by the fit without them, from that fit's own threshold on."""
     count = len(solved.relevant)
     scores, said = np.full(count, -np.inf), np.zeros(count, dtype=bool)
@@ -122,51 +122,57 @@ def answer_left_out(solved: SolvedPairs, split: Split) -> Answers:
         fold = solved.without(out)
         scores[test] = fold.scores[np.searchsorted(out, test)]
         said[test] = scores[test] >= fold.threshold
-    return Answers(scores, said)
+    return HeldOutPredictions(scores, said)
 
 
-def _by_cosine(solved: SolvedPairs, split: Split) -> Answers:
+def _by_cosine(solved: SolvedPairs, split: Split) -> HeldOutPredictions:
     scores, relevant = cosines(solved.pairs), solved.relevant
     said = np.zeros(len(relevant), dtype=bool)
     for train, test in split:
         if relevant[train].any():
             said[test] = scores[test] >= best_threshold(scores[train], relevant[train])
-    return Answers(scores, said)
+    return HeldOutPredictions(scores, said)
 
 
 def _figures(
-    judged: JudgedPairs, answers: Sequence[Answers], split: str, control: str | None = None
-) -> list[Figure]:
+    judged: JudgedPairs, answers: Sequence[HeldOutPredictions], split: str, control: str | None = None
+) -> list[MatcherMetric]:
     """The mean over repeats with its interval; for the matcher also each repeat's F1, which shows the spread."""
-    figures = [Figure(metric, split, _over_repeats(judged, answers, metric), control) for metric in METRICS]
-    figures.append(Figure("f1_mean_of_prompts", split, _mean_of_prompts(judged, answers), control))
+    figures = [
+        MatcherMetric(metric, split, _over_repeats(judged, answers, metric), control) for metric in METRICS
+    ]
+    figures.append(MatcherMetric("f1_mean_of_prompts", split, _mean_of_prompts(judged, answers), control))
     ranking = [average_precision(one.scores, judged.relevant) or 0.0 for one in answers]
     people = len(set(judged.people))
     average = Estimate(
         float(np.mean(ranking)), None, None, len(judged), people, "pooled over prompts; no interval"
     )
-    figures.append(Figure("average_precision", split, average, control))
+    figures.append(MatcherMetric("average_precision", split, average, control))
     if len(answers) > 1:
         for repeat, one in enumerate(answers):
             estimate = detection(one.said, judged.relevant, "f1", judged.people, judged.prompts)
-            figures.append(Figure("f1", split, estimate, control, repeat))
+            figures.append(MatcherMetric("f1", split, estimate, control, repeat))
     return figures
 
 
-def _over_repeats(judged: JudgedPairs, answers: Sequence[Answers], metric: Metric) -> Estimate:
+def _over_repeats(judged: JudgedPairs, answers: Sequence[HeldOutPredictions], metric: Metric) -> Estimate:
     if len(answers) == 1:
         return detection(answers[0].said, judged.relevant, metric, judged.people, judged.prompts)
     values = np.mean([pseudo_values(one.said, judged.relevant, metric) for one in answers], axis=0)
     return _clustered(judged, values, (-1.0, 1.0) if metric == "kappa" else (0.0, 1.0))
 
 
-def _gain(judged: JudgedPairs, first: Sequence[Answers], second: Sequence[Answers], split: str) -> Figure:
+def _gain(
+    judged: JudgedPairs, first: Sequence[HeldOutPredictions], second: Sequence[HeldOutPredictions], split: str
+) -> MatcherMetric:
     """How much F1 the prompt adds to the attribute alone, paired by pair."""
     values = [
         pseudo_values(one.said, judged.relevant, "f1") - pseudo_values(other.said, judged.relevant, "f1")
         for one, other in zip(first, second, strict=True)
     ]
-    return Figure("f1_gain_over_attribute_alone", split, _clustered(judged, np.mean(values, axis=0), None))
+    return MatcherMetric(
+        "f1_gain_over_attribute_alone", split, _clustered(judged, np.mean(values, axis=0), None)
+    )
 
 
 def _clustered(judged: JudgedPairs, values: Floats, bounds: tuple[float, float] | None) -> Estimate:
@@ -177,7 +183,7 @@ def _clustered(judged: JudgedPairs, values: Floats, bounds: tuple[float, float] 
     return cluster_mean(values, judged.people, judged.prompts, bounds)
 
 
-def _mean_of_prompts(judged: JudgedPairs, answers: Sequence[Answers]) -> Estimate:
+def _mean_of_prompts(judged: JudgedPairs, answers: Sequence[HeldOutPredictions]) -> Estimate:
     """F1 of each prompt that has something relevant, averaged; clustered by person and prompt.
 
     A pair has its part in the F1 of its prompt, and the prompt, in equal shares of its pairs, in the mean.

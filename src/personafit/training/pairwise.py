@@ -34,8 +34,8 @@ _DIGITS = 6  # significant digits kept of a weight, for a file a person can read
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One pair with the answer people chose; `tier` is for reports only, never an input."""
+class PreferencePair:
+    """Two answers to a person's question and which of them people chose; `tier` is for reports only, never an input."""
 
     person: str
     facets: Facets
@@ -58,7 +58,7 @@ class _Fitted:
     penalties: tuple[float, float]
 
 
-def fit_pairwise(choices: Sequence[Choice], *, seed: int = 0) -> PairwiseModel:
+def fit_pairwise(choices: Sequence[PreferencePair], *, seed: int = 0) -> PairwiseModel:
     """Fit on all choices; penalties and calibration come from folds by person inside them."""
     _check(choices)
     fitted = _fit(_Table(choices), np.arange(len(choices)), [c.person for c in choices], seed)
@@ -76,7 +76,7 @@ def fit_pairwise(choices: Sequence[Choice], *, seed: int = 0) -> PairwiseModel:
 
 
 def cross_fit(
-    choices: Sequence[Choice],
+    choices: Sequence[PreferencePair],
     *,
     folds: int = 10,
     seed: int = 0,
@@ -114,7 +114,7 @@ def deal_folds(owners: Sequence[Hashable], folds: int, seed: int) -> NDArray[np.
 class _Table:
     """What does not depend on the split: feature differences and the grams of every answer."""
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
+    def __init__(self, choices: Sequence[PreferencePair]) -> None:
         self.names = tuple(answer_features(profile_of({}), "", ""))
         self.differences = np.array(
             [pair_difference(self.names, c.facets, c.question, c.chosen, c.rejected) for c in choices]
@@ -248,7 +248,7 @@ def _writable(gram: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in gram)
 
 
-def _check(choices: Sequence[Choice]) -> None:
+def _check(choices: Sequence[PreferencePair]) -> None:
     if not choices:
         raise ValueError("There are no choices to fit on.")
     for number, choice in enumerate(choices, 1):

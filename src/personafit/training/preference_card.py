@@ -7,8 +7,8 @@ from pathlib import Path
 from personafit.raters.fitted.file import save_fitted
 from personafit.raters.fitted.head import PreferenceHead
 from personafit.training.cards import show_estimate, write_card
-from personafit.training.matcher_quality import Figure
-from personafit.training.preference_head import Marked
+from personafit.training.matcher_quality import MatcherMetric
+from personafit.training.preference_head import MarkedPairs
 from personafit.training.preference_quality import (
     ALL,
     ALONE,
@@ -35,7 +35,7 @@ _FORM = ".2f"
 
 
 def write_preference(
-    folder: Path, head: PreferenceHead, marked: Marked, figures: Sequence[Figure], source: str
+    folder: Path, head: PreferenceHead, marked: MarkedPairs, figures: Sequence[MatcherMetric], source: str
 ) -> None:
     """Write fitted.json, fitted.npz, quality.json and card.md."""
     facts = {"marks": len(marked), "voters": marked.voters, "ceiling_spearman": marked.ceiling}
@@ -43,7 +43,7 @@ def write_preference(
     write_card(folder, figures, card(head, marked, figures, source))
 
 
-def card(head: PreferenceHead, marked: Marked, figures: Sequence[Figure], source: str) -> str:
+def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[MatcherMetric], source: str) -> str:
     """What the head is, how it was fitted and what it is worth."""
     found = {
         (figure.metric, figure.split, figure.control): show_estimate(figure.estimate, _form(figure.metric))
@@ -121,7 +121,7 @@ def _gains(found: dict[tuple[str, str, str | None], str]) -> list[str]:
     ]
 
 
-def _uncovered(figures: Sequence[Figure], marks: int) -> list[str]:
+def _uncovered(figures: Sequence[MatcherMetric], marks: int) -> list[str]:
     """Splits that leave nobody to be fitted on for some marks."""
     return [
         f"{figure.split.capitalize()}: only {figure.estimate.n:,} of {marks:,} marks had others left to be fitted on."

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark
-from personafit.items.preference import Compared
+from personafit.items.preference import GENERIC, PERSONAL
+from personafit.items.reading import NOTHING, Unit
 from personafit.models.embeddings import Embedder
 from personafit.raters.fitted.head import Floats, PreferenceHead, pair_features
-from personafit.raters.preference import compared
 from personafit.statistics.agreement import spearman
 
 ALPHAS = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
@@ -25,7 +25,7 @@ FEWEST = 20  # marks; below this a fit says nothing
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedPairs:
     """Pairs with people's mean mark for each of their attributes."""
 
     features: Floats
@@ -41,7 +41,7 @@ class Marked:
         return len(self.marks)
 
 
-def load_marked(benchmark: Benchmark, embedder: Embedder) -> Marked:
+def load_marked(benchmark: Benchmark, embedder: Embedder) -> MarkedPairs:
     """The units of a benchmark of preferences that have a mark: people's votes, else simulated ones, else gold."""
     texts = {product.id: product.text for product in benchmark.products()}
     by_voter: dict[str, dict[tuple[str, str], dict[str, float]]] = {}
@@ -53,21 +53,19 @@ def load_marked(benchmark: Benchmark, embedder: Embedder) -> Marked:
             )
     voters = next((kind for kind in ("human", "simulated", "gold") if by_voter.get(kind)), "gold")
     said = by_voter.get(voters, {})
-    pairs: list[Compared] = []
+    pairs: list[Unit] = []
     marks, people, prompts = [], [], []
     for item in benchmark.items():
-        pair = compared(item, texts)
-        known = tuple(one for one in pair.attributes if (item.id, one[0]) in said)
-        if not known:
-            continue
-        pairs.append(Compared(pair.item, pair.content, pair.person, pair.prompt, pair.answers, known))
-        marks += [float(np.mean(list(said[item.id, target].values()))) for target, _ in known]
+        known = [one for one in dict.fromkeys(item.products[PERSONAL + 1 :]) if (item.id, one) in said]
+        answers = (texts[item.products[PERSONAL]], texts[item.products[GENERIC]])
+        pairs += [Unit(texts[one], item.prompt, NOTHING, answers) for one in known]
+        marks += [float(np.mean(list(said[item.id, target].values()))) for target in known]
         people += [item.person] * len(known)
         prompts += [item.prompt] * len(known)
     if len(marks) < FEWEST:
         raise ValueError(f"{len(marks)} marks are too few to fit anything on; it takes {FEWEST}.")
     features = pair_features(pairs, embedder)
-    return Marked(
+    return MarkedPairs(
         features, np.array(marks), np.array(people), np.array(prompts), _ceiling(said.values()), voters
     )
 
@@ -81,7 +79,7 @@ def _ceiling(units: Any) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def fit_head(marked: Marked, embedder: str, rows: NDArray[np.bool_] | None = None) -> PreferenceHead:
+def fit_head(marked: MarkedPairs, embedder: str, rows: NDArray[np.bool_] | None = None) -> PreferenceHead:
     """A ridge regression on standardised features; how strong is chosen by leaving single marks out."""
     from sklearn.linear_model import RidgeCV
 
@@ -96,7 +94,7 @@ def fit_head(marked: Marked, embedder: str, rows: NDArray[np.bool_] | None = Non
     )
 
 
-def cross_fitted(marked: Marked, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:
+def cross_fitted(marked: MarkedPairs, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:
     """A mark for every unit by a head that saw nothing of its group, nor of its group in any further grouping."""
     places = np.column_stack([_folds(groups, seed) for groups in groupings])
     marks = np.full(len(marked), np.nan)

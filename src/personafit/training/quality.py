@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from personafit.contexts import Context
 from personafit.people import facet_values
-from personafit.raters import RULES
 from personafit.raters.fitted.pairwise import Floats
+from personafit.raters.rules import rule_lead
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.calibration import calibration_error, choice_confidence
-from personafit.training.pairwise import Choice
+from personafit.training.pairwise import PreferencePair
 
 MATCHED = 0.1  # lengths within this share of the longer answer count as matched
 
@@ -33,7 +33,7 @@ class QualityReport:
         return asdict(self)
 
 
-def quality(choices: Sequence[Choice], margins: Floats) -> QualityReport:
+def quality(choices: Sequence[PreferencePair], margins: Floats) -> QualityReport:
     """Judge margins of chosen over rejected that were made without the choice's person, as by `cross_fit`."""
     if len(choices) != len(margins) or not len(choices):
         raise ValueError(f"Quality needs one margin for each choice, not {len(margins)} for {len(choices)}.")
@@ -62,21 +62,20 @@ def _codes(names: Sequence[str]) -> NDArray[np.intp]:
     return np.unique(np.array(names), return_inverse=True)[1]
 
 
-def _lead(rule: str, choice: Choice) -> float:
+def _lead(rule: str, choice: PreferencePair) -> float:
     told = Context("profile", "", tuple(facet_values(choice.facets)), choice.person, choice.facets)
-    chosen, rejected = (RULES[rule](text, choice.question, told) for text in (choice.chosen, choice.rejected))
-    return chosen - rejected
+    return rule_lead(rule, choice.chosen, choice.rejected, choice.question, told)
 
 
 def _won(margins: Floats) -> Floats:
     return np.where(margins > 0, 1.0, np.where(margins < 0, 0.0, 0.5))
 
 
-def _subsets(choices: Sequence[Choice]) -> dict[str, NDArray[np.bool_]]:
-    def where(test: Callable[[Choice], bool]) -> NDArray[np.bool_]:
+def _subsets(choices: Sequence[PreferencePair]) -> dict[str, NDArray[np.bool_]]:
+    def where(test: Callable[[PreferencePair], bool]) -> NDArray[np.bool_]:
         return np.array([test(choice) for choice in choices], dtype=bool)
 
-    def matched(choice: Choice) -> bool:
+    def matched(choice: PreferencePair) -> bool:
         lengths = len(choice.chosen), len(choice.rejected)
         return abs(lengths[0] - lengths[1]) <= MATCHED * max(lengths)
 

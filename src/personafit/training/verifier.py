@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from personafit.benchmarks.statements import Statements, turns_of
 from personafit.models.embeddings import DEFAULT, Embedder
-from personafit.raters.fitted.verifier import MODES, Verifier, Weights
+from personafit.raters.fitted.verifier import MODES, Verifier, VerifierWeights
 from personafit.raters.fitted.verifier_features import Floats, statement_features
 from personafit.statistics.detection import best_threshold
 from personafit.training.matcher import rows_by
@@ -29,10 +29,10 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """A linear fit with the thresholds that its own people, left out one by one, ask for."""
+class VerifierFit:
+    """A linear fit with thresholds chosen on people left out one by one."""
 
-    weights: Weights
+    weights: VerifierWeights
     suspect: float
     reject: float
 
@@ -54,7 +54,7 @@ def feature_rows(statements: Statements, embedder: Embedder) -> Floats:
     return found
 
 
-def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> Fitted:
+def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> VerifierFit:
     """Fit on all rows; penalty and thresholds come from people left out one by one."""
     groups = rows_by(people)
     best: tuple[float, float, Floats] | None = None
@@ -75,7 +75,7 @@ def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> Fitte
     _, penalty, scores = best
     suspect = best_threshold(scores, problematic, BETA)
     reject = max(suspect, _most_agreement(scores, problematic))
-    return Fitted(_logistic(rows, problematic, penalty), suspect, reject)
+    return VerifierFit(_logistic(rows, problematic, penalty), suspect, reject)
 
 
 def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder, card: dict[str, Any]) -> Verifier:
@@ -92,7 +92,7 @@ def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder, card:
     )
 
 
-def fit_modes(rows: Floats, modes: Sequence[str]) -> dict[str, Weights]:
+def fit_modes(rows: Floats, modes: Sequence[str]) -> dict[str, VerifierWeights]:
     """One linear function for each way to be wrong, fitted on what is; a way that does not occur never wins."""
     names = np.array(modes)
     wrong = names != ""
@@ -102,13 +102,13 @@ def fit_modes(rows: Floats, modes: Sequence[str]) -> dict[str, Weights]:
         if here.all() or not here.any():
             width = rows.shape[1]
             bias = 0.0 if here.all() else -30.0
-            found[mode] = Weights((0.0,) * width, (1.0,) * width, (0.0,) * width, bias)
+            found[mode] = VerifierWeights((0.0,) * width, (1.0,) * width, (0.0,) * width, bias)
         else:
             found[mode] = _logistic(rows[wrong], here, _MODE_PENALTY)
     return found
 
 
-def _logistic(rows: Floats, truth: Bools, penalty: float) -> Weights:
+def _logistic(rows: Floats, truth: Bools, penalty: float) -> VerifierWeights:
     """Logistic regression with a penalty on all weights but the bias, by Newton's steps: there are hundreds of fits to make."""
     means, scales = rows.mean(axis=0), rows.std(axis=0)
     scales = np.where(scales > 1e-9, scales, 1.0)
@@ -124,17 +124,17 @@ def _logistic(rows: Floats, truth: Bools, penalty: float) -> Weights:
         weights = weights + step
         if np.abs(step).max() < 1e-9:
             break
-    return Weights(
+    return VerifierWeights(
         tuple(means.tolist()), tuple(scales.tolist()), tuple(weights[:-1].tolist()), float(weights[-1])
     )
 
 
-def _rounded(weights: Weights) -> Weights:
+def _rounded(weights: VerifierWeights) -> VerifierWeights:
     def short(values: tuple[float, ...]) -> tuple[float, ...]:
         return tuple(round(value, _DIGITS) for value in values)
 
     scales = tuple(max(value, 10.0**-_DIGITS) for value in short(weights.scales))
-    return Weights(short(weights.means), scales, short(weights.weights), round(weights.bias, _DIGITS))
+    return VerifierWeights(short(weights.means), scales, short(weights.weights), round(weights.bias, _DIGITS))
 
 
 def _most_agreement(scores: Floats, truth: Bools) -> float:

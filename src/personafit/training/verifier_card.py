@@ -7,7 +7,7 @@ from personafit.raters.fitted.file import save_fitted
 from personafit.raters.fitted.verifier import Verifier
 from personafit.statistics import Estimate
 from personafit.training.cards import show_estimate, write_card
-from personafit.training.matcher_quality import Figure
+from personafit.training.matcher_quality import MatcherMetric
 from personafit.training.verifier_quality import ALONE, ALWAYS, BY_PERSON, COSINE, METRICS, REJECTED, RULE
 
 _ROWS = {
@@ -21,13 +21,13 @@ _ROWS = {
 Key = tuple[str, str | None, str]
 
 
-def write_verifier(folder: Path, verifier: Verifier, figures: Sequence[Figure]) -> None:
+def write_verifier(folder: Path, verifier: Verifier, figures: Sequence[MatcherMetric]) -> None:
     """Write fitted.json, quality.json and card.md."""
     save_fitted(verifier, folder)
     write_card(folder, figures, card(verifier, figures))
 
 
-def card(verifier: Verifier, figures: Sequence[Figure]) -> str:
+def card(verifier: Verifier, figures: Sequence[MatcherMetric]) -> str:
     """What the verifier is, how it was fitted and what it is worth."""
     facts = verifier.card
     found = {(figure.split, figure.control, figure.metric): figure.estimate for figure in figures}

@@ -12,13 +12,13 @@ from personafit.models import make_model
 from personafit.raters.fitted.kernel import Floats, Rows
 from personafit.raters.fitted.verifier_patterns import CHINESE
 from personafit.stages.asking import StageAsks, StagePrompt
-from personafit.stages.records import Extracted
+from personafit.stages.records import ExtractedAttribute
 from personafit.stages.session import Ended, Session
 from personafit.stages.verifying import VERIFICATION, verify_prompt
 from personafit.statistics import Estimate
 from personafit.statistics.detection import detection, detection_difference
 from personafit.store import Store
-from personafit.training.matcher_quality import Figure
+from personafit.training.matcher_quality import MatcherMetric
 from personafit.training.verifier import Bools
 from personafit.training.verifier_quality import METRICS
 
@@ -43,7 +43,7 @@ async def model_figures(
     places: Sequence[int],
     store: Store,
     progress: ProgressView,
-) -> list[Figure]:
+) -> list[MatcherMetric]:
     """What each model flags of the statements drawn, beside the fitted verifier on those it answered.
 
     `fitted` are the fitted verifier's flags by fits without the person. A model sees all the user's turns.
@@ -55,7 +55,7 @@ async def model_figures(
     session = Session(
         store, store.begin_run(f"verify-{content_hash(config)[:8]}", "verify", config, 0), progress
     )
-    figures: list[Figure] = []
+    figures: list[MatcherMetric] = []
     for spec in specs:
         model = make_model(spec)
         asker = StageAsks(store, model, VERIFICATION)
@@ -77,14 +77,16 @@ def _prompt(statements: Statements, place: int) -> StagePrompt:
     conversation = statements.conversations[statements.of[place]]
     own = [turn.text for turn in conversation.turns if turn.role == "user"]
     text = statements.texts[place]
-    row = Extracted(
+    row = ExtractedAttribute(
         id=str(place), person=conversation.person, text=text, confidence=1.0, conversation=conversation.id
     )
     # The place is part of the name only: two people may be told the same.
     return replace(verify_prompt(row, own, "zh" if CHINESE.search(text) else "en"), name=f"{place}")
 
 
-def _figures(statements: Statements, fitted: Bools, places: Rows, said: Floats, spec: str) -> list[Figure]:
+def _figures(
+    statements: Statements, fitted: Bools, places: Rows, said: Floats, spec: str
+) -> list[MatcherMetric]:
     split = f"the {len(places):,} statements asked about"
     read = np.isfinite(said)
     here = places[read]
@@ -93,10 +95,10 @@ def _figures(statements: Statements, fitted: Bools, places: Rows, said: Floats, 
     groups = [statements.of[place] for place in here]
     flags = said[read] == 1
     coverage = Estimate(float(read.mean()), None, None, len(places), len(set(people)))
-    figures = [Figure("coverage", split, coverage, spec)]
+    figures = [MatcherMetric("coverage", split, coverage, spec)]
     for control, answers in ((spec, flags), (f"fitted, where {spec} answered", fitted[here])):
         figures += [
-            Figure(
+            MatcherMetric(
                 metric,
                 split,
                 detection(answers, truth, metric, people, groups) if len(here) else NOBODY,
@@ -106,5 +108,5 @@ def _figures(statements: Statements, fitted: Bools, places: Rows, said: Floats, 
         ]
     if len(here):
         gain = detection_difference(fitted[here], flags, truth, "f2", people, groups)
-        figures.append(Figure("f2_gain", split, gain, spec))
+        figures.append(MatcherMetric("f2_gain", split, gain, spec))
     return figures

@@ -12,12 +12,12 @@ import numpy as np
 from personafit.benchmarks.statements import Statements
 from personafit.models.embeddings import Embedder, Vectors
 from personafit.raters.fitted.verifier_features import FEATURES, Floats, alone_features
-from personafit.stages.records import Extracted
+from personafit.stages.records import ExtractedAttribute
 from personafit.stages.rules import RuleVerifier
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import Metric, average_precision, detection, detection_difference
 from personafit.training.matcher import rows_by
-from personafit.training.matcher_quality import Figure
+from personafit.training.matcher_quality import MatcherMetric
 from personafit.training.verifier import Bools, fit_linear, fit_modes
 
 METRICS: tuple[Metric, ...] = ("f2", "precision", "recall", "f1", "accuracy", "kappa", "yes_rate")
@@ -46,14 +46,15 @@ class Remembering:
         return np.array([self._known[text] for text in texts])
 
 
-def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -> list[Figure]:
+def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -> list[MatcherMetric]:
     """Cross-validate by person: the verifier, its controls, and what it finds of each failure."""
     truth, people = statements.problematic, statements.people
     scores, suspect, reject = left_out(rows, truth, people)
     figures = detection_figures(statements, suspect, None)
     figures += _ranking(statements, scores, None)
     figures += [
-        Figure(one.metric, REJECTED, one.estimate) for one in detection_figures(statements, reject, None)
+        MatcherMetric(one.metric, REJECTED, one.estimate)
+        for one in detection_figures(statements, reject, None)
     ]
     alone_scores, alone, _ = left_out(_alone_rows(statements, embedder), truth, people)
     cosine_scores, cosine, _ = left_out(rows[:, [FEATURES.index("sentence")]], truth, people)
@@ -65,7 +66,7 @@ def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -
     ):
         figures += detection_figures(statements, said, control)
         gain = detection_difference(suspect, said, truth, "f2", people, statements.of)
-        figures.append(Figure("f2_gain", BY_PERSON, gain, control))
+        figures.append(MatcherMetric("f2_gain", BY_PERSON, gain, control))
     figures += _ranking(statements, alone_scores, ALONE) + _ranking(statements, cosine_scores, COSINE)
     return [*figures, *_by_failure(statements, suspect, reject), *_modes(statements, rows)]
 
@@ -84,11 +85,11 @@ def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats,
     return scores, suspect, reject
 
 
-def detection_figures(statements: Statements, said: Bools, control: str | None) -> list[Figure]:
+def detection_figures(statements: Statements, said: Bools, control: str | None) -> list[MatcherMetric]:
     """Every figure of flags, clustered by person."""
     truth, people = statements.problematic, statements.people
     return [
-        Figure(metric, BY_PERSON, detection(said, truth, metric, people, statements.of), control)
+        MatcherMetric(metric, BY_PERSON, detection(said, truth, metric, people, statements.of), control)
         for metric in METRICS
     ]
 
@@ -100,7 +101,7 @@ def rule_flags(statements: Statements, embedder: Embedder) -> Bools:
     for place, (name, text) in enumerate(zip(statements.of, statements.texts, strict=True)):
         conversation = statements.conversations[name]
         own = [turn.text for turn in conversation.turns if turn.role == "user"]
-        row = Extracted(
+        row = ExtractedAttribute(
             id=str(place), person=conversation.person, text=text, confidence=1.0, conversation=name
         )
         said[place] = verifier.verdicts([(row, own)])[0].label != "accepted"
@@ -116,7 +117,7 @@ def _alone_rows(statements: Statements, embedder: Embedder) -> Floats:
     return np.hstack([surface, vectors @ directions[:DIRECTIONS].T])
 
 
-def _ranking(statements: Statements, scores: Floats, control: str | None) -> list[Figure]:
+def _ranking(statements: Statements, scores: Floats, control: str | None) -> list[MatcherMetric]:
     """How often a problematic statement scores above one that is not, and the average precision."""
     truth = statements.problematic
     above, below = scores[truth], scores[~truth]
@@ -129,26 +130,26 @@ def _ranking(statements: Statements, scores: Floats, control: str | None) -> lis
     people = len(set(statements.people))
     precision = Estimate(average_precision(scores, truth), None, None, len(scores), people, "no interval")
     return [
-        Figure("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control),
-        Figure("average_precision", BY_PERSON, precision, control),
+        MatcherMetric("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control),
+        MatcherMetric("average_precision", BY_PERSON, precision, control),
     ]
 
 
-def _by_failure(statements: Statements, suspect: Bools, reject: Bools) -> list[Figure]:
+def _by_failure(statements: Statements, suspect: Bools, reject: Bools) -> list[MatcherMetric]:
     """The share flagged and the share rejected of each failure, and of what is only unsure."""
     failures = np.array(statements.failures)
     labels, people = np.array(statements.labels), np.array(statements.people)
     parts = {f"failure: {name}": failures == name for name in sorted(set(statements.failures) - {""})}
     parts |= {f"label: {label}": labels == label for label in ("accepted", "unsure", "rejected")}
     return [
-        Figure(metric, split, cluster_mean(said[here], people[here], None, (0.0, 1.0)))
+        MatcherMetric(metric, split, cluster_mean(said[here], people[here], None, (0.0, 1.0)))
         for split, here in parts.items()
         if here.any()
         for metric, said in (("flagged", suspect), (REJECTED, reject))
     ]
 
 
-def _modes(statements: Statements, rows: Floats) -> list[Figure]:
+def _modes(statements: Statements, rows: Floats) -> list[MatcherMetric]:
     """How often the failure mode named is the labelled one, of statements that have one, beside the commonest mode."""
     modes, people = np.array(statements.modes), np.array(statements.people)
     wrong = np.flatnonzero(modes != "")
@@ -162,7 +163,9 @@ def _modes(statements: Statements, rows: Floats) -> list[Figure]:
         values, counts = np.unique(modes[kept], return_counts=True)
         commonest[here] = values[counts.argmax()]
     return [
-        Figure("mode_accuracy", BY_PERSON, cluster_mean(right, people[wrong], None, (0.0, 1.0)), control)
+        MatcherMetric(
+            "mode_accuracy", BY_PERSON, cluster_mean(right, people[wrong], None, (0.0, 1.0)), control
+        )
         for control, right in (
             (None, named[wrong] == modes[wrong]),
             ("commonest-mode", commonest[wrong] == modes[wrong]),

@@ -7,11 +7,13 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks import write_folder
+from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.recentering import RelevanceLabels
-from personafit.benchmarks.recentering.relevance import estimate
-from personafit.benchmarks.running import Finished, RunConfig
-from personafit.reporting.relevance.results import line_coverage, relevance_results
-from personafit.reporting.relevance.scores import Line, RelevanceScores, load_relevance
+from personafit.kinds.lines import Line
+from personafit.reporting.line_results import line_coverage
+from personafit.reporting.relevance.results import relevance_results
+from personafit.reporting.relevance.scores import RelevanceScores, load_relevance
+from personafit.run import estimate, execute
 from personafit.store import Store
 from tests.benchmarks.recentering.test_labels import DATA, needs_data
 from tests.benchmarks.recentering.world import Row, row, rows, write_module, write_world
@@ -45,7 +47,7 @@ def scores_of(store: Store, finished: Finished) -> RelevanceScores:
 
 
 def line_of(scores: RelevanceScores, name: str, view: str = "none") -> Line:
-    return next(line for line in scores.lines if (line.name, line.view) == (name, view))
+    return next(line for line in scores.lines if (line.rater, line.view) == (name, view))
 
 
 def statuses(line: Line) -> dict[str | None, int]:
@@ -171,7 +173,7 @@ def test_without_the_prompt_an_attribute_is_asked_about_once(
     scores = scores_of(store, finished)
     assert line_coverage(line_of(scores, name, "attribute-alone").frame) == 1.0
     assert line_of(scores, name, "attribute-alone").control == "attribute alone"
-    assert not any(line.view == "attribute-alone" for line in scores.lines if line.name == "rule:bm25")
+    assert not any(line.view == "attribute-alone" for line in scores.lines if line.rater == "rule:bm25")
 
 
 def test_a_limit_takes_whole_lists_of_many_prompts(store: Store, tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ def test_published_votes_reproduce_and_always_yes_has_its_f1(store: Store) -> No
 
 
 async def _executed(store: Store) -> Finished:
-    from personafit.benchmarks.recentering.relevance import execute
+
     from personafit.engine import Silence
 
     return await execute(store, config(DATA, views=["none"]), Silence())

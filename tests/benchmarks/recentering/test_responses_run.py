@@ -10,10 +10,10 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.config import Finished, RunConfig
-from personafit.benchmarks.running import execute
 from personafit.engine import Silence
 from personafit.reporting.preference.scores import load_preferences
 from personafit.reporting.run_report import open_report
+from personafit.run import execute
 from personafit.store import Store
 from tests.preference_world import plays_all_parts, write_pairs, write_preferences
 from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying
@@ -189,9 +189,9 @@ def test_what_a_judge_leaves_out_lowers_coverage(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"views": ["profile"]}, "leave --view out"),
+        ({"views": ["profile"]}, "raters of preference items are told attributes"),
         ({"givens": ["attributes:all"]}, "name the system"),
-        ({"raters": ["rule:overlap"]}, "no such rule about preferences"),
+        ({"raters": ["rule:bm25"]}, "no such rule for preference items"),
         ({"systems": ["python:nowhere:x"]}, "cannot import"),
     ],
 )

@@ -13,7 +13,7 @@ from sqlalchemy import select
 from personafit.engine import Lane, Runner, Silence, Summary, together
 from personafit.engine.ray import working_on
 from personafit.factory.asking import Maker, Target, Unfit
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.models import make_model
 from personafit.store import Store
 from personafit.store import tables as t
@@ -21,7 +21,7 @@ from tests.engine.ray.disturbed import DisturbedStore
 from tests.raters.reward.tiny import save_chat
 
 WANTED = 80
-PROMPT = Prompt("test-letter", 1, {"en": "Write a letter to {name}.", "zh": "给{name}写一封信。"})
+PROMPT = PromptTemplate("test-letter", 1, {"en": "Write a letter to {name}.", "zh": "给{name}写一封信。"})
 
 
 @pytest.fixture(scope="module")

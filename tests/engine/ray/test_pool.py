@@ -13,14 +13,14 @@ from personafit.engine.ray import working_on
 from personafit.engine.ray.pool import PAUSE
 from personafit.engine.ray.worker import Worker, open_chat
 from personafit.models import Spec, Unanswerable, Unusable, parse_spec
-from personafit.models.placing import Held, current_place
+from personafit.models.placing import WorkerModel, current_place
 from tests.raters.reward.tiny import save_chat
 
 SETTINGS = {"kind": "echo"}
 UNAVAILABLE = 2.0  # seconds after which Ray says that a worker cannot be asked
 
 
-def open_echo(spec: Spec) -> Held:
+def open_echo(spec: Spec) -> WorkerModel:
     """Says everything again in capitals; some words are too much for it."""
 
     def say(word: str) -> Any:
@@ -35,10 +35,10 @@ def open_echo(spec: Spec) -> Held:
             return [len(batch)] * len(batch)
         return [say(word) for word in batch]
 
-    return Held({"kind": "echo"}, work)
+    return WorkerModel({"kind": "echo"}, work)
 
 
-def open_late(spec: Spec) -> Held:
+def open_late(spec: Spec) -> WorkerModel:
     """The same, with weights that take until somebody says so to be read."""
     begun = Path(spec.name)
     begun.touch()

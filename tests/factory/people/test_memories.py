@@ -10,7 +10,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory.asking import Unfit
-from personafit.factory.memories.corpus import Corpus
+from personafit.factory.memories.corpus import MemoryCorpus
 from personafit.factory.memories.prompts import features_reader, numbers_reader
 from personafit.factory.memories.step import NEAREST
 from personafit.models.embeddings import Vectors, unit_rows
@@ -94,7 +94,7 @@ def test_of_a_large_corpus_the_same_sample_is_taken_whatever_the_order(tmp_path:
     for name, order in (("a.jsonl", texts), ("b.jsonl", [*texts[::-1], *texts])):
         (tmp_path / name).write_text("".join(json.dumps({"text": one}) + "\n" for one in order))
     one, other = (
-        [entry.text for entry in Corpus([tmp_path / name], 20, 3, ByLength()).entries]
+        [entry.text for entry in MemoryCorpus([tmp_path / name], 20, 3, ByLength()).entries]
         for name in ("a.jsonl", "b.jsonl")
     )
     assert one == other

@@ -9,7 +9,7 @@ import pytest
 
 from personafit.benchmarks import open_benchmark
 from personafit.factory.asking import Unfit
-from personafit.factory.people.drawing import Drawing
+from personafit.factory.people.drawing import CandidateSampler
 from personafit.factory.people.elements import INTERESTS, LEAVES, elements, own_seeds
 from personafit.factory.people.prompts import lines_reader, sentence_reader
 from personafit.factory.people.rules import contradictions
@@ -103,7 +103,7 @@ def test_a_weak_writer_is_replaced_by_the_template_and_that_is_said(tmp_path: Pa
 
 
 def test_rules_find_what_cannot_be_one_person() -> None:
-    drawing = Drawing(own_seeds(), ["en"], 0, 0)
+    drawing = CandidateSampler(own_seeds(), ["en"], 0, 0)
     sound = next(one for one in map(drawing.draw, range(100)) if not list(contradictions(one)))
     tables = elements("en")
     child = replace(sound, age=12)
@@ -120,7 +120,7 @@ def test_rules_find_what_cannot_be_one_person() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_most_draws_hold_and_all_fields_of_work_come_up(language: str) -> None:
-    drawing = Drawing(own_seeds(), [language], 3, 0)
+    drawing = CandidateSampler(own_seeds(), [language], 3, 0)
     drawn = [drawing.draw(number) for number in range(600)]
     faulty = [one for one in drawn if list(contradictions(one))]
     assert 0 < len(faulty) < 300

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from personafit.factory.asking import Maker, Target, Unfit, chosen
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.models import ChatReply
 from personafit.store import Outcome, Status
 from tests.scripted import ScriptedModel
 
-PROMPT = Prompt("test", 1, {"en": "Which?"})
+PROMPT = PromptTemplate("test", 1, {"en": "Which?"})
 
 
 def worked(model: ScriptedModel, wanted: Target) -> Outcome:

@@ -12,6 +12,7 @@ from tests.factory.answers.building import write_config
 from tests.factory.builds import calls, lines, run_build, write_build
 from tests.faults.disks import remount, small_disk
 from tests.faults.world import sentences
+from tests.helpers import python_path
 
 # Does what able does, notes every call, and where it is told to, dies at a call of a kind.
 MORTAL = """
@@ -41,7 +42,7 @@ ANSWERED, VOTED = "They ask: ", "suits this person best"
 
 
 def _run(folder: Path, out: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    path = f"{folder}:{Path(__file__).parents[3]}"
+    path = f"{python_path(folder)}:{Path(__file__).parents[3]}"
     return subprocess.run(
         [sys.executable, "-m", "personafit", "build", "build.toml", "--out", out],
         cwd=folder,

@@ -15,6 +15,7 @@ from personafit.factory import Stopped
 from personafit.factory.memories.profiler import FeaturesStep
 from personafit.factory.rows import RowWriter
 from tests.factory.builds import calls, lines, run_build, write_build
+from tests.helpers import python_path
 from tests.stub_endpoint import StubEndpoint
 
 SMALL = "[people]\nquota = 6\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
@@ -49,7 +50,7 @@ def test_kill_9_loses_nothing(tmp_path: Path) -> None:
     whole = calls(tmp_path)
     (tmp_path / "calls.txt").unlink()
     command = [sys.executable, "-m", "personafit", "build", "build.toml", "--out", "cut"]
-    environment = {**os.environ, "DIE_AT": str(whole - 3), "PYTHONPATH": str(tmp_path)}
+    environment = {**os.environ, "DIE_AT": str(whole - 3), "PYTHONPATH": python_path(tmp_path)}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, timeout=120, check=False
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from personafit import factory
-from personafit.factory import Prompt, Unfit
+from personafit.factory import PromptTemplate, Unfit
 from personafit.factory.prompts import again_words
 from personafit.factory.registry import ROOMS, steps_of
 
@@ -36,7 +36,7 @@ def test_no_prompt_is_outside_its_steps_fingerprint() -> None:
     found = set()
     for path in HERE.glob("*/prompts.py"):
         module = import_module(f"personafit.factory.{path.parent.name}.prompts")
-        found |= {value.name for value in vars(module).values() if isinstance(value, Prompt)}
+        found |= {value.name for value in vars(module).values() if isinstance(value, PromptTemplate)}
     assert found == set(PROMPTS)
 
 

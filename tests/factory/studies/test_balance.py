@@ -4,14 +4,22 @@ import random
 
 import pytest
 
-from personafit.factory.studies.balance import BALANCED, Told, kept, kept_by_group, right, signs, unlikeness
+from personafit.factory.studies.balance import (
+    BALANCED,
+    RankedPair,
+    kept,
+    kept_by_group,
+    right,
+    signs,
+    unlikeness,
+)
 from personafit.people import Person
 
 ANNA = Person(id="anna", language="en", facets={"Name": "Anna Lind", "Social": "Sings in a choir"})
 
 
 def test_signs_are_what_the_rules_say() -> None:
-    told = Told(ANNA, "What now?", "**Anna**, you sing.", "Wait for a while and see.")
+    told = RankedPair(ANNA, "What now?", "**Anna**, you sing.", "Wait for a while and see.")
     assert dict(zip(BALANCED, signs(told), strict=True)) == {
         "length": -1,
         "second-person": 1,

@@ -12,7 +12,7 @@ from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import Stopped, read_config
 from personafit.factory.registry import section_kinds
-from personafit.factory.studies.balance import Signs, Told, right, signs
+from personafit.factory.studies.balance import RankedPair, Signs, right, signs
 from personafit.labeling.simulating import simulate_votes
 from personafit.people import Person
 from personafit.reporting.audit import audit_benchmark
@@ -129,7 +129,7 @@ def test_each_language_is_balanced_by_itself(built: Path) -> None:
     for row in lines(built / "gold.jsonl"):
         item, label = items[row["item"]], int(row["label"])
         better, worse = (texts[item["products"][place]] for place in (label, 1 - label))
-        told = Told(people[item["person"]], item["prompt"], better, worse)
+        told = RankedPair(people[item["person"]], item["prompt"], better, worse)
         said.setdefault((people[item["person"]].language, row["extra"]["tier"]), []).append(signs(told))
     assert {language for language, _ in said} == {"en", "zh"}
     for pairs in said.values():

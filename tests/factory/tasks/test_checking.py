@@ -5,7 +5,7 @@ import json
 import pytest
 
 from personafit.factory.asking import Target, Unfit
-from personafit.factory.tasks.balance import Balance
+from personafit.factory.tasks.balance import ValueBalancer
 from personafit.factory.tasks.checking import domain_preferences, read_history, read_wish
 from personafit.factory.tasks.definitions import read_definitions
 from personafit.factory.tasks.ontology import Ontology, read_ontology
@@ -109,7 +109,7 @@ def test_exchanges_are_done_as_far_as_the_shares_allow() -> None:
     assert "true crime" not in wanted.messages[0]["content"], "a minor is not offered it"
     change = {"attribute": "Genre", "value": "essays", "reason": "They write some themselves."}
     text = wanted.read(json.dumps({"changes": [change]}))
-    balance = Balance("Books.Genre", list(ontology.attribute("Books.Genre").values), 0)
+    balance = ValueBalancer("Books.Genre", list(ontology.attribute("Books.Genre").values), 0)
     balance.counts |= {"poetry": 5, "essays": 5}
     assert "off its share" in next(
         apply_changes(profile, "Books", text, ontology, {"Books.Genre": balance}, 0.1)

@@ -5,11 +5,11 @@ from functools import cache
 
 import pytest
 
-from personafit.factory.tasks.balance import Balance, evenness
+from personafit.factory.tasks.balance import ValueBalancer, evenness
 from personafit.factory.tasks.checking import domain_preferences, find_leaks, history_faults
-from personafit.factory.tasks.definitions import Definition, read_definitions
+from personafit.factory.tasks.definitions import TaskTemplate, read_definitions
 from personafit.factory.tasks.demographics import tags_of
-from personafit.factory.tasks.drawing import Drawing, drawn_people
+from personafit.factory.tasks.drawing import ProfileSampler, drawn_people
 from personafit.factory.tasks.interactions import from_template
 from personafit.factory.tasks.ontology import Ontology, read_ontology
 from personafit.factory.tasks.profile import Profile
@@ -19,10 +19,10 @@ LANGUAGES = ["en", "zh"]
 
 
 @cache
-def world() -> tuple[Ontology, list[Definition], Drawing, list[Profile]]:
+def world() -> tuple[Ontology, list[TaskTemplate], ProfileSampler, list[Profile]]:
     ontology = read_ontology()
     definitions = read_definitions(ontology)
-    drawing = Drawing(ontology, definitions, 5, (5, 8), {})
+    drawing = ProfileSampler(ontology, definitions, 5, (5, 8), {})
     return (
         ontology,
         definitions,
@@ -82,8 +82,8 @@ def test_a_lean_decides_who_not_how_many() -> None:
 
 def test_the_same_seed_draws_the_same_people_and_another_seed_others() -> None:
     ontology, definitions, _, profiles = world()
-    again = Drawing(ontology, definitions, 5, (5, 8), {})
-    other = Drawing(ontology, definitions, 6, (5, 8), {})
+    again = ProfileSampler(ontology, definitions, 5, (5, 8), {})
+    other = ProfileSampler(ontology, definitions, 6, (5, 8), {})
     first = [again.profile(*one) for one in drawn_people(20, 5, LANGUAGES, None)]
     assert [one.preferences for one in first] == [one.preferences for one in profiles[:20]]
     assert [other.profile(*one).preferences for one in drawn_people(20, 5, LANGUAGES, None)] != [
@@ -156,7 +156,7 @@ def test_evenness_is_one_at_best_and_nothing_for_a_single_value() -> None:
 
 
 def test_shares_are_kept_and_exchanges_stay_near_them() -> None:
-    balance = Balance("x", ["a", "b", "c"], 0, {"a": 0.5})
+    balance = ValueBalancer("x", ["a", "b", "c"], 0, {"a": 0.5})
     for number in range(100):
         value = balance.choose(str(number), ["a", "b", "c"])
         assert value is not None

@@ -17,12 +17,12 @@ from sqlalchemy import select
 
 from personafit.cli.common import find_run
 from personafit.labeling.access import Access
-from personafit.labeling.making import Besides, make_study
+from personafit.labeling.making import ExtraPages, make_study
 from personafit.labeling.records import RaterState, StudyConfig
-from personafit.labeling.studies import Assigned, Seat, Studies
+from personafit.labeling.studies import PageAssignment, Seat, Studies
 from personafit.store import Store
 from personafit.store import tables as t
-from tests.helpers import run_cli
+from tests.helpers import python_path, run_cli
 from tests.stub_endpoint import StubEndpoint
 
 PARTS = (
@@ -53,7 +53,7 @@ class Site:
         question: str,
         source: str = "starter",
         count: int | None = 1,
-        besides: Besides = Besides(),
+        besides: ExtraPages = ExtraPages(),
         **config: Any,
     ) -> str:
         """Set a study up, if it is not there yet."""
@@ -77,7 +77,7 @@ class Site:
         """Who has come in."""
         return [seat for seat in self.studies.seats(study) if seat.state is not RaterState.FREE]
 
-    def plan(self, study: str, seat: int = 0) -> list[Assigned]:
+    def plan(self, study: str, seat: int = 0) -> list[PageAssignment]:
         """The pages of a seat."""
         return self.studies.assigned(study, seat)
 
@@ -134,7 +134,7 @@ def _served(folder: Path, stub: StubEndpoint) -> Iterator[Site]:
     ]
     log = (folder / "serve.log").open("wb")
     server = subprocess.Popen(
-        command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": str(folder)}
+        command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": python_path(folder)}
     )
     try:
         _await_port(port, server)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from personafit.cli.common import find_run
-from personafit.labeling.chats import Chat, NotNow, Said, has_ended
+from personafit.labeling.chats import Chat, ChatTurn, NotNow, has_ended
 from personafit.labeling.erasing import erase_rater
 from personafit.labeling.making import make_study
 from personafit.labeling.records import StudyConfig
@@ -160,7 +160,7 @@ def test_what_a_model_says_to_who_was_erased_meanwhile_is_not_kept(studies: Stud
     assert chat.rows() == []
 
 
-def _once(first: list[Said], then: Callable[[], list[Said]]) -> Callable[[], list[Said]]:
+def _once(first: list[ChatTurn], then: Callable[[], list[ChatTurn]]) -> Callable[[], list[ChatTurn]]:
     """What was read before somebody else wrote, and after that what there is."""
     waiting = [first]
     return lambda: waiting.pop() if waiting else then()

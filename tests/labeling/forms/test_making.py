@@ -13,13 +13,19 @@ from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.cli.common import find_run
 from personafit.labeling.agreement import study_source
 from personafit.labeling.forms import FORMS
-from personafit.labeling.making import Besides, Made, make_study
+from personafit.labeling.making import ExtraPages, StudySetup, make_study
 from personafit.labeling.quizzes import QUIZZES, quiz
 from personafit.labeling.records import Arrangement, Page, Role, StudyConfig
 from personafit.labeling.sampling import stratified
 from personafit.labeling.studies import Studies
 from personafit.labeling.texts import TEXTS
-from personafit.stages.records import Extracted, StagedConversation, StagedTurn, StageFile, write_lines
+from personafit.stages.records import (
+    ExtractedAttribute,
+    StagedConversation,
+    StagedTurn,
+    StageFile,
+    write_lines,
+)
 from personafit.store import Store
 from tests.scripted import invoke
 
@@ -37,9 +43,9 @@ def make(
     source: str = "starter",
     count: int | None = 3,
     stratify: str | None = None,
-    besides: Besides = Besides(),
+    besides: ExtraPages = ExtraPages(),
     **config: object,
-) -> Made:
+) -> StudySetup:
     settings = StudyConfig.model_validate({"overlap": 2, "seats": 2, "source": source} | config)
     return make_study(
         store, "s", source, question, settings, find_run, stratify=stratify, count=count, besides=besides
@@ -51,7 +57,7 @@ def pages(store: Store, *roles: Role) -> list[Page]:
 
 
 def test_practice_gold_and_attention_are_besides_the_items(store: Store) -> None:
-    made = make(store, "fit", besides=Besides("2", attention=1, practice=2))
+    made = make(store, "fit", besides=ExtraPages("2", attention=1, practice=2))
     assert made.pages == 3
     assert Counter(page.role for page in pages(store)) == {
         Role.ITEM: 3, Role.GOLD: 2, Role.PRACTICE: 2, Role.ATTENTION: 1,
@@ -123,7 +129,7 @@ def test_gold_from_a_file(store: Store, tmp_path: Path) -> None:
     known = tmp_path / "known.jsonl"
     lines = [{"item": "starter/nadia/sleep", "label": "1"}, {"item": "starter/nadia/supper", "label": "0"}]
     known.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    make(store, "fit", besides=Besides(str(known)))
+    make(store, "fit", besides=ExtraPages(str(known)))
     assert {page.id: page.key for page in pages(store, Role.GOLD)} == {
         "starter/nadia/sleep": {"fit": "1"}, "starter/nadia/supper": {"fit": "0"},
     }  # fmt: skip
@@ -145,7 +151,7 @@ def test_gold_from_a_file_that_does_not_fit_is_said(
     known = tmp_path / "known.jsonl"
     known.write_bytes(orjson.dumps(line) + b"\n")
     with pytest.raises(UserError, match=said):
-        make(store, "fit", besides=Besides(str(known)))
+        make(store, "fit", besides=ExtraPages(str(known)))
 
 
 def test_gold_from_a_file_may_name_the_question(store: Store, tmp_path: Path) -> None:
@@ -159,7 +165,7 @@ def test_gold_from_a_file_may_name_the_question(store: Store, tmp_path: Path) ->
     ]
     known.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
     settings = StudyConfig(overlap=1, seats=1, source="starter")
-    make_study(store, "t", "starter", "grade", settings, find_run, besides=Besides(str(known)))
+    make_study(store, "t", "starter", "grade", settings, find_run, besides=ExtraPages(str(known)))
     (gold,) = Studies(store).pages("t", (Role.GOLD,))
     assert gold.key == {"grade.fit": "6", "grade.helpful": "2"}
 
@@ -191,7 +197,7 @@ def test_the_answer_that_a_run_tested_is_not_known_to_be_right(
         monkeypatch, tmp_path, "run", "answers", "--log", str(log), "--judge", "rule:length", "--store", url
     )
     with Store(url) as store, pytest.raises(UserError, match="only 0 more pages have a known answer"):
-        make(store, "fit", "last", count=1, besides=Besides("1"))
+        make(store, "fit", "last", count=1, besides=ExtraPages("1"))
 
 
 def test_who_was_forgotten_does_not_come_back_with_their_conversations(store: Store) -> None:
@@ -227,7 +233,9 @@ def test_what_stages_wrote_can_be_asked_about(store: Store, tmp_path: Path) -> N
     turns = [StagedTurn(role="user", text="I keep bees.")]
     write_lines(files.conversations, [StagedConversation(id="c1", person="p", turns=turns)])
     found = {"person": "p", "confidence": 1, "conversation": "c1"}
-    write_lines(files.attributes, [Extracted(id="a1", text="Keeps bees.", evidence=["c1#0"], **found)])
+    write_lines(
+        files.attributes, [ExtractedAttribute(id="a1", text="Keeps bees.", evidence=["c1#0"], **found)]
+    )
     assert make(store, None, str(tmp_path)).form == "attributes"
     (page,) = pages(store)
     assert (page.id, page.items, page.key) == ("c1", ["a1"], {})
@@ -237,16 +245,16 @@ def test_what_stages_wrote_can_be_asked_about(store: Store, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("question", "source", "besides", "said"),
     [
-        ("dialogue", "starter", Besides(), "name one with --from RUN"),
-        ("chat", "own", Besides(), "needs --model SPEC"),
-        ("chat", "starter", Besides(), "needs --model SPEC"),
-        ("grade", "starter", Besides(gold="1"), "only 0 more pages have a known answer"),
-        ("fit", "starter", Besides(gold="missing.jsonl"), "neither a number nor a file"),
-        ("which", "starter", Besides(), "there are fit, grade, dialogue"),
+        ("dialogue", "starter", ExtraPages(), "name one with --from RUN"),
+        ("chat", "own", ExtraPages(), "needs --model SPEC"),
+        ("chat", "starter", ExtraPages(), "needs --model SPEC"),
+        ("grade", "starter", ExtraPages(gold="1"), "only 0 more pages have a known answer"),
+        ("fit", "starter", ExtraPages(gold="missing.jsonl"), "neither a number nor a file"),
+        ("which", "starter", ExtraPages(), "there are fit, grade, dialogue"),
     ],
 )
 def test_what_cannot_be_made_is_said(
-    store: Store, question: str, source: str, besides: Besides, said: str
+    store: Store, question: str, source: str, besides: ExtraPages, said: str
 ) -> None:
     with pytest.raises(UserError, match=said):
         make(store, question, source, besides=besides)

@@ -6,7 +6,13 @@ from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.starter import FOLDER
 from personafit.labeling.statements import of_benchmark, of_stages
 from personafit.people import Attribute
-from personafit.stages.records import Extracted, StagedConversation, StagedTurn, StageFile, write_lines
+from personafit.stages.records import (
+    ExtractedAttribute,
+    StagedConversation,
+    StagedTurn,
+    StageFile,
+    write_lines,
+)
 
 
 def test_the_starter_set_has_true_and_false_statements_that_all_point_somewhere() -> None:
@@ -28,9 +34,9 @@ def test_what_an_extractor_found_is_asked_as_it_stood_before_refinement(tmp_path
     write_lines(
         files.attributes,
         [
-            Extracted(id="a1", person="p", text="Keeps bees well.", original="Keeps bees.", status="rewritten",
+            ExtractedAttribute(id="a1", person="p", text="Keeps bees well.", original="Keeps bees.", status="rewritten",
                       confidence=1, conversation="c1", evidence=["c1#0", "c9#4"]),
-            Extracted(id="a2", person="p", text="Likes bees.", status="merged", into="a1", confidence=1, conversation="c1"),
+            ExtractedAttribute(id="a2", person="p", text="Likes bees.", status="merged", into="a1", confidence=1, conversation="c1"),
         ],
     )  # fmt: skip
     ((conversation, statements),) = of_stages(tmp_path)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personafit.models.reward.blocks import blocks_of
-from personafit.models.reward.packing import Packed, pack_sequences, pack_trees, segments, split, visible
+from personafit.models.reward.packing import TokenRow, pack_sequences, pack_trees, segments, split, visible
 
 SEQUENCE = st.lists(
     st.integers(0, 3), min_size=1, max_size=12
@@ -14,7 +14,7 @@ SEQUENCE = st.lists(
 SEQUENCES = st.lists(SEQUENCE, min_size=1, max_size=14)
 
 
-def check_row(row: Packed, sequences: list[list[int]]) -> None:
+def check_row(row: TokenRow, sequences: list[list[int]]) -> None:
     seen = visible(row.ends)
     for owner, last in zip(row.owners, row.last, strict=True):
         path = np.flatnonzero(seen[last])

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.items.preference import PREFERENCES
+from personafit.items.relevance import ATTRIBUTES as ABOUT_ATTRIBUTES
 from personafit.models import parse_spec
 from personafit.raters import make_rater
 from personafit.raters.fitted import FittedModel, file, open_fitted, save_fitted
@@ -22,8 +24,6 @@ from personafit.raters.fitted.head import PreferenceHead
 from personafit.raters.fitted.matcher import Matcher
 from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.raters.fitted.verifier import Verifier
-from personafit.raters.preference import make_preference_rater
-from personafit.raters.relevance import make_relevance_rater
 from tests.conftest import Command
 from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
 
@@ -146,8 +146,8 @@ def test_raters_of_either_version_are_known_as_before(version: int, tmp_path: Pa
             folders[name] = save_fitted(open_fitted(folder), tmp_path / name).parent
     found = {
         "pairwise": make_rater(f"fitted:{folders['pairwise']}").record.fingerprint,
-        "matcher": make_relevance_rater(f"fitted:{folders['matcher']}", {}).record.fingerprint,
-        "preference": make_preference_rater(f"fitted:{folders['preference']}").record.fingerprint,
+        "matcher": make_rater(f"fitted:{folders['matcher']}", ABOUT_ATTRIBUTES).record.fingerprint,
+        "preference": make_rater(f"fitted:{folders['preference']}", PREFERENCES).record.fingerprint,
     }
     assert found == RECORDS
 
@@ -206,9 +206,9 @@ def test_raters_and_verifiers_say_it_too(personafit: Command, tmp_path: Path) ->
     with pytest.raises(UserError, match=r"matter \(relevance\); it cannot choose between answers\."):
         make_rater(f"fitted:{matcher}")
     with pytest.raises(UserError, match=r"matter \(relevance\); it cannot mark"):
-        make_preference_rater(f"fitted:{matcher}")
+        make_rater(f"fitted:{matcher}", PREFERENCES)
     with pytest.raises(UserError, match=r"answers \(choice\); it cannot say which attributes matter\."):
-        make_relevance_rater("fitted:general-zh", {})
+        make_rater("fitted:general-zh", ABOUT_ATTRIBUTES)
     done = personafit("run", "starter", "--rater", "fitted:m", code=2)
     assert done.err.strip().endswith(
         "fitted:m was fitted to say which attributes matter (relevance); it cannot choose between answers."

@@ -10,9 +10,9 @@ from aiohttp import web
 
 from personafit._errors import UserError
 from personafit.models import Transient, Unanswerable, Unusable
-from personafit.models.reward.rendering import Renderer
+from personafit.models.reward.rendering import PromptRenderer
 from personafit.raters import make_rater
-from personafit.raters.reward.verdicts import known
+from personafit.raters.reward.groups import known
 from personafit.store import Status
 from tests.raters.reward.replicas import Infinity, Openrlhf, Replica, Sglang, Tei, Vllm, score_of
 from tests.raters.reward.test_rater import about
@@ -41,8 +41,8 @@ def save(folder: Path, kind: str) -> Path:
 
 def expected(folder: Path, max_tokens: int = 2048) -> list[float]:
     """The scores of the tokens that our own models read."""
-    renderer = Renderer(transformers.AutoTokenizer.from_pretrained(folder), max_tokens)
-    texts = renderer.render_together(known(ONE.context), ONE.item.prompt, ONE.texts)
+    renderer = PromptRenderer(transformers.AutoTokenizer.from_pretrained(folder), max_tokens)
+    texts = renderer.render_together(known(ONE.context), ONE.prompt, ONE.texts)
     return [score_of(text.tokens) for text in texts]
 
 
@@ -150,7 +150,7 @@ def test_whatever_goes_wrong_is_typed(tmp_path: Path) -> None:
         for nothing in ('[{"score": null, "label": "a"}]', '[{"score": NaN, "label": "a"}]'):
             server.says = lambda said=nothing: web.Response(text=said, content_type="application/json")
             (verdict,) = rate(make_rater(spec), ONE)
-            assert (verdict.status, verdict.label) == (Status.UNPARSED, None)
+            assert (verdict.status, verdict.answers[0].label) == (Status.UNPARSED, None)
         server.says = lambda: web.json_response({"rewards": []})
         with pytest.raises(Transient, match="no score"):
             rate(make_rater(spec), ONE)

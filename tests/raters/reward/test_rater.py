@@ -12,7 +12,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import Context
-from personafit.items import FIT, Shown
+from personafit.items import Shown
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.store import Status
@@ -62,7 +62,7 @@ def about(one: Shown, **facets: Any) -> Shown:
 def rate(rater: Rater, *asked: Shown) -> list[Verdict]:
     async def all_at_once() -> list[Verdict]:
         try:
-            return list(await asyncio.gather(*(rater.rate(one, FIT) for one in asked)))
+            return list(await asyncio.gather(*(rater.rate(one) for one in asked)))
         finally:
             await rater.close()
 
@@ -87,8 +87,8 @@ def test_scores_are_those_of_the_model_itself(tmp_path: Path) -> None:
         for answer in ("tea", "coffee")
     ]
     assert scores(verdict) == pytest.approx(expected, abs=1e-4)
-    assert verdict.label == ("0" if expected[0] > expected[1] else "1")
-    assert verdict.value == pytest.approx(expected[0] - expected[1], abs=1e-4)
+    assert verdict.answers[0].label == ("0" if expected[0] > expected[1] else "1")
+    assert verdict.answers[0].value == pytest.approx(expected[0] - expected[1], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_no_finite_score_is_no_score(tmp_path: Path) -> None:
     model.save_pretrained(tmp_path)
     (verdict,) = rate(make_rater(f"reward:{tmp_path}"), shown())
     assert verdict.status == Status.UNPARSED
-    assert (verdict.label, verdict.value, verdict.reply) == (None, None, None)
+    assert (verdict.answers[0].label, verdict.answers[0].value, verdict.reply) == (None, None, None)
     assert "no finite score" in (verdict.detail or "")
 
 
@@ -195,10 +195,10 @@ def test_another_rendering_is_refused_unless_told(tmp_path: Path) -> None:
 
 
 def test_the_rendering_it_was_trained_on_is_used(tmp_path: Path) -> None:
-    from personafit.models.reward.rendering import Renderer
+    from personafit.models.reward.rendering import PromptRenderer
 
     folder = save_reward(tmp_path)
-    rendering = Renderer(transformers.AutoTokenizer.from_pretrained(folder), 512).fingerprint
+    rendering = PromptRenderer(transformers.AutoTokenizer.from_pretrained(folder), 512).fingerprint
     say_trained(folder, rendering, max_tokens=512)
     assert make_rater(f"reward:{folder}").record.settings["rendering"] == rendering
     with pytest.raises(UserError, match="rendered otherwise"):
@@ -208,7 +208,7 @@ def test_the_rendering_it_was_trained_on_is_used(tmp_path: Path) -> None:
 def test_padding_among_what_is_tried_does_not_matter(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from personafit.models.reward.rendering import Renderer
+    from personafit.models.reward.rendering import PromptRenderer
     from tests.raters.reward.tiny import SIZE
 
     folder = save_reward(tmp_path)
@@ -216,7 +216,7 @@ def test_padding_among_what_is_tried_does_not_matter(
     settings["pad_token_id"] = int(np.random.default_rng(0).integers(0, SIZE, (3, 12))[1, -1])
     (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     words = transformers.AutoTokenizer.from_pretrained(folder)
-    say_trained(folder, Renderer(words, 512).fingerprint)
+    say_trained(folder, PromptRenderer(words, 512).fingerprint)
     assert scores(rate(make_rater(f"reward:{folder}"), shown())[0])
     assert "one by one" not in capsys.readouterr().err
 
@@ -347,29 +347,29 @@ def test_running_out_of_memory_shortens_the_rows(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from personafit.models.reward.scoring import Scorer
+    from personafit.models.reward.scoring import RewardScorer
 
     folder = save_reward(tmp_path)
     asked = [about(shown(), Job=str(number) * 20) for number in range(30)]
     expected = [scores(verdict) for verdict in rate(make_rater(f"reward:{folder}"), *asked)]
-    scored = Scorer.score_row
+    scored = RewardScorer.score_row
 
-    def short_of_memory(self: Scorer, row: Any) -> Any:
+    def short_of_memory(self: RewardScorer, row: Any) -> Any:
         if len(row) > 1000:
             fail()
         return scored(self, row)
 
-    monkeypatch.setattr(Scorer, "score_row", short_of_memory)
+    monkeypatch.setattr(RewardScorer, "score_row", short_of_memory)
     found = rate(make_rater(f"reward:{folder}"), *asked)
     assert [scores(verdict) for verdict in found] == [pytest.approx(one, abs=1e-4) for one in expected]
     assert "going on with rows of" in capsys.readouterr().err
 
-    def none_left(self: Scorer, row: Any) -> Any:
+    def none_left(self: RewardScorer, row: Any) -> Any:
         if len(row) > 100:
             fail()
         return scored(self, row)
 
-    monkeypatch.setattr(Scorer, "score_row", none_left)
+    monkeypatch.setattr(RewardScorer, "score_row", none_left)
     with pytest.raises(
         Unusable, match=r"does not fit the memory of this machine; allow fewer with ,max_tokens=N"
     ):

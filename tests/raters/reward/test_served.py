@@ -9,7 +9,7 @@ from aiohttp import web
 
 from personafit._errors import UserError
 from personafit.contexts import Context
-from personafit.items import FIT, Shown
+from personafit.items import Shown
 from personafit.models import Transient, Unanswerable, Unusable
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.store import Status
@@ -22,7 +22,7 @@ TEA = replace(shown(), context=Context("profile", "Likes: tea", ("tea",), "ann",
 def rate(rater: Rater, *asked: Shown) -> list[Verdict]:
     async def all_at_once() -> list[Verdict]:
         try:
-            return list(await asyncio.gather(*(rater.rate(one, FIT) for one in asked)))
+            return list(await asyncio.gather(*(rater.rate(one) for one in asked)))
         finally:
             await rater.close()
 
@@ -34,7 +34,12 @@ def test_scores_conversations(api: str) -> None:
     with ScoringServer(api) as server:
         (verdict,) = rate(make_rater(server.spec()), TEA)
     assert json.loads(verdict.reply or "") == [1003.0, 6.0]
-    assert (verdict.label, verdict.value, verdict.tokens_in, verdict.calls) == ("0", 997.0, 24, 2)
+    assert (verdict.answers[0].label, verdict.answers[0].value, verdict.tokens_in, verdict.calls) == (
+        "0",
+        997.0,
+        24,
+        2,
+    )
     bodies = [body for name, body in server.requests if name == api]
     assert sorted(body["messages"][-1]["content"] for body in bodies) == ["coffee", "tea"]
     body = bodies[0]
@@ -53,7 +58,7 @@ def test_scores_two_texts_when_asked_to() -> None:
 def test_the_form_is_found_once() -> None:
     with ScoringServer("pooling") as server:
         verdicts = rate(make_rater(server.spec()), *[TEA] * 10)
-    assert {verdict.label for verdict in verdicts} == {"0"}
+    assert {verdict.answers[0].label for verdict in verdicts} == {"0"}
     assert len(server.requests) == 20
 
 
@@ -106,7 +111,7 @@ def test_no_number_is_no_score() -> None:
         server.says = lambda: web.json_response(nothing)
         (verdict,) = rate(make_rater(server.spec(",api=classify")), TEA)
     assert verdict.status == Status.UNPARSED
-    assert verdict.label is None
+    assert verdict.answers[0].label is None
 
 
 def test_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +121,7 @@ def test_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
         (verdict,) = rate(rater, TEA)
     assert verdict.cost == pytest.approx(24 / 1e6)
     assert set(server.keys) == {"Bearer not-a-real-one"}
-    request = rater.request(TEA, FIT)
+    request = rater.request(TEA)
     assert request is not None
     assert len(request.messages) == 6
 

@@ -14,7 +14,6 @@ from personafit.reporting.dialogues import viewer
 from personafit.reporting.dialogues.loading import load_dialogues
 from personafit.reporting.dialogues.published import published_rows
 from personafit.reporting.dialogues.run_report import DialogueReport
-from personafit.reporting.dialogues.signatures import find_signatures
 from personafit.reporting.run_report import open_report
 from tests.reporting.dialogues.world import MD, SD, World, good_reply, make_world
 
@@ -59,9 +58,7 @@ def test_failures_have_signatures_with_the_turns_that_show_them(tmp_path: Path) 
         return good_reply(2, complete=dialogue.task.kind == "SD")(dialogue, question, call)
 
     world.judge(reply)
-    found = {
-        signature.name: signature for signature in find_signatures(load_dialogues(world.store, world.run))
-    }
+    found = {signature.name: signature for signature in DialogueReport(world.store, world.run).signatures}
     assert set(found) == {"stuck near 2", "several domains fail"}
     stuck = found["stuck near 2"]
     assert "told nothing" in stuck.sentence
@@ -73,9 +70,7 @@ def test_failures_have_signatures_with_the_turns_that_show_them(tmp_path: Path) 
 def test_done_but_impersonal(tmp_path: Path) -> None:
     world = many(tmp_path, "I")
     world.judge(good_reply(2, complete=True))
-    found = {
-        signature.name: signature for signature in find_signatures(load_dialogues(world.store, world.run))
-    }
+    found = {signature.name: signature for signature in DialogueReport(world.store, world.run).signatures}
     assert set(found) == {"stuck near 2", "done but impersonal"}
     assert "still waits to be told again" in found["stuck near 2"].sentence
 
@@ -83,7 +78,7 @@ def test_done_but_impersonal(tmp_path: Path) -> None:
 def test_good_dialogues_have_none(tmp_path: Path) -> None:
     world = many(tmp_path, "I")
     world.judge(good_reply(4))
-    assert find_signatures(load_dialogues(world.store, world.run)) == []
+    assert DialogueReport(world.store, world.run).signatures == []
 
 
 @pytest.mark.parametrize("width", [60, 100, 220])

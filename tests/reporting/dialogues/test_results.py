@@ -10,7 +10,7 @@ import pytest
 from personafit.items.dialogue import Dialogue, StopReason
 from personafit.reporting.dialogues.agreement import judge_human_kappa
 from personafit.reporting.dialogues.effects import history_curve
-from personafit.reporting.dialogues.results import mean_of
+from personafit.reporting.dialogues.results import DIALOGUE_METRICS
 from personafit.reporting.dialogues.run_report import DialogueReport
 from personafit.reporting.results import Result
 from personafit.statistics.agreement import cohen_kappa
@@ -236,14 +236,15 @@ def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> Non
     people = pl.DataFrame(
         {"person": list("abcdef"), "prompt": list("uvwxyz"), "count": [4.0] + [0.0] * 5, "mark": [3.0] * 6}
     )
-    counted = mean_of(people, "count", "contradictions")
+    metrics = {metric.name: metric for metric in DIALOGUE_METRICS}
+    counted = metrics["contradictions"].of(people.rename({"count": "contradictions"}))
     assert counted.value == pytest.approx(4 / 6)
     assert counted.low == 0.0
     assert (counted.high or 0.0) > 2.0
-    mark = mean_of(people, "mark", "personalization")
+    mark = metrics["personalization"].of(people.rename({"mark": "personalization"}))
     assert (mark.value, mark.low, mark.high) == (3.0, None, None)
     assert mark.note == "no interval: every item has the same value"
-    best = mean_of(people.with_columns(mark=4.0), "mark", "personalization")
+    best = metrics["personalization"].of(people.with_columns(personalization=4.0))
     assert best.low == pytest.approx(1 + 3 * 0.025 ** (1 / 6))
     assert best.high == 4.0
 

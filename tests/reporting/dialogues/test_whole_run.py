@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.personalens.plan import make_plan
-from personafit.raters.dialogues import make_dialogue_judge
+from personafit.benchmarks.config import RunConfig
+from personafit.kinds import kind_of
+from personafit.run import open_source, plan_run
 from personafit.store import Store
 from tests.conftest import Command
 from tests.helpers import results_of
@@ -126,7 +127,12 @@ def test_the_note_on_the_default_model_stays_with_the_run(tmp_path: Path) -> Non
     data = write_tasks(tmp_path / "data", 1)
     with Talking() as talking, Store(tmp_path / "store.db") as store:
         weak = configuration(data, talking, user="embedded")
-        noted = make_plan(store, weak, [make_dialogue_judge(talking.model("judge"))])
-        strong = make_plan(store, configuration(data, talking), [make_dialogue_judge(talking.model("judge"))])
-    assert any("need a stronger --user." in note for note in noted.record["notes"])
-    assert not any("stronger" in note for note in strong.record["notes"])
+        noted, strong = notes(store, weak), notes(store, configuration(data, talking))
+    assert any("need a stronger --user." in note for note in noted)
+    assert not any("stronger" in note for note in strong)
+
+
+def notes(store: Store, config: RunConfig) -> list[str]:
+    benchmark = open_source(config)
+    found: list[str] = plan_run(store, config, benchmark, kind_of(benchmark)).record["notes"]
+    return found

@@ -8,14 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from personafit.benchmarks.benchmark import ingest
+from personafit.benchmarks.benchmark import BenchmarkInfo, ingest
+from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.personalens.folder import FolderTasks
+from personafit.contexts import People
 from personafit.engine import Runner, Silence
 from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
-from personafit.items.dialogue_questions import judge_key
+from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, judge_key
+from personafit.kinds import RunPlan
+from personafit.kinds.dialogue import DialogueKind
 from personafit.models import ChatReply, ChatRequest
 from personafit.people import Person, Task
-from personafit.raters.dialogues import dialogue_judge, dialogue_lanes
+from personafit.raters import PromptedRater
+from personafit.run import rating_lanes
 from personafit.simulate import dialogues, task_items
 from personafit.simulate.records import DIALOGUE, QUESTIONS, dialogue_product
 from personafit.store import Ask, Outcome, Product, RunRecord, Status, Store
@@ -125,11 +130,15 @@ class World:
     ) -> "StubJudge":
         """Let a judge mark every dialogue of the run; `reply(dialogue, question, call)` is what it says."""
         model = StubJudge(name, reply, {one.id: one for one in dialogues(self.store, self.run.id)})
-        judge = dialogue_judge(model, samples)
+        judge = PromptedRater(model, DIALOGUE_QUESTIONS, samples=samples)
         self.store.add_raters([judge.record])
-        lanes = dialogue_lanes(
-            self.store, dialogues(self.store, self.run.id).ended, [judge], self.people, views
+        info = BenchmarkInfo(name="little", version="1", title="Little")
+        people, asked = People(self.people), RunConfig("little")
+        plan = RunPlan(
+            DialogueKind(), self.store, asked, info, self.dataset, people, list(views), run=self.run
         )
+        plan.raters = [judge]
+        lanes = rating_lanes(plan)
         with ThreadPoolExecutor(1) as apart:  # a browser's test has a loop of its own running in this thread
             apart.submit(lambda: asyncio.run(Runner(self.store, self.run.id, Silence()).run(lanes))).result()
         config = {**self.run.config, "views": list(views), "samples": self.run.config["samples"]}

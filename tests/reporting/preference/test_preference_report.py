@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.running import execute
 from personafit.engine import Silence
 from personafit.reporting.preference.results import preference_results, same_model
 from personafit.reporting.preference.scores import load_preferences
 from personafit.reporting.results import Result
 from personafit.reporting.run_report import open_report
+from personafit.run import execute
 from personafit.store import Store
 from tests.preference_world import write_pairs, write_preferences
 from tests.scripted import write_lines

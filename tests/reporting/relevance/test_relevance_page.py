@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.reporting.run_report import open_report
 from personafit.store import Store
 from tests.benchmarks.recentering.world import row, rows, write_module, write_world

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from personafit._errors import UserError
-from personafit.benchmarks.running import RunConfig
-from personafit.raters.rescore import rescore
+from personafit.benchmarks.config import RunConfig
+from personafit.kinds.rescore import rescore
 from personafit.reporting.assertions import totals
 from personafit.reporting.relevance.results import relevance_results
 from personafit.reporting.relevance.run_report import RelevanceReport
@@ -167,10 +166,11 @@ def test_an_unfinished_run_says_so(store: Store, tmp_path: Path) -> None:
     assert "This run is not finished" in page.read_text(encoding="utf-8")
 
 
-def test_rescore_refuses_what_it_cannot_read(store: Store, tmp_path: Path) -> None:
+def test_lists_are_read_again(store: Store, tmp_path: Path) -> None:
     judged(store, tmp_path, LISTS)
-    with pytest.raises(UserError, match="is a relevance run"):
-        rescore(store, store.run("last"))
+    read, changed = rescore(store, store.run("last"))
+    assert read > 0
+    assert changed == 0
 
 
 def test_the_command_prints_json_and_holds_a_bar(

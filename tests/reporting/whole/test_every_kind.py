@@ -17,7 +17,7 @@ from personafit.reporting.whole.audits import audit_words, read_audit
 from personafit.reporting.whole.curves import read_training
 from personafit.reporting.whole.remade import training_command
 from personafit.store import Store
-from personafit.training.reward.settings import Mix, Settings
+from personafit.training.reward.settings import Mix, RewardSettings
 from tests.benchmarks.recentering.world import rows, write_world
 from tests.reporting.stages.test_stages_measure import stages_folder
 from tests.reporting.test_html import browser
@@ -219,7 +219,7 @@ def test_an_audit_is_read_back_as_it_was_made(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [SETTINGS, Settings("b", Path("d"), Path("o"), mix=Mix(Path("g"), None)).as_dict()]
+    "settings", [SETTINGS, RewardSettings("b", Path("d"), Path("o"), mix=Mix(Path("g"), None)).as_dict()]
 )
 def test_the_command_of_a_training_asks_for_the_same_again(tmp_path: Path, settings: dict[str, Any]) -> None:
     (tmp_path / "curves.csv").write_text("step,loss\n1,0.7\n")

@@ -6,6 +6,7 @@ import pytest
 
 from personafit.benchmarks.config import RunConfig
 from personafit.reporting.whole.collected import Collected
+from personafit.reporting.whole.collecting import collect_run
 from personafit.reporting.whole.content import Grid
 from personafit.reporting.whole.glance import COLUMNS, glance
 from personafit.store import Store
@@ -34,7 +35,7 @@ def test_every_neighbour_stands_beside_its_controls(tmp_path: Path, monkeypatch:
     with Store(tmp_path / "store.db") as store:
         given = Collected(store)
         for config in asked:
-            given.add_run(run(store, config).run)
+            collect_run(given, run(store, config).run)
             assert bool(list(glance(given))) == (len(given.names) > 1), "one run has nothing to stand beside"
         (group,) = glance(given)
     (grid,) = group.pieces

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from personafit.benchmarks.running import RunConfig
+from personafit.benchmarks.config import RunConfig
 from personafit.reporting.whole.collected import ChoiceRun
 from personafit.reporting.whole.headline import choice_sentences
 from personafit.store import Store

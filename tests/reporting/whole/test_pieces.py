@@ -11,21 +11,21 @@ from rich.table import Table as Printed
 from rich.text import Text
 
 from personafit._errors import UserError
-from personafit.reporting.agree_ratings import VOTE, Rater, Source
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.agree_ratings import VOTE, Source, VotingRater
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.sections import Cell
 from personafit.reporting.stages.results import flow_of, flow_results
 from personafit.reporting.whole.ceiling import beside_people
-from personafit.reporting.whole.content import Chapter, Grid, Group, Words, text_cell
+from personafit.reporting.whole.content import Chapter, Grid, PieceGroup, Sentences, text_cell
 from personafit.reporting.whole.curves import is_training, read_training, training_figure
 from personafit.reporting.whole.export import latex, write_tables
 from personafit.reporting.whole.fitted import fitted_pieces, is_fitted, read_fitted
 from personafit.reporting.whole.making import training_words
 from personafit.reporting.whole.printed import printed_pieces, table_grid
-from personafit.stages.error_flow import Step, Traced
+from personafit.stages.error_flow import FlowFigures, FlowStep
 from personafit.statistics import Estimate
 from personafit.training.matcher_card import card
-from personafit.training.matcher_quality import BY_PROMPT, METRICS, Figure
+from personafit.training.matcher_quality import BY_PROMPT, METRICS, MatcherMetric
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def show(console: Console, name: str) -> None:
 
 def test_what_is_printed_becomes_a_table_of_the_page() -> None:
     words, grid, notes = printed_pieces(show, "a [red] name")
-    assert words == Words(["It is above chance."])
-    assert notes == Words(["(a) too few"], small=True)
+    assert words == Sentences(["It is above chance."])
+    assert notes == Sentences(["(a) too few"], small=True)
     assert isinstance(grid, Grid)
     assert (grid.title, grid.heads, grid.columns) == ("Scores of all", ["rater"], ["easy tier"])
     ours, quoted = grid.rows
@@ -82,12 +82,12 @@ def test_a_column_of_intervals_joins_the_numbers_before_it() -> None:
 def test_the_card_of_a_fitted_rater_becomes_sentences_and_tables(tmp_path: Path) -> None:
     metrics = (*METRICS, "f1_mean_of_prompts", "average_precision")
     figures = [
-        Figure(metric, BY_PROMPT, Estimate(value, value - 0.07, value + 0.07, 134, 12), control)
+        MatcherMetric(metric, BY_PROMPT, Estimate(value, value - 0.07, value + 0.07, 134, 12), control)
         for control, value in ((None, 0.44), ("always-yes", 0.48))
         for metric in metrics
     ]
     gain = Estimate(-0.011, -0.086, 0.064, 134, 12)
-    figures.append(Figure("f1_gain_over_attribute_alone", BY_PROMPT, gain))
+    figures.append(MatcherMetric("f1_gain_over_attribute_alone", BY_PROMPT, gain))
     facts = {"pairs": 134, "relevant": 42, "prompts": 12, "people": 12}
     matcher = SimpleNamespace(card=facts, threshold=0.27, fingerprint="c55c")
     assert not is_fitted(tmp_path)
@@ -96,7 +96,7 @@ def test_the_card_of_a_fitted_rater_becomes_sentences_and_tables(tmp_path: Path)
     assert is_fitted(tmp_path)
     pieces = fitted_pieces(read_fitted(tmp_path))
     (grid,) = [one for one in pieces if isinstance(one, Grid)]
-    assert isinstance(pieces[0], Words)
+    assert isinstance(pieces[0], Sentences)
     assert pieces[0].sentences[0].startswith("A fitted matcher. Fitted on 134 pairs of a prompt")
     assert grid.title == "Prompts left out"
     assert [row.names[0] for row in grid.rows] == ["matcher", "always yes"]
@@ -120,7 +120,7 @@ def hostile_grid() -> Grid:
 
 
 def test_tables_are_written_as_csv_without_formulas_and_as_latex_without_commands(tmp_path: Path) -> None:
-    chapters = [Chapter("controls", "Controls", "", [Group("", [hostile_grid(), hostile_grid()])])]
+    chapters = [Chapter("controls", "Controls", "", [PieceGroup("", [hostile_grid(), hostile_grid()])])]
     assert write_tables(chapters, tmp_path) == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *("controls-gains-2.csv", "controls-gains-2.tex", "controls-gains.csv", "controls-gains.tex"),
@@ -176,11 +176,11 @@ def test_a_flow_is_made_again_from_its_records() -> None:
         return Estimate(value, value - 0.1, value + 0.1, 20, 5, None)
 
     names = {"attributes": "folder", "relevance": "matcher"}
-    traced = Traced(
+    traced = FlowFigures(
         [
-            Step(None, (False, False), Estimate(1.0, None, None, 20, 5, "1 by construction"), None),
-            Step("attributes", (True, False), estimate(0.6), estimate(-0.4)),
-            Step("relevance", (True, True), estimate(0.5), estimate(-0.1)),
+            FlowStep(None, (False, False), Estimate(1.0, None, None, 20, 5, "1 by construction"), None),
+            FlowStep("attributes", (True, False), estimate(0.6), estimate(-0.4)),
+            FlowStep("relevance", (True, True), estimate(0.5), estimate(-0.1)),
         ],
         {"attributes": estimate(0.4), "relevance": estimate(0.2)},
         {"attributes": estimate(0.3), "relevance": estimate(0.1)},
@@ -204,8 +204,8 @@ def test_the_ceiling_is_one_person_against_the_others_tier_by_tier() -> None:
             rows.append(("fit", item, "", f"r{rater}", label, None))
         rows.append(("fit", item, "", "machine", "0", None))
     votes = pl.DataFrame(rows, schema=VOTE, orient="row")
-    raters = {f"r{n}": Rater(f"human:r{n}", "human") for n in range(5)}
-    source.add(votes, {**raters, "machine": Rater("machine", "llm")})
+    raters = {f"r{n}": VotingRater(f"human:r{n}", "human") for n in range(5)}
+    source.add(votes, {**raters, "machine": VotingRater("machine", "llm")})
     parts = {"easy": {f"i{n}" for n in range(8)}, "hard": {f"i{n}" for n in range(8, 16)}}
     ceiling, machine = beside_people(source, parts)
     assert ceiling.who == "one person (study)"

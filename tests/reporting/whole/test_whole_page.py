@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from personafit.reporting.stages.results import flow_results
-from personafit.stages.error_flow import Step, Traced
+from personafit.stages.error_flow import FlowFigures, FlowStep
 from personafit.statistics import Estimate
 from personafit.store import Store
 from tests.helpers import run_cli
@@ -39,11 +39,11 @@ CHAPTERS = [
 def write_flow(folder: Path) -> None:
     names = {"attributes": f"<img onerror={MARKER}>", "relevance": "matcher"}
     half = Estimate(0.5, 0.4, 0.6, 20, 5, None)
-    traced = Traced(
+    traced = FlowFigures(
         [
-            Step(None, (False, False), Estimate(1.0, None, None, 20, 5, "1 by construction"), None),
-            Step("attributes", (True, False), half, half),
-            Step("relevance", (True, True), half, half),
+            FlowStep(None, (False, False), Estimate(1.0, None, None, 20, 5, "1 by construction"), None),
+            FlowStep("attributes", (True, False), half, half),
+            FlowStep("relevance", (True, True), half, half),
         ],
         dict.fromkeys(names, half),
         dict.fromkeys(names, half),

@@ -9,12 +9,14 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
 from personafit.training.reward.exports import write_pairs
-from personafit.training.reward.pairs import Pair, fingerprint, pairs_of, read_pairs
+from personafit.training.reward.pairs import RewardPair, fingerprint, pairs_of, read_pairs
 from tests.helpers import run_cli
 
 PAIRS = [
-    Pair("ann", {"Likes.Drinks": ["tea", "milk"], "Age": 30}, "What now?", "Tea.", "Coffee.", "hard", 0.5),
-    Pair("bob", {"About": "Bob skis."}, "And now?", "Ski.", "Sleep.", "easy"),
+    RewardPair(
+        "ann", {"Likes.Drinks": ["tea", "milk"], "Age": 30}, "What now?", "Tea.", "Coffee.", "hard", 0.5
+    ),
+    RewardPair("bob", {"About": "Bob skis."}, "And now?", "Ski.", "Sleep.", "easy"),
 ]
 
 

@@ -18,7 +18,7 @@ from personafit.training.reward.callbacks import Progress  # noqa: E402
 from personafit.training.reward.faults import explained  # noqa: E402
 from personafit.training.reward.fitting import train_reward  # noqa: E402
 from personafit.training.reward.saving import STATE, save_weights  # noqa: E402
-from personafit.training.reward.settings import Settings  # noqa: E402
+from personafit.training.reward.settings import RewardSettings  # noqa: E402
 from tests.tiny_models import save_tiny  # noqa: E402
 from tests.training.reward.test_train_cli import digest, write_pairs  # noqa: E402
 
@@ -34,8 +34,8 @@ def files_of_at_most(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
 
 
-def settings(folder: Path, out: Path) -> Settings:
-    return Settings(
+def settings(folder: Path, out: Path) -> RewardSettings:
+    return RewardSettings(
         str(folder / "base"), folder / "pairs.jsonl", out, batch=8, rate=1e-3, epochs=1.0, held_out=0.25
     )
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.helpers import python_path
+
 pytest.importorskip("torch", reason="the train extra is not installed: launchers are NOT tested")
 
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import RewardScorer
 from personafit.training.reward.fitting import train_reward
-from personafit.training.reward.settings import Settings
+from personafit.training.reward.settings import RewardSettings
 from tests.tiny_models import save_tiny, trees
 from tests.training.reward.test_train_cli import write_pairs
 
@@ -42,7 +44,7 @@ def launch(module: list[str], arguments: list[str], environment: dict[str, str])
         env={
             **os.environ,
             "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": str(Path(__file__).parents[3]),
+            "PYTHONPATH": python_path(Path(__file__).parents[3]),
             **environment,
         },
         capture_output=True,
@@ -66,7 +68,7 @@ def test_two_processes_learn_what_one_learns(kind: str, tmp_path: Path) -> None:
     base = save_tiny(tmp_path / "base")
     pairs = write_pairs(tmp_path / "pairs.jsonl", people=9, each=4)  # people fill a process's half of a batch
     lora = "adapter" in kind
-    alone = Settings(str(base), pairs, tmp_path / "one", batch=8, rate=1e-3, epochs=2.0, lora=lora)
+    alone = RewardSettings(str(base), pairs, tmp_path / "one", batch=8, rate=1e-3, epochs=2.0, lora=lora)
     train_reward(alone, lambda _: None)
     asked = ["train", "reward", "--base", str(base), "--data", str(pairs), "--out", str(tmp_path / "two")]
     asked += ["--batch", "8", "--rate", "1e-3", "--epochs", "2", *(["--lora"] if lora else [])]
@@ -76,9 +78,9 @@ def test_two_processes_learn_what_one_learns(kind: str, tmp_path: Path) -> None:
         launch([str(Path(__file__).parent / "sharded.py")], asked, SHARDED)
     assert np.abs(np.subtract(losses(tmp_path / "one"), losses(tmp_path / "two"))).max() < 1e-4
     one, two = (
-        Scorer(AutoModelForSequenceClassification.from_pretrained(tmp_path / name).eval(), "tree").scores(
-            trees()
-        )
+        RewardScorer(
+            AutoModelForSequenceClassification.from_pretrained(tmp_path / name).eval(), "tree"
+        ).scores(trees())
         for name in ("one", "two")
     )
     assert np.abs(one - two).max() < 1e-3
@@ -89,7 +91,7 @@ import os, sys
 import torch
 from torch.distributed.fsdp import fully_shard
 from transformers import TrainingArguments
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.scoring import RewardScorer
 from personafit.training.reward.trainer import PairTrainer
 from tests.tiny_models import tiny_model, trees
 
@@ -99,13 +101,13 @@ def pairs(people):
 
 rank = int(os.environ["RANK"])
 whole = tiny_model()
-scorer = Scorer(whole, "tree", 4000)
+scorer = RewardScorer(whole, "tree", 4000)
 for own in (pairs(1), pairs(4)):  # what both processes do, in one
     for row in scorer.rows([pair[side] for pair in own for side in ("chosen_ids", "rejected_ids")], 2):
         from personafit.training.reward.trainer import pair_loss
         (pair_loss(scorer.score_row(row), row) / len(own) / 2).backward()
 model = tiny_model()
-scorer = Scorer(model, "tree", 100)
+scorer = RewardScorer(model, "tree", 100)
 trainer = PairTrainer(scorer, args=TrainingArguments(output_dir=sys.argv[1], report_to="none", use_cpu=True))
 trainer.is_fsdp_enabled = True
 for layer in model.model.layers:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personafit.training.reward.order import grouped_order, held_out, limited, sampled
-from personafit.training.reward.pairs import Pair
+from personafit.training.reward.pairs import RewardPair
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 
@@ -16,8 +16,10 @@ def owners_of(sizes: list[int]) -> list[str]:
     return [f"p{person}" for person, size in enumerate(sizes) for _ in range(size)]
 
 
-def pairs_of(sizes: list[int]) -> list[Pair]:
-    return [Pair(owner, {"A": owner}, "q", f"c{n}", f"r{n}") for n, owner in enumerate(owners_of(sizes))]
+def pairs_of(sizes: list[int]) -> list[RewardPair]:
+    return [
+        RewardPair(owner, {"A": owner}, "q", f"c{n}", f"r{n}") for n, owner in enumerate(owners_of(sizes))
+    ]
 
 
 @given(SIZES, st.integers(1, 12), st.integers(1, 3), st.integers(0, 5))
@@ -92,7 +94,7 @@ def test_nobody_is_trained_and_measured_on(sizes: list[int], share: float, seed:
 
 
 def test_general_pairs_are_held_out_by_prompt() -> None:
-    pairs = [Pair("", {}, f"q{n % 5}", f"c{n}", f"r{n}") for n in range(20)]
+    pairs = [RewardPair("", {}, f"q{n % 5}", f"c{n}", f"r{n}") for n in range(20)]
     train, test = held_out(pairs, 0.4, 0)
     assert {pair.question for pair in test}.isdisjoint(pair.question for pair in train)
     assert len({pair.question for pair in test}) == 2

@@ -8,26 +8,26 @@ import pytest
 pytest.importorskip("torch", reason="the train extra is not installed: training reward models is NOT tested")
 
 from personafit._errors import UserError
-from personafit.models.reward.rendering import Renderer
+from personafit.models.reward.rendering import PromptRenderer
 from personafit.training.reward.fitting import train_reward
-from personafit.training.reward.pairs import Pair
-from personafit.training.reward.settings import Settings, check
+from personafit.training.reward.pairs import RewardPair
+from personafit.training.reward.settings import RewardSettings, check
 from personafit.training.reward.swapping import swapped
 from tests.tiny_models import save_tiny, tiny_tokenizer
 
 LIKES = {"ann": "tea", "bob": "skiing", "eve": "jazz"}
 
 
-def pair(person: str, number: int = 0) -> Pair:
+def pair(person: str, number: int = 0) -> RewardPair:
     likes = LIKES.get(person, "chess")
-    return Pair(person, {"Likes": likes}, f"What now, {number}?", f"Go for {likes}.", "As ever.")
+    return RewardPair(person, {"Likes": likes}, f"What now, {number}?", f"Go for {likes}.", "As ever.")
 
 
 PAIRS = [pair(person, number) for person in LIKES for number in range(4)]
 
 
 def test_the_answer_stays_and_another_person_stands_before_it() -> None:
-    renderer = Renderer(tiny_tokenizer(), 512)
+    renderer = PromptRenderer(tiny_tokenizer(), 512)
     notes: list[str] = []
     found = swapped(PAIRS, 1.0, renderer, 0, notes).tokens
     known = {
@@ -46,21 +46,23 @@ def test_the_answer_stays_and_another_person_stands_before_it() -> None:
 
 
 def test_people_who_read_alike_make_no_pair_and_that_is_said() -> None:
-    renderer = Renderer(tiny_tokenizer(), 512)
-    twins = [Pair(name, {"Likes": "tea"}, "What now?", f"Go, {name}.", "No.") for name in ("ann", "bob")]
+    renderer = PromptRenderer(tiny_tokenizer(), 512)
+    twins = [
+        RewardPair(name, {"Likes": "tea"}, "What now?", f"Go, {name}.", "No.") for name in ("ann", "bob")
+    ]
     notes: list[str] = []
     assert not swapped(twins, 2.0, renderer, 0, notes).tokens
     assert notes == ["4 swapped pairs were asked for and 0 could be made."]
 
 
 def test_what_cannot_be_swapped_is_refused(tmp_path: Path) -> None:
-    renderer = Renderer(tiny_tokenizer(), 512)
+    renderer = PromptRenderer(tiny_tokenizer(), 512)
     with pytest.raises(UserError, match="are one person's"):
         swapped([pair("ann"), pair("ann", 1)], 1.0, renderer, 0, [])
     with pytest.raises(UserError, match="nobody to swap"):
-        check(Settings("base", tmp_path, tmp_path, preset="base", swap=1.0))
+        check(RewardSettings("base", tmp_path, tmp_path, preset="base", swap=1.0))
     with pytest.raises(UserError, match="must be 0 or above"):
-        check(Settings("base", tmp_path, tmp_path, swap=-1.0))
+        check(RewardSettings("base", tmp_path, tmp_path, swap=-1.0))
 
 
 def test_length_is_unlearned_where_it_misleads(tmp_path: Path) -> None:
@@ -83,11 +85,11 @@ def test_length_is_unlearned_where_it_misleads(tmp_path: Path) -> None:
         """By how much an answer scores higher before its own person than before another."""
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-        from personafit.models.reward.scoring import Scorer
+        from personafit.models.reward.scoring import RewardScorer
 
         out = tmp_path / f"out{swap:g}"
         facts = train_reward(
-            Settings(
+            RewardSettings(
                 str(tmp_path / "base"),
                 tmp_path / "pairs.jsonl",
                 out,
@@ -101,8 +103,8 @@ def test_length_is_unlearned_where_it_misleads(tmp_path: Path) -> None:
         ).facts
         assert facts["data"]["swapped"] == round(swap * len(rows))
         assert ("before two people" in (out / "card.md").read_text()) == bool(swap)
-        renderer = Renderer(AutoTokenizer.from_pretrained(out), facts["max_tokens"])
-        scorer = Scorer(AutoModelForSequenceClassification.from_pretrained(out).eval(), "tree")
+        renderer = PromptRenderer(AutoTokenizer.from_pretrained(out), facts["max_tokens"])
+        scorer = RewardScorer(AutoModelForSequenceClassification.from_pretrained(out).eval(), "tree")
         texts = [
             renderer.render({"Likes": likes}, "What now?", f"Go for {own} now, 3.").tokens
             for own in LIKES.values()

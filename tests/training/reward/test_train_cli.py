@@ -17,11 +17,11 @@ pytest.importorskip("torch", reason="the train extra is not installed: training 
 
 from personafit._errors import UserError
 from personafit.cli import main
-from personafit.models.reward.rendering import Renderer
-from personafit.models.reward.scoring import Scorer
+from personafit.models.reward.rendering import PromptRenderer
+from personafit.models.reward.scoring import RewardScorer
 from personafit.training.reward.base import load_base, pad_token
 from personafit.training.reward.fitting import train_reward
-from personafit.training.reward.settings import Mix, Settings, check, parse_mix
+from personafit.training.reward.settings import Mix, RewardSettings, check, parse_mix
 from tests.tiny_models import CHAT, save_tiny, save_tiny_gguf, tiny_model, tiny_tokenizer
 
 LIKES = ("tea", "skiing", "jazz", "chess")
@@ -64,9 +64,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def settings(world: Path, out: Path, **more: Any) -> Settings:
+def settings(world: Path, out: Path, **more: Any) -> RewardSettings:
     given = {"batch": 8, "rate": 1e-3, "epochs": 2.0, "held_out": 0.25, **more}
-    return Settings(str(world / "base"), world / "pairs.jsonl", out, **given)
+    return RewardSettings(str(world / "base"), world / "pairs.jsonl", out, **given)
 
 
 def command(world: Path, out: Path, *more: str) -> list[str]:
@@ -99,7 +99,7 @@ def test_the_result_loads_in_plain_transformers_and_scores_alike(world: Path, tm
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "out")
     facts = json.loads((tmp_path / "out" / "personafit.json").read_text())
-    renderer = Renderer(tokenizer, facts["max_tokens"])
+    renderer = PromptRenderer(tokenizer, facts["max_tokens"])
     assert facts["rendering"] == renderer.fingerprint
     assert facts == trained.facts
     assert facts["data"]["people"] == 6
@@ -117,7 +117,7 @@ def test_the_result_loads_in_plain_transformers_and_scores_alike(world: Path, tm
         )
         together = model(**batch).logits[:, 0].numpy()
     assert np.abs(together - alone).max() < 1e-5
-    assert np.abs(Scorer(model, "tree").scores(sequences) - alone).max() < 1e-5
+    assert np.abs(RewardScorer(model, "tree").scores(sequences) - alone).max() < 1e-5
     assert (tmp_path / "out" / "curves.png").stat().st_size > 1000
     table = (tmp_path / "out" / "curves.csv").read_text().splitlines()
     assert {"step", "loss", "eval_accuracy", "eval_accuracy_easy", "eval_accuracy_hard"} <= set(
@@ -174,7 +174,7 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_uninterrupted(
     second.kill()  # no time to write anything: it goes on from the checkpoint before
     second.communicate()
     told: list[str] = []
-    train_reward(Settings(**{**vars(same), "out": parts}), told.append)
+    train_reward(RewardSettings(**{**vars(same), "out": parts}), told.append)
     assert any(line.startswith("Going on from") for line in told)
     assert digest(parts) == digest(whole)
     assert (parts / "curves.csv").read_bytes() == (whole / "curves.csv").read_bytes()
@@ -202,15 +202,17 @@ def test_an_adapter_is_merged_or_kept_apart(world: Path, tmp_path: Path) -> None
     assert not (tmp_path / "apart" / "model.safetensors").exists()
     merged = AutoModelForSequenceClassification.from_pretrained(tmp_path / "merged").eval()
     apart = AutoPeftModelForSequenceClassification.from_pretrained(tmp_path / "apart", num_labels=1).eval()
-    found = Scorer(merged, "tree").scores(sequences)
-    assert np.abs(found - Scorer(apart.merge_and_unload(), "tree").scores(sequences)).max() < 1e-5
-    assert np.abs(found - Scorer(tiny_model(), "tree").scores(sequences)).max() > 1e-3
+    found = RewardScorer(merged, "tree").scores(sequences)
+    assert np.abs(found - RewardScorer(apart.merge_and_unload(), "tree").scores(sequences)).max() < 1e-5
+    assert np.abs(found - RewardScorer(tiny_model(), "tree").scores(sequences)).max() > 1e-3
     gone_on, _ = load_base(str(tmp_path / "apart"), 0)
     assert all(weights.requires_grad for weights in gone_on.parameters())
-    assert np.abs(Scorer(gone_on.eval(), "tree").scores(sequences) - found).max() < 1e-5
+    assert np.abs(RewardScorer(gone_on.eval(), "tree").scores(sequences) - found).max() < 1e-5
     with pytest.raises(UserError, match="which is an adapter itself"):
         check(
-            Settings(str(tmp_path / "apart"), world / "pairs.jsonl", tmp_path / "on", lora=True, adapter=True)
+            RewardSettings(
+                str(tmp_path / "apart"), world / "pairs.jsonl", tmp_path / "on", lora=True, adapter=True
+            )
         )
 
 
@@ -224,7 +226,7 @@ def test_presets_train_on_what_the_paper_did(
     said: list[str] = []
     asked = settings(world, tmp_path / "out", preset=preset, mix=Mix(world / "general.jsonl", mix))
     if general:
-        asked = Settings(**{**vars(asked), "held_out": 0.25})
+        asked = RewardSettings(**{**vars(asked), "held_out": 0.25})
     facts = train_reward(asked, said.append).facts
     assert (facts["data"]["personal"], facts["data"]["general"]) == (personal, general)
     assert ("general" in facts["metrics"]) == (general > 0)
@@ -237,7 +239,7 @@ def test_a_benchmark_folder_and_a_limit(world: Path, tmp_path: Path) -> None:
     from personafit.benchmarks import open_benchmark, write_folder
 
     write_folder(tmp_path / "starter", open_benchmark("starter", None))
-    asked = Settings(
+    asked = RewardSettings(
         str(world / "base"), tmp_path / "starter", tmp_path / "out", batch=8, limit=24, max_tokens=1500
     )
     facts = train_reward(asked, lambda _: None).facts
@@ -300,7 +302,9 @@ def test_without_the_libraries_it_says_what_to_install(
 def test_without_a_template_it_says_so_and_pads_with_what_ends_no_answer(world: Path, tmp_path: Path) -> None:
     save_tiny(tmp_path / "plain", chat=None, pad=None)
     said: list[str] = []
-    asked = Settings(str(tmp_path / "plain"), world / "pairs.jsonl", tmp_path / "out", batch=16, rate=1e-3)
+    asked = RewardSettings(
+        str(tmp_path / "plain"), world / "pairs.jsonl", tmp_path / "out", batch=16, rate=1e-3
+    )
     train_reward(asked, said.append)
     assert any("has no chat template" in line for line in said)
     config = json.loads((tmp_path / "out" / "config.json").read_text())
@@ -313,14 +317,14 @@ def test_it_starts_from_a_gguf_file(world: Path, tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     base = save_tiny_gguf(tmp_path / "tiny.gguf")
-    asked = Settings(str(base), world / "pairs.jsonl", tmp_path / "out", batch=8, rate=1e-3, epochs=4.0)
+    asked = RewardSettings(str(base), world / "pairs.jsonl", tmp_path / "out", batch=8, rate=1e-3, epochs=4.0)
     facts = train_reward(asked, lambda _: None).facts
     assert facts["metrics"]["personal"]["accuracy"]["all"]["value"] > 0.5
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
-    assert Renderer(AutoTokenizer.from_pretrained(tmp_path / "out")).fingerprint == facts["rendering"]
-    assert np.isfinite(Scorer(model.eval(), "tree").scores([[10, 20, 30]])).all()
+    assert PromptRenderer(AutoTokenizer.from_pretrained(tmp_path / "out")).fingerprint == facts["rendering"]
+    assert np.isfinite(RewardScorer(model.eval(), "tree").scores([[10, 20, 30]])).all()
     with pytest.raises(UserError, match=r"a \.gguf is none"):
-        train_reward(Settings(**{**vars(asked), "lora": True, "adapter": True}), lambda _: None)
+        train_reward(RewardSettings(**{**vars(asked), "lora": True, "adapter": True}), lambda _: None)
 
 
 def test_a_mix_is_a_file_and_a_ratio() -> None:

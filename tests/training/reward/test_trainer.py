@@ -13,9 +13,9 @@ torch = pytest.importorskip(
 
 from personafit._errors import UserError  # noqa: E402
 from personafit.models.reward.layout import Layout  # noqa: E402
-from personafit.models.reward.rendering import Renderer  # noqa: E402
-from personafit.models.reward.scoring import Scorer  # noqa: E402
-from personafit.training.reward.pairs import Pair  # noqa: E402
+from personafit.models.reward.rendering import PromptRenderer  # noqa: E402
+from personafit.models.reward.scoring import RewardScorer  # noqa: E402
+from personafit.training.reward.pairs import RewardPair  # noqa: E402
 from personafit.training.reward.tokens import tokenise  # noqa: E402
 from personafit.training.reward.trainer import PairTrainer  # noqa: E402
 from tests.tiny_models import tiny_model, tiny_tokenizer, trees  # noqa: E402
@@ -46,7 +46,7 @@ def common_settings(folder: Path, **more: Any) -> dict[str, Any]:
     }
 
 
-def trained(scorer: Scorer, data: Sequence[Any], folder: Path, **more: Any) -> PairTrainer:
+def trained(scorer: RewardScorer, data: Sequence[Any], folder: Path, **more: Any) -> PairTrainer:
     from transformers import TrainingArguments
 
     own = {name: more.pop(name) for name in ("largest", "shrunk") if name in more}
@@ -62,8 +62,8 @@ def losses(trainer: Any) -> list[float]:
 
 @pytest.mark.parametrize(("layout", "capacity"), [("tree", 120), ("sequence", 4000), ("none", 4000)])
 def test_every_layout_has_the_same_loss_curve(layout: Layout, capacity: int, tmp_path: Path) -> None:
-    tree = losses(trained(Scorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path))
-    other = losses(trained(Scorer(tiny_model(), layout, capacity), token_pairs(), tmp_path))
+    tree = losses(trained(RewardScorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path))
+    other = losses(trained(RewardScorer(tiny_model(), layout, capacity), token_pairs(), tmp_path))
     assert np.abs(np.subtract(tree, other)).max() < 1e-4
     assert tree[-1] < tree[0]
 
@@ -85,30 +85,32 @@ def test_the_loss_curve_is_that_of_trl(tmp_path: Path) -> None:
         processing_class=tiny_tokenizer(),
     )
     theirs.train()
-    ours = losses(trained(Scorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path))
+    ours = losses(trained(RewardScorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path))
     assert len(ours) == 8
     assert np.abs(np.subtract(ours, losses(theirs))).max() < 1e-4
 
 
 def test_checkpointed_gradients_are_the_same(tmp_path: Path) -> None:
-    plain = losses(trained(Scorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path))
+    plain = losses(trained(RewardScorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path))
     settings = {"gradient_checkpointing": True, "gradient_checkpointing_kwargs": {"use_reentrant": False}}
-    saved = losses(trained(Scorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path, **settings))
+    saved = losses(trained(RewardScorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path, **settings))
     assert np.abs(np.subtract(plain, saved)).max() < 1e-6
 
 
 def test_an_overfitted_model_flips_when_the_person_is_swapped(tmp_path: Path) -> None:
-    renderer = Renderer(tiny_tokenizer())
+    renderer = PromptRenderer(tiny_tokenizer())
     likes = {"a": ("tea", "ski"), "b": ("ski", "tea")}
     pairs = [
-        Pair(name, {"Likes": liked}, f"What {question}?", f"Go for {liked}", f"Go for {other}")
+        RewardPair(name, {"Likes": liked}, f"What {question}?", f"Go for {liked}", f"Go for {other}")
         for name, (liked, other) in likes.items()
         for question in ("now", "next", "then", "first")
     ]
-    swapped = [Pair(p.person, {"Likes": likes[p.person][1]}, p.question, p.chosen, p.rejected) for p in pairs]
+    swapped = [
+        RewardPair(p.person, {"Likes": likes[p.person][1]}, p.question, p.chosen, p.rejected) for p in pairs
+    ]
     data = tokenise(pairs, renderer, []).tokens
     trainer = trained(
-        Scorer(tiny_model(), "tree"), data, tmp_path, max_steps=80, per_device_train_batch_size=8
+        RewardScorer(tiny_model(), "tree"), data, tmp_path, max_steps=80, per_device_train_batch_size=8
     )
     assert (trainer.margins(data) > 0).all()
     assert (trainer.margins(tokenise(swapped, renderer, []).tokens) < 0).all()
@@ -116,9 +118,11 @@ def test_an_overfitted_model_flips_when_the_person_is_swapped(tmp_path: Path) ->
 
 def test_margins_ask_for_a_larger_lead(tmp_path: Path) -> None:
     data = token_pairs()
-    plain = losses(trained(Scorer(tiny_model(), "tree"), data, tmp_path))
-    wide = losses(trained(Scorer(tiny_model(), "tree"), [{**pair, "margin": 2.0} for pair in data], tmp_path))
-    scores = Scorer(tiny_model(), "tree").scores(
+    plain = losses(trained(RewardScorer(tiny_model(), "tree"), data, tmp_path))
+    wide = losses(
+        trained(RewardScorer(tiny_model(), "tree"), [{**pair, "margin": 2.0} for pair in data], tmp_path)
+    )
+    scores = RewardScorer(tiny_model(), "tree").scores(
         [pair[side] for pair in data[:4] for side in ("chosen_ids", "rejected_ids")]
     )
     leads = scores[0::2] - scores[1::2]
@@ -138,7 +142,7 @@ def no_memory() -> None:
 def test_memory_that_runs_out_halves_the_rows_and_the_curve_stays(
     tmp_path: Path, fail: Callable[[], None]
 ) -> None:
-    class Cramped(Scorer):
+    class Cramped(RewardScorer):
         """A device on which longer rows do not fit."""
 
         def inputs(self, row: Any) -> dict[str, Any]:
@@ -146,7 +150,7 @@ def test_memory_that_runs_out_halves_the_rows_and_the_curve_stays(
                 fail()
             return super().inputs(row)
 
-    expected = losses(trained(Scorer(tiny_model(), "tree", 400), token_pairs(), tmp_path))
+    expected = losses(trained(RewardScorer(tiny_model(), "tree", 400), token_pairs(), tmp_path))
     scorer = Cramped(tiny_model(), "tree", 400)
     said: list[str] = []
     kept: list[int] = []
@@ -164,24 +168,24 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(tmp_path: Path) -> None:
     with torch.no_grad():
         model.score.weight.fill_(float("nan"))
     with pytest.raises(UserError, match="The loss of step 1 is not a finite number"):
-        trained(Scorer(model, "tree"), token_pairs(), tmp_path)
+        trained(RewardScorer(model, "tree"), token_pairs(), tmp_path)
     model = tiny_model()
     model.score.weight.register_hook(lambda gradient: gradient * float("inf"))
     with pytest.raises(UserError, match="The gradient of step 1 is not a finite number"):
-        trained(Scorer(model, "tree"), token_pairs(), tmp_path)
+        trained(RewardScorer(model, "tree"), token_pairs(), tmp_path)
     assert torch.isfinite(model.score.weight).all()
 
 
 def test_pairs_that_cannot_be_used_are_said() -> None:
     facets = {f"Likes.{number}": "something or other" for number in range(20)}
     pairs = [
-        Pair("a", facets, "What now?", "Tea.", "Coffee.", place="line 1"),
-        Pair("a", facets, "What now?", "Tea. " * 100, "Coffee.", place="line 2"),
-        Pair("a", facets, "What now?", "Tea.", "Tea.", place="line 3"),
-        Pair("b", {"About": "words " * 100}, "What now?", "Tea.", "Coffee.", place="line 4"),
+        RewardPair("a", facets, "What now?", "Tea.", "Coffee.", place="line 1"),
+        RewardPair("a", facets, "What now?", "Tea. " * 100, "Coffee.", place="line 2"),
+        RewardPair("a", facets, "What now?", "Tea.", "Tea.", place="line 3"),
+        RewardPair("b", {"About": "words " * 100}, "What now?", "Tea.", "Coffee.", place="line 4"),
     ]
     notes: list[str] = []
-    found = tokenise(pairs, Renderer(tiny_tokenizer(), 300), notes)
+    found = tokenise(pairs, PromptRenderer(tiny_tokenizer(), 300), notes)
     assert [pair.place for pair in found.pairs] == ["line 1", "line 4"]
     assert "the first at line 2: question and answer alone are longer than 300 tokens" in notes[0]
     assert "the first at line 3: to this tokenizer both answers are the same" in notes[1]
@@ -194,4 +198,4 @@ def test_pairs_that_cannot_be_used_are_said() -> None:
 def test_two_beginnings_stop_with_a_sentence() -> None:
     twice = tiny_tokenizer("{{ bos_token }}{{ bos_token }}{{ messages[0]['content'] }}", bos="<bos>")
     with pytest.raises(UserError, match=r"line 1: .*two beginnings of sequence"):
-        tokenise([Pair("a", {"A": "b"}, "q", "c", "d", place="line 1")], Renderer(twice), [])
+        tokenise([RewardPair("a", {"A": "b"}, "q", "c", "d", place="line 1")], PromptRenderer(twice), [])

@@ -22,7 +22,7 @@ SOURCE = ".hub.json"  # in a fetched folder, written last: without it the copy i
 _REPO = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*/[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
-class Fetched(BaseModel):
+class DatasetCopy(BaseModel):
     """A whole copy of a data set, and where it came from."""
 
     model_config = ConfigDict(extra="forbid")
@@ -47,16 +47,16 @@ def repo_of(name: str) -> str:
     return repo
 
 
-def read_source(folder: Path) -> Fetched | None:
+def read_source(folder: Path) -> DatasetCopy | None:
     """What was fetched into a folder; nothing where no whole copy is."""
     try:
         record = orjson.loads((folder / SOURCE).read_bytes())
-        return Fetched.model_validate({**record, "folder": folder})
+        return DatasetCopy.model_validate({**record, "folder": folder})
     except (OSError, orjson.JSONDecodeError, ValidationError, TypeError):
         return None
 
 
-def write_source(fetched: Fetched) -> None:
+def write_source(fetched: DatasetCopy) -> None:
     """Mark a folder as a whole copy."""
     (fetched.folder / SOURCE).write_bytes(orjson.dumps(fetched.model_dump()) + b"\n")
 

@@ -12,8 +12,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
 from personafit._errors import UserError
+from personafit.benchmarks import check_folder, open_benchmark
 from personafit.benchmarks.hub.client import hub_client, hub_errors
-from personafit.benchmarks.hub.copies import DATA, Fetched, read_source, repo_of, write_source
+from personafit.benchmarks.hub.copies import DATA, DatasetCopy, read_source, repo_of, write_source
 from personafit.benchmarks.hub.layouts import LAYOUTS, Layout, layout_of, wanted
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ PARTIAL = ".partial"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-def fetch_dataset(name: str, out: Path | None, revision: str | None, say: Callable[[str], None]) -> Fetched:
+def fetch_dataset(
+    name: str, out: Path | None, revision: str | None, say: Callable[[str], None]
+) -> DatasetCopy:
     """Fetch a data set by benchmark name or `org/name`; at once if that folder holds it already."""
     repo = repo_of(name)
     folder = out or DATA / name
@@ -45,7 +48,7 @@ def fetch_dataset(name: str, out: Path | None, revision: str | None, say: Callab
         _download(api, repo, commit, layout, names, partial)
         _try_reading(layout, repo, partial)
         licence = _licence(info.card_data.get("license") if info.card_data is not None else None)
-        fetched = Fetched(
+        fetched = DatasetCopy(
             repo=repo,
             revision=commit,
             asked=revision,
@@ -62,7 +65,7 @@ def fetch_dataset(name: str, out: Path | None, revision: str | None, say: Callab
     return fetched
 
 
-def _there(folder: Path, repo: str, revision: str | None) -> Fetched | None:
+def _there(folder: Path, repo: str, revision: str | None) -> DatasetCopy | None:
     """What the folder holds, if that is what is asked for; complains if it is in the way."""
     found = read_source(folder)
     if found is None:
@@ -132,7 +135,13 @@ def _download(api: "HfApi", repo: str, commit: str, layout: Layout, names: list[
 
 def _try_reading(layout: Layout, repo: str, partial: Path) -> None:
     try:
-        layout.read(partial)
+        if layout.benchmark is None:
+            if problems := check_folder(partial):
+                raise UserError(f"{problems[0]} (problems in all: {len(problems)})")
+            return
+        benchmark = open_benchmark(layout.benchmark, partial)
+        if next(benchmark.people(), None) is None or next(benchmark.items(), None) is None:
+            raise UserError(f"{partial} holds no people or no items.")
     except UserError as error:
         raise UserError(f"{repo} was fetched but is not what it looks like: {error}") from error
 

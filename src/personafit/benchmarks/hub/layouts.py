@@ -1,12 +1,10 @@
 """What a repository must hold for us to read it: told from its list of files, before anything is fetched."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import NamedTuple
 
-from personafit._errors import UserError
-from personafit.benchmarks.folder import OPTIONAL, REQUIRED, check_folder
+from personafit.benchmarks.folder import OPTIONAL, REQUIRED
 
 FOLDER_FILES = (*REQUIRED, *OPTIONAL)
 NOTICES = ("README.md", "LICENSE*", "NOTICE*", "CITATION*")
@@ -20,77 +18,40 @@ class Layout(NamedTuple):
     """Some file must match each."""
     takes: tuple[str, ...]
     """What is fetched; whatever else is there stays there."""
-    read: Callable[[Path], None]
-    """Reads enough of a folder to know that it is no more than named so."""
+    benchmark: str | None
+    """The benchmark that reads it; None for a benchmark folder, which is read as it is."""
     run: str
     """How a fetched folder is used."""
 
 
-def _read_folder(folder: Path) -> None:
-    if problems := check_folder(folder):
-        raise UserError(f"{problems[0]} (problems in all: {len(problems)})")
-
-
-def _read_personafeedback(folder: Path) -> None:
-    from personafit.benchmarks.personafeedback import PersonaFeedback
-
-    benchmark = PersonaFeedback(folder)
-    if next(benchmark.people(), None) is None or next(benchmark.items(), None) is None:
-        raise UserError(f"{folder} holds no personas or no pairs.")
-
-
-def _read_personalens(folder: Path) -> None:
-    from personafit.benchmarks.personalens import PersonaLens
-
-    next(PersonaLens(folder).users(), None)
-
-
-def _read_relevance(folder: Path) -> None:
-    from personafit.benchmarks.recentering import open_relevance
-
-    next(open_relevance(folder).items(), None)
-
-
-def _reads(name: str) -> Callable[[Path], None]:
-    """Reads the first choice of one of the benchmarks of others."""
-
-    def read(folder: Path) -> None:
-        from personafit.benchmarks import open_benchmark
-
-        if next(open_benchmark(name, folder).items(), None) is None:
-            raise UserError(f"{folder} holds nothing to choose.")
-
-    return read
-
-
 LAYOUTS = (
-    Layout("benchmark folder", REQUIRED, FOLDER_FILES, _read_folder, "personafit run {folder}"),
+    Layout("benchmark folder", REQUIRED, FOLDER_FILES, None, "personafit run {folder}"),
     Layout(
         "PersonaFeedback (hub layout)",
         ("data/*/*.jsonl", "persona/all_personas.jsonl"),
         ("data/*", "persona/*", *NOTICES),
-        _read_personafeedback,
+        "personafeedback",
         "personafit run personafeedback{data}",
     ),
     Layout(
         "PersonaFeedback (GitHub layout)",
         ("rm_benchmark_all/*.jsonl", "persona_all/*.json"),
         ("rm_benchmark_all/*", "persona_all/*", *NOTICES),
-        _read_personafeedback,
+        "personafeedback",
         "personafit run personafeedback{data}",
     ),
     Layout(
         "PersonaLens",
         ("res/schema.json", "data/profile/*/profile.json", "data/task/*/task.jsonl"),
         ("data/*", "res/*.json", *NOTICES),
-        _read_personalens,
+        "personalens",
         "personafit run personalens{data} --system SPEC",
     ),
     Layout(
         "Re-Centering Humans",
         ("relevance.jsonl",),
         ("relevance.jsonl", "response_pairs.jsonl", *NOTICES),
-        _read_relevance,
+        "recentering",
         "personafit run recentering{data}",
     ),
     Layout(
@@ -103,28 +64,28 @@ LAYOUTS = (
             "shared_contexts_128k.jsonl",
             *NOTICES,
         ),
-        _reads("personamem"),
+        "personamem",
         "personafit run personamem{data}",
     ),
     Layout(
         "RewardBench",
         ("data/filtered-*.parquet",),
         ("data/filtered-*.parquet", *NOTICES),
-        _reads("rewardbench"),
+        "rewardbench",
         "personafit run rewardbench{data} --rater reward:PATH",
     ),
     Layout(
         "HelpSteer2",
         ("train.jsonl.gz", "validation.jsonl.gz"),
         ("validation.jsonl.gz", *NOTICES),
-        _reads("helpsteer2"),
+        "helpsteer2",
         "personafit run helpsteer2{data} --rater reward:PATH",
     ),
     Layout(
         "RewardBench 2",
         ("data/test-*.parquet",),
         ("data/test-*.parquet", *NOTICES),
-        _reads("rewardbench"),
+        "rewardbench",
         "personafit run rewardbench --data {folder} --rater reward:PATH",
     ),
 )

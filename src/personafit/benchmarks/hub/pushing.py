@@ -19,8 +19,8 @@ CARD = "README.md"
 OURS = {*FOLDER_FILES, CARD, ".gitattributes"}
 
 
-class Pushed(NamedTuple):
-    """What was published."""
+class Publication(NamedTuple):
+    """Where a folder was published on the hub, and which files were left out."""
 
     url: str
     revision: str
@@ -29,7 +29,7 @@ class Pushed(NamedTuple):
     """Files of the folder that are no part of the format and stayed at home."""
 
 
-def push_folder(folder: Path, repo: str, private: bool, licence: str | None, anyway: bool) -> Pushed:
+def push_folder(folder: Path, repo: str, private: bool, licence: str | None, anyway: bool) -> Publication:
     """Check a benchmark folder and publish it; nothing leaves the machine unless every check passed."""
     repo = repo_of(repo)
     if problems := check_folder(folder):
@@ -61,7 +61,7 @@ def push_folder(folder: Path, repo: str, private: bool, licence: str | None, any
             path.name for path in folder.iterdir() if path.name not in names and not path.name.startswith(".")
         )
         url = f"{api.endpoint}/datasets/{repo}"
-        return Pushed(url, commit, allowed.get("license_name") or allowed["license"], left)
+        return Publication(url, commit, allowed.get("license_name") or allowed["license"], left)
 
 
 def _prepare(api: "HfApi", repo: str, private: bool) -> set[str]:

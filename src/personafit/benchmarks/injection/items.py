@@ -67,6 +67,9 @@ class _Made:
 class Injection:
     """The choices, attacked."""
 
+    becomes = "injection"
+    """The kind of its items, which are choices in several versions."""
+
     info = INFO
 
     def __init__(self, source: Benchmark | None = None) -> None:

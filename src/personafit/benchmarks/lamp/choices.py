@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
-from personafit.benchmarks.choices import Choice, ChoiceBenchmark
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lamp.files import (
     LICENCE,
     VERSION,
@@ -45,8 +45,8 @@ INFO = BenchmarkInfo(
 )
 
 
-class Asked(NamedTuple):
-    """A question as it is put here: its words, the right answer, the others, and the task's name."""
+class LampChoice(NamedTuple):
+    """A row as a multiple-choice question: the prompt, the right answer, the wrong ones and the task's name."""
 
     prompt: str
     right: str
@@ -54,10 +54,10 @@ class Asked(NamedTuple):
     task: str
 
 
-class Task(NamedTuple):
-    """How one task is read."""
+class ChoiceTask(NamedTuple):
+    """How the rows of one LaMP task become questions and memories."""
 
-    ask: Callable[[str, str], Asked | None]
+    ask: Callable[[str, str], LampChoice | None]
     """From input and output; None where they do not fit the task."""
     memory: tuple[str, ...]
     """Fields of a profile's entry that are told, those that are there."""
@@ -81,7 +81,7 @@ class LaMP(ChoiceBenchmark):
         for person, _ in self._read[0]:
             yield person
 
-    def read(self) -> Iterator[Choice]:
+    def read(self) -> Iterator[MultipleChoice]:
         """One choice per question."""
         for _, choice in self._read[0]:
             yield choice
@@ -94,11 +94,11 @@ class LaMP(ChoiceBenchmark):
         return notes
 
     @cached_property
-    def _read(self) -> tuple[list[tuple[Person, Choice]], list[str]]:
+    def _read(self) -> tuple[list[tuple[Person, MultipleChoice]], list[str]]:
         return read_tasks(self._files, _asked)
 
 
-def _asked(task: str, question: LampQuestion) -> tuple[Person, Choice]:
+def _asked(task: str, question: LampQuestion) -> tuple[Person, MultipleChoice]:
     asked = TASKS[task].ask(question.input, question.output)
     if asked is None:
         raise UserError(
@@ -109,7 +109,7 @@ def _asked(task: str, question: LampQuestion) -> tuple[Person, Choice]:
         question, lambda entry: " — ".join(entry[name] for name in fields if name in entry)
     )
     person = Person(id=f"{task}/{question.id}", language="en", memories=list(memories))
-    choice = Choice(
+    choice = MultipleChoice(
         f"lamp/{task}/{question.id}",
         person.id,
         asked.prompt,
@@ -120,17 +120,17 @@ def _asked(task: str, question: LampQuestion) -> tuple[Person, Choice]:
     return person, choice
 
 
-def _cited(text: str, output: str) -> Asked | None:
+def _cited(text: str, output: str) -> LampChoice | None:
     match = _REFERENCES.search(text)
     if match is None or output not in ("[1]", "[2]"):
         return None
     title, *works = match.groups()
     right, wrong = works if output == "[1]" else works[::-1]
     prompt = f"I wrote a paper called “{title}”. Which of these works does it cite?"
-    return Asked(prompt, right, (wrong,), "LaMP_1")
+    return LampChoice(prompt, right, (wrong,), "LaMP_1")
 
 
-def _tagged(text: str, output: str) -> Asked | None:
+def _tagged(text: str, output: str) -> LampChoice | None:
     match = _TAGGED.search(text)
     tags = [tag.strip() for tag in match[2].split(",")] if match else []
     if match is None or output not in tags or len(tags) > MOST:
@@ -141,21 +141,21 @@ def _tagged(text: str, output: str) -> Asked | None:
         "Which tag would I give this film?" if films else "In which section would this article of mine stand?"
     )
     prompt = f"{asked}\n\n{match[3].strip()}"
-    return Asked(prompt, output, others, "LaMP_2" if films else "LaMP_2_news")
+    return LampChoice(prompt, output, others, "LaMP_2" if films else "LaMP_2_news")
 
 
-def _rated(text: str, output: str) -> Asked | None:
+def _rated(text: str, output: str) -> LampChoice | None:
     match = _REVIEW.search(text)
     if match is None or output not in ("1", "2", "3", "4", "5"):
         return None
     right = STARS[int(output) - 1]
     wrong = tuple(stars for stars in STARS if stars != right)
     prompt = f"How did I rate what I reviewed here?\n\n{match[1].strip()}"
-    return Asked(prompt, right, wrong, "LaMP_3")
+    return LampChoice(prompt, right, wrong, "LaMP_3")
 
 
 TASKS = {
-    "LaMP_1": Task(_cited, ("title", "abstract")),
-    "LaMP_2": Task(_tagged, ("title", "description", "text", "tag", "category")),
-    "LaMP_3": Task(_rated, ("text", "score")),
+    "LaMP_1": ChoiceTask(_cited, ("title", "abstract")),
+    "LaMP_2": ChoiceTask(_tagged, ("title", "description", "text", "tag", "category")),
+    "LaMP_3": ChoiceTask(_rated, ("text", "score")),
 }

@@ -46,8 +46,8 @@ INFO = BenchmarkInfo(
 )
 
 
-class Task(NamedTuple):
-    """How one task is asked and told of."""
+class WritingTask(NamedTuple):
+    """How one task is put to a system, and how its memories are told."""
 
     ask: str
     """What the system is asked, above the text itself."""
@@ -60,22 +60,22 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "LaMP_4": Task(
+    "LaMP_4": WritingTask(
         "Write the headline that I would put above this article of mine. Reply with the headline alone.",
         "article",
         {"Headline": "title", "Article": "text"},
     ),
-    "LaMP_5": Task(
+    "LaMP_5": WritingTask(
         "Write the title that I would give the paper of mine with this abstract. Reply with the title alone.",
         "paper",
         {"Title": "title", "Abstract": "abstract"},
     ),
-    "LaMP_6": Task(
+    "LaMP_6": WritingTask(
         "Write the subject line that I would give this e-mail of mine. Reply with the subject alone.",
         "email",
         {"Subject": "title", "E-mail": "text"},
     ),
-    "LaMP_7": Task(
+    "LaMP_7": WritingTask(
         "Say this as I would say it in a tweet of mine. Reply with the tweet alone.",
         "tweet",
         {"Tweet": "text"},
@@ -84,8 +84,8 @@ TASKS = {
 }
 
 
-class Written(NamedTuple):
-    """A question with whose it is and what they wrote, and the texts that need no writing."""
+class WritingItem(NamedTuple):
+    """A writing item with its person and the texts that need no writing, such as the gold text."""
 
     person: Person
     item: Item
@@ -94,6 +94,9 @@ class Written(NamedTuple):
 
 class LaMPWriting:
     """The writing tasks that a folder holds."""
+
+    becomes = "writing"
+    """The kind of item that a system's texts make of them."""
 
     info = INFO
 
@@ -134,10 +137,10 @@ class LaMPWriting:
         return self._read[1]
 
     @cached_property
-    def _read(self) -> tuple[list[Written], list[str]]:
+    def _read(self) -> tuple[list[WritingItem], list[str]]:
         return read_tasks(self._files, self._written)
 
-    def _written(self, name: str, question: LampQuestion) -> Written:
+    def _written(self, name: str, question: LampQuestion) -> WritingItem:
         task = TASKS[name]
         before, colon, text = question.input.partition(":")
         if not colon or task.sort not in before or not text.strip():
@@ -163,9 +166,9 @@ class LaMPWriting:
             products=[product.id for product in products],
             slices={"task": name},
         )
-        return Written(person, item, products)
+        return WritingItem(person, item, products)
 
-    def _nearest(self, task: Task, question: LampQuestion, memories: list[Memory], text: str) -> str:
+    def _nearest(self, task: WritingTask, question: LampQuestion, memories: list[Memory], text: str) -> str:
         """The person's own words in the entry that retrieval finds first; the latest where it finds none."""
         found = self._retriever.find(question.id, memories, text, 1) or memories[-1:]
         own = next(iter(task.told.values()))
@@ -173,5 +176,5 @@ class LaMPWriting:
         return "".join(words) or "–"
 
 
-def _told(task: Task, entry: dict[str, str]) -> str:
+def _told(task: WritingTask, entry: dict[str, str]) -> str:
     return " ".join(f"{called}: {entry[field]}" for called, field in task.told.items() if field in entry)

@@ -17,7 +17,7 @@ MULTI = "Multi-Domain"
 
 
 @dataclass(frozen=True)
-class Attribute:
+class OntologyAttribute:
     """One preference a person can have in a domain."""
 
     closed: bool
@@ -29,7 +29,7 @@ class Attribute:
     """The same by their lower-case form."""
 
 
-Domains = dict[str, dict[str, Attribute]]
+Domains = dict[str, dict[str, OntologyAttribute]]
 
 
 def read_ontology(path: Path) -> Domains:
@@ -54,9 +54,9 @@ def read_ontology(path: Path) -> Domains:
     return domains
 
 
-def _attribute(entry: dict[str, Any]) -> Attribute:
+def _attribute(entry: dict[str, Any]) -> OntologyAttribute:
     values = tuple(str(value) for value in entry["possible_values"])
-    return Attribute(
+    return OntologyAttribute(
         bool(entry["is_categorical"]),
         bool(entry["has_multiple_values"]),
         values,
@@ -65,8 +65,8 @@ def _attribute(entry: dict[str, Any]) -> Attribute:
 
 
 @dataclass(frozen=True)
-class Definition:
-    """One task as defined for everybody: its words, domains, and the preferences that bear on it."""
+class TaskDefinition:
+    """A task as PersonaLens defines it for everybody: its texts, its domains and the preferences that bear on it."""
 
     id: str
     domains: tuple[str, ...]
@@ -81,9 +81,11 @@ class Definition:
     """A kind of repair for each name that did not resolve plainly, and for each domain left without a name."""
 
 
-def read_definitions(folder: Path, domains: Domains, complain: Complain = refuse) -> dict[str, Definition]:
+def read_definitions(
+    folder: Path, domains: Domains, complain: Complain = refuse
+) -> dict[str, TaskDefinition]:
     """All tasks of data/task by task id; faulty ones go to `complain` and are left out."""
-    found: dict[str, Definition] = {}
+    found: dict[str, TaskDefinition] = {}
     paths = sorted(folder.glob("*/task.jsonl"))
     if not paths:
         raise UserError(
@@ -115,11 +117,11 @@ def _faults(row: dict[str, Any], path: Path, number: int, domains: Domains) -> I
             yield f"{located(path, number)}: the ontology knows no domain '{domain}'."
 
 
-def _definition(row: dict[str, Any], area: str, domains: Domains) -> Definition:
+def _definition(row: dict[str, Any], area: str, domains: Domains) -> TaskDefinition:
     touched = tuple(row["Relevant Domains"]) if area == MULTI else (area,)
     task = f"MD-task-{row['Task Number']}" if area == MULTI else f"SD-{area}-task-{row['Task Number']}"
     preferences, findings = resolve(row["Relevant Affinity Types"], touched, domains)
-    return Definition(
+    return TaskDefinition(
         task,
         touched,
         row["Task Description"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_object
-from personafit.benchmarks.personalens.ontology import Attribute, Domains
+from personafit.benchmarks.personalens.ontology import Domains, OntologyAttribute
 from personafit.benchmarks.personalens.repairs import Complain, Repairs, refuse
 from personafit.people import FacetValue, Person
 
@@ -101,13 +101,13 @@ def _interests(
     return frozenset(domain for domain, wanted in mask.items() if wanted)
 
 
-def _fits(value: Any, attribute: Attribute) -> bool:
+def _fits(value: Any, attribute: OntologyAttribute) -> bool:
     """Whether the value is of the kind the ontology wants: a list of texts or one text."""
     values = value if isinstance(value, list) else [value]
     return isinstance(value, list) == attribute.several and all(isinstance(each, str) for each in values)
 
 
-def _value(value: Any, attribute: Attribute, user: str, repairs: Repairs) -> FacetValue | None:
+def _value(value: Any, attribute: OntologyAttribute, user: str, repairs: Repairs) -> FacetValue | None:
     kept = []
     for each in value if isinstance(value, list) else [value]:
         if attribute.closed and each not in attribute.values:

@@ -12,7 +12,7 @@ from typing import Any
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.lines import read_object
-from personafit.benchmarks.personalens.ontology import Definition, read_definitions, read_ontology
+from personafit.benchmarks.personalens.ontology import TaskDefinition, read_definitions, read_ontology
 from personafit.benchmarks.personalens.profiles import read_person
 from personafit.benchmarks.personalens.repairs import Complain, Repairs, refuse
 from personafit.benchmarks.personalens.situations import usual_situation
@@ -119,7 +119,7 @@ class PersonaLens(TaskBenchmark):
             situation=usual_situation(situations, user, self.repairs),
         )
 
-    def _preferences(self, definition: Definition, person: Person) -> list[str]:
+    def _preferences(self, definition: TaskDefinition, person: Person) -> list[str]:
         for finding in definition.findings:
             self.repairs.note(finding, person.id)
         present = [path for path in definition.preferences if path in person.facets]

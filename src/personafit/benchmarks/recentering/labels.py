@@ -15,9 +15,8 @@ import orjson
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.lines import read_lines, required_text
-from personafit.items.relevance import ALONE, NO, RELEVANCE, YES
+from personafit.items.relevance import ALONE, NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
-from personafit.raters.relevance.reasons import REASON
 from personafit.store import Item, Judgment, Product
 
 LABELS = "relevance.jsonl"
@@ -40,7 +39,7 @@ INFO = BenchmarkInfo(
 )
 
 
-class _Row(NamedTuple):
+class _LabelRow(NamedTuple):
     item: str
     group: str
     user: str
@@ -133,13 +132,13 @@ class RelevanceLabels:
         return notes
 
     @cached_property
-    def _rows(self) -> list[_Row]:
+    def _rows(self) -> list[_LabelRow]:
         rows = list(self._read())
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt and one attribute.")
         return rows
 
-    def _read(self) -> Iterator[_Row]:
+    def _read(self) -> Iterator[_LabelRow]:
         places: Counter[str] = Counter()
         prompts: dict[str, tuple[str, int]] = {}
         for number, row in read_lines(self._path):
@@ -153,7 +152,7 @@ class RelevanceLabels:
                     f"{first[1]}."
                 )
             group = f"{INFO.name}/{user}/{index}"
-            yield _Row(
+            yield _LabelRow(
                 item=f"{group}/{places[group]}",
                 group=group,
                 user=user,
@@ -206,13 +205,13 @@ def published_remarks() -> list[str]:
     return [body["caveat"], body["ceiling"]]
 
 
-def _reason(row: _Row) -> Product | None:
+def _reason(row: _LabelRow) -> Product | None:
     if not row.reason or not row.reason.strip():
         return None
     return Product(kind=REASON, text=row.reason, about=row.user)
 
 
-def _attribute(row: _Row) -> Product:
+def _attribute(row: _LabelRow) -> Product:
     reason = _reason(row)
     return Product(
         kind="attribute", text=row.attribute, about=row.user, parents=[reason.id] if reason else []

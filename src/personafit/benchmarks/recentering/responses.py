@@ -15,9 +15,8 @@ from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import read_lines, required_text, validated
 from personafit.benchmarks.starter import FOLDER
-from personafit.items.preference import PERSONAL, PREFERENCE
+from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.people import Attribute, Person
-from personafit.raters.preference import VIEW
 from personafit.store import Item, Judgment, Product, RaterRecord
 
 PAIRS = "response_pairs.jsonl"
@@ -34,14 +33,14 @@ INFO = BenchmarkInfo(
     language=["en"],
     gold="human",
     metric="rating",
-    view=VIEW,
+    view=CONTEXT.name,
     layout=[[GENERATOR], [GIVEN]],
     controls=CONTROLS,
 )
 
 
-class PairRow(NamedTuple):
-    """One line of the published pairs."""
+class PublishedPair(NamedTuple):
+    """One row of the published responses: a generic and a personalized answer to a prompt of a user."""
 
     user: str
     number: str
@@ -112,18 +111,18 @@ class ResponsePairs:
         return notes
 
     @property
-    def _judged(self) -> list[PairRow]:
+    def _judged(self) -> list[PublishedPair]:
         return [row for row in self.rows if row.relevant]
 
     @cached_property
-    def rows(self) -> list[PairRow]:
+    def rows(self) -> list[PublishedPair]:
         """All lines."""
         rows = list(self._read())
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt with two answers.")
         return rows
 
-    def _read(self) -> Iterator[PairRow]:
+    def _read(self) -> Iterator[PublishedPair]:
         seen: dict[tuple[str, str, str], int] = {}
         for number, row in read_lines(self._path):
             texts = {
@@ -139,7 +138,7 @@ class ResponsePairs:
                     f"{located(self._path, number)} is about the same user, prompt and generator as line {seen[key]}."
                 )
             seen[key] = number
-            yield PairRow(
+            yield PublishedPair(
                 number=str(index), attributes=self._attributes(row.get("attributes"), number), **texts
             )
 
@@ -168,7 +167,7 @@ class PreferenceFolder(FolderBenchmark):
         own = {
             "title": f"{self.info.name}: does using the attributes help?",
             "metric": "rating",
-            "view": VIEW,
+            "view": CONTEXT.name,
         }
         self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": CONTROLS})
 
@@ -242,7 +241,7 @@ def data_folder(data: Path | None) -> Path:
     return FOLDER if str(data) == "starter" and not data.exists() else data
 
 
-def _products(row: PairRow) -> list[Product]:
+def _products(row: PublishedPair) -> list[Product]:
     answers = [
         Product(kind="answer", text=text, maker=row.generator) for text in (row.generic, row.personalized)
     ]

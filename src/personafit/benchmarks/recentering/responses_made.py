@@ -6,9 +6,8 @@ from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
 from personafit.benchmarks.recentering.responses import CONTROLS, GENERATOR, GIVEN, INFO
 from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation
-from personafit.items.preference import PREFERENCE
+from personafit.items.preference import CONTEXT, PREFERENCE
 from personafit.people import Person
-from personafit.raters.preference import VIEW
 from personafit.store import Item, Judgment, Product
 
 
@@ -34,7 +33,7 @@ class MadeResponses:
             language=source.language,
             gold=INFO.gold,
             metric=INFO.metric,
-            view=VIEW,
+            view=CONTEXT.name,
             layout=INFO.layout,
             controls=CONTROLS,
         )

@@ -14,7 +14,7 @@ from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Ungraded
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels
 from personafit.benchmarks.recentering.responses import PAIRS, PreferenceFolder, ResponsePairs, data_folder
-from personafit.items.preference import PERSONAL
+from personafit.items.preference import PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
 from personafit.people import Attribute, Person
 from personafit.store import Item, Product
@@ -35,6 +35,9 @@ class Situation:
 
 class ResponsePrompts(Ungraded):
     """The prompts as a benchmark without answers."""
+
+    becomes = PREFERENCE
+    """The kind of item that a system's answers make of them."""
 
     def __init__(
         self, info: BenchmarkInfo, people: Sequence[Person], situations: Sequence[Situation]

@@ -12,14 +12,13 @@ from tempfile import mkdtemp
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
-from personafit.contexts.memories import memories_hash
+from personafit.contexts.memories import WAYS, memories_hash
 from personafit.contexts.retrieval.index import EMBEDDED, Bm25Index, DenseIndex, HybridIndex, Index
 from personafit.contexts.retrieval.tokens import TERMS
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.people import Memory
 from personafit.store.stored_people import person_folder
 
-WAYS = ("bm25", "dense", "hybrid")
 KEPT_FROM = 200  # memories; fewer are indexed again faster than read
 HELD = 8  # indexes in memory: work goes person by person
 MOST_EMBEDDED = 300_000  # memories of one person; more would take minutes and a gigabyte without a word

@@ -9,7 +9,7 @@ from typing import Any
 from personafit import __version__
 from personafit._errors import UserError
 from personafit.models import MODELS, ChatReply, ChatRequest, Model, ModelError, Spec
-from personafit.models.placing import Held, Opener
+from personafit.models.placing import Opener, WorkerModel
 
 
 class Worker:
@@ -17,7 +17,7 @@ class Worker:
 
     def __init__(self, opener: Opener, spec: Spec) -> None:
         self._opener, self._spec = opener, spec
-        self._held: Held | None = None
+        self._held: WorkerModel | None = None
 
     def greet(self, version: str) -> str | None:
         """See that the code is the same; returns what is wrong, or nothing."""
@@ -62,7 +62,7 @@ def otherness(spec: Spec, found: dict[str, Any], meant: dict[str, Any]) -> str |
     return None
 
 
-def open_chat(spec: Spec) -> Held:
+def open_chat(spec: Spec) -> WorkerModel:
     """A chat model for a worker."""
     model = local_model(spec)
     loop = asyncio.new_event_loop()
@@ -73,7 +73,7 @@ def open_chat(spec: Spec) -> Held:
         except ModelError as error:
             return error
 
-    return Held(model.settings, lambda batch: [answer(request) for request in batch])
+    return WorkerModel(model.settings, lambda batch: [answer(request) for request in batch])
 
 
 def local_model(spec: Spec) -> Model:

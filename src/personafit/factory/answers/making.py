@@ -13,9 +13,9 @@ from personafit._hashing import draw
 from personafit.factory.answers.config import AnswersSection
 from personafit.factory.answers.prompts import BETTER, FOR_ANYBODY, FOR_PERSON, LESS_HELPFUL, LESS_PERSONAL
 from personafit.factory.answers.reading import answer_reader, bounds, rewrite_reader
-from personafit.factory.answers.telling import Bearing, Told, mostly_masked
+from personafit.factory.answers.telling import AnswerContext, Bearing, mostly_masked
 from personafit.factory.asking import Generation, Target
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.questions.blocks import source as people_source
 from personafit.factory.questions.blocks import splits_of
 from personafit.factory.questions.config import QuestionsSection
@@ -28,8 +28,8 @@ FIRST, BLOCK = 8, 50  # people at a time; few at first, so that a model of no us
 
 
 @dataclass
-class Asked:
-    """A question with who asks it."""
+class PersonQuestion:
+    """A question with the person who asks it and the drafts of its answers."""
 
     row: dict[str, Any]
     person: Person
@@ -37,19 +37,19 @@ class Asked:
     """For whom the answer that does not fit is written; None where nobody else is at hand."""
     makers: tuple[int, ...] = ()
     """Which models of the pool answer."""
-    drafts: list["Draft"] = field(default_factory=list)
+    drafts: list["AnswerDraft"] = field(default_factory=list)
 
 
 @dataclass
-class Draft:
-    """An answer to be made."""
+class AnswerDraft:
+    """An answer to be generated: its question, strategy and model, and once it is there its text."""
 
-    asked: Asked
+    asked: PersonQuestion
     strategy: str
     maker: int
-    told: Told | None = None
+    told: AnswerContext | None = None
     direction: str | None = None
-    parent: "Draft | None" = None
+    parent: "AnswerDraft | None" = None
     number: int = 0
     answer: Generation | None = None
     text: str = ""
@@ -74,7 +74,7 @@ class Draft:
         return self.told.product.id if self.told else None
 
 
-def blocks(bench: Bench) -> Iterator[list[Asked]]:
+def blocks(bench: Bench) -> Iterator[list[PersonQuestion]]:
     """All questions, some people's at a time; both streams are in the order of people."""
     groups, size = _groups(bench), FIRST
     while found := list(islice(groups, size)):
@@ -82,14 +82,14 @@ def blocks(bench: Bench) -> Iterator[list[Asked]]:
         size = BLOCK
 
 
-def _groups(bench: Bench) -> Iterator[list[Asked]]:
+def _groups(bench: Bench) -> Iterator[list[PersonQuestion]]:
     rows = bench.read_rows("questions")
     row = next(rows, None)
     for stream in splits_of(bench.config.section(QuestionsSection)).values():
         for person in bench.read(people_source(bench), Person, stream):
             mine = []
             while row is not None and row["person"] == person.id:
-                mine.append(Asked(row, person))
+                mine.append(PersonQuestion(row, person))
                 row = next(rows, None)
             if mine:
                 yield mine
@@ -98,7 +98,7 @@ def _groups(bench: Bench) -> Iterator[list[Asked]]:
 
 
 def first_drafts(
-    block: Sequence[Asked],
+    block: Sequence[PersonQuestion],
     section: AnswersSection,
     pool: int,
     bearing: Bearing,
@@ -117,18 +117,18 @@ def first_drafts(
         masked = mostly_masked(person, section.masked, *key)
         for maker in asked.makers:
             asked.drafts += [
-                Draft(asked, A1, maker, near),
-                Draft(asked, A2, maker, masked),
-                Draft(asked, A3, maker),
+                AnswerDraft(asked, A1, maker, near),
+                AnswerDraft(asked, A2, maker, masked),
+                AnswerDraft(asked, A3, maker),
             ]
             if section.wrong_person and asked.other is not None:
                 far = bearing.told(row["text"], (), asked.other, *key)
-                asked.drafts.append(Draft(asked, WRONG, maker, far))
+                asked.drafts.append(AnswerDraft(asked, WRONG, maker, far))
 
 
 def rewrite_drafts(
-    block: Sequence[Asked], section: AnswersSection, seed: tuple[str | int, ...]
-) -> list[Draft]:
+    block: Sequence[PersonQuestion], section: AnswersSection, seed: tuple[str | int, ...]
+) -> list[AnswerDraft]:
     """For each question some answers to be improved, of those that know little, and some degraded, of those that know more."""
     found = []
     for asked in block:
@@ -144,19 +144,19 @@ def rewrite_drafts(
             for number, parent in enumerate(parents[:count]):
                 way = "better" if strategy == IMPROVED else WORSE[draw(*key, number, "way", among=2)]
                 told = near if strategy == IMPROVED else None
-                asked.drafts.append(Draft(asked, strategy, parent.maker, told, way, parent, number))
+                asked.drafts.append(AnswerDraft(asked, strategy, parent.maker, told, way, parent, number))
                 found.append(asked.drafts[-1])
     return found
 
 
 async def ask(
-    bench: Bench, drafts: Sequence[Draft], section: AnswersSection, label: str, attempt: int = 0
+    bench: Bench, drafts: Sequence[AnswerDraft], section: AnswersSection, label: str, attempt: int = 0
 ) -> None:
     """Have every model make its own; a draft without a usable reply stays without."""
     pool = bench.pool()
     mine = [[draft for draft in drafts if draft.maker == place] for place in range(len(pool))]
     batches = [
-        Batch(model, _wanted_by(own, section, attempt), len(own), label)
+        RequestBatch(model, _wanted_by(own, section, attempt), len(own), label)
         for model, own in zip(pool, mine, strict=True)
     ]
     answers = await bench.ask(*batches)
@@ -167,12 +167,12 @@ async def ask(
 
 
 def _wanted_by(
-    drafts: Sequence[Draft], section: AnswersSection, attempt: int
+    drafts: Sequence[AnswerDraft], section: AnswersSection, attempt: int
 ) -> Callable[[], Iterator[Target]]:
     return lambda: (wanted(draft, section, attempt) for draft in drafts)
 
 
-def wanted(draft: Draft, section: AnswersSection, attempt: int) -> Target:
+def wanted(draft: AnswerDraft, section: AnswersSection, attempt: int) -> Target:
     """What is asked of the model for a draft."""
     row, people = draft.asked.row, (draft.asked.person, draft.meant_for)
     values: dict[str, object] = {"question": row["text"], "words": section.words}

@@ -1,6 +1,6 @@
 """The prompts of answers, in English and Chinese: for a person, for anybody, and three ways to write one anew."""
 
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 
 # The same in every prompt, so that neither form nor address tells which answer knows the person.
 _PLAIN = {
@@ -11,7 +11,7 @@ _PLAIN = {
     "zh": "用“你”来称呼提问者。用一段朴素的话来写，不要列表、标题或其他符号，也不要出现任何人的名字。",
 }
 
-FOR_PERSON = Prompt(
+FOR_PERSON = PromptTemplate(
     "answers.person",
     2,
     {
@@ -27,7 +27,7 @@ FOR_PERSON = Prompt(
     },
 )
 
-FOR_ANYBODY = Prompt(
+FOR_ANYBODY = PromptTemplate(
     "answers.anybody",
     2,
     {
@@ -36,7 +36,7 @@ FOR_ANYBODY = Prompt(
     },
 )
 
-BETTER = Prompt(
+BETTER = PromptTemplate(
     "answers.better",
     2,
     {
@@ -52,7 +52,7 @@ BETTER = Prompt(
     },
 )
 
-LESS_PERSONAL = Prompt(
+LESS_PERSONAL = PromptTemplate(
     "answers.less-personal",
     2,
     {
@@ -68,7 +68,7 @@ LESS_PERSONAL = Prompt(
     },
 )
 
-LESS_HELPFUL = Prompt(
+LESS_HELPFUL = PromptTemplate(
     "answers.less-helpful",
     2,
     {

@@ -11,8 +11,8 @@ from personafit._hashing import hash_text
 from personafit.factory.answers.card import answers_card
 from personafit.factory.answers.config import AnswersSection
 from personafit.factory.answers.making import (
-    Asked,
-    Draft,
+    AnswerDraft,
+    PersonQuestion,
     ask,
     blocks,
     first_drafts,
@@ -24,7 +24,7 @@ from personafit.factory.answers.templates import TEMPLATE, first_answer, known_o
 from personafit.factory.bench import Bench
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT, expected_people
 from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.models.embeddings import make_embedder
 from personafit.store import Product
 
@@ -33,7 +33,7 @@ LEAST_USABLE = 0.2  # of them
 ATTEMPTS = 2  # asks for one answer, each with the model told what was wrong once
 
 
-class AnswersStep(Step):
+class AnswersStep(BuildStep):
     """A pool of answers to every question."""
 
     name = "answers"
@@ -43,7 +43,7 @@ class AnswersStep(Step):
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """First answers by each drawn model, then those written anew."""
         section, asked = bench.config.section(AnswersSection), bench.config.section(QuestionsSection)
         questions, pool = expected_people(bench, asked) * (asked.specific + asked.general), bench.pool()
@@ -53,9 +53,9 @@ class AnswersStep(Step):
             first, again = min(first, section.tries), min(again, section.tries // 2)
         long = round(1.4 * section.words)
         for model in pool:
-            yield Expected("answers", model, ceil(first / len(pool)), 260, long)
+            yield ExpectedAsks("answers", model, ceil(first / len(pool)), 260, long)
             if again:
-                yield Expected("rewrites", model, ceil(again / len(pool)), 260 + long, long)
+                yield ExpectedAsks("rewrites", model, ceil(again / len(pool)), 260 + long, long)
 
     async def make(self, bench: Bench) -> None:
         """Block after block of people."""
@@ -86,14 +86,14 @@ class AnswersStep(Step):
             for asked in block:
                 self._write(bench, asked)
 
-    async def _again(self, bench: Bench, section: AnswersSection, drafts: list[Draft]) -> None:
+    async def _again(self, bench: Bench, section: AnswersSection, drafts: list[AnswerDraft]) -> None:
         """Ask anew for what could not be used; for small models our template does that."""
         for attempt in range(1, ATTEMPTS) if section.asks == "whole" else ():
             if missing := [draft for draft in drafts if not draft.made_by]:
                 await ask(bench, missing, section, "asked anew", attempt)
 
     def _fill(
-        self, bench: Bench, section: AnswersSection, drafts: list[Draft], seed: tuple[int, int]
+        self, bench: Bench, section: AnswersSection, drafts: list[AnswerDraft], seed: tuple[int, int]
     ) -> None:
         """Say why a model's reply was of no use; for small models our template stands in."""
         pool = bench.pool()
@@ -118,7 +118,7 @@ class AnswersStep(Step):
             draft.product = hash_text(TEMPLATE, draft.key, text)
             bench.add(_product(draft))
 
-    def _write(self, bench: Bench, asked: Asked) -> None:
+    def _write(self, bench: Bench, asked: PersonQuestion) -> None:
         pool = bench.pool()
         for draft in asked.drafts:
             if not draft.made_by:
@@ -147,7 +147,7 @@ class AnswersStep(Step):
         return answers_card(bench)
 
 
-def _product(draft: Draft) -> Product:
+def _product(draft: AnswerDraft) -> Product:
     return Product(
         id=draft.product,
         kind="answer",
@@ -159,12 +159,12 @@ def _product(draft: Draft) -> Product:
     )
 
 
-def _plainest(drafts: Sequence[Draft], most: int) -> Sequence[Draft]:
+def _plainest(drafts: Sequence[AnswerDraft], most: int) -> Sequence[AnswerDraft]:
     """What a small model is asked for: first where it is told the least."""
     return drafts if most >= len(drafts) else sorted(drafts, key=lambda draft: draft.told is not None)[:most]
 
 
-def _prove(bench: Bench, drafts: Sequence[Draft]) -> bool:
+def _prove(bench: Bench, drafts: Sequence[AnswerDraft]) -> bool:
     """Stop at once where a model's answers are of no use, or all of them the same; True once that is known."""
     pool = bench.pool()
     for place, model in enumerate(pool):

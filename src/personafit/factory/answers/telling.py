@@ -16,8 +16,8 @@ BEARING, MASKED = "rule:bearing-1", "rule:masked-1"
 
 
 @dataclass(frozen=True)
-class Told:
-    """What is told, and what was kept back."""
+class AnswerContext:
+    """What the answering model is told about the person, and what was left out."""
 
     product: Product
     masked: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Bearing:
         """Make room for other people."""
         self._vectors = {}
 
-    def told(self, question: str, made_from: Sequence[str], person: Person, *key: str | int) -> Told:
+    def told(self, question: str, made_from: Sequence[str], person: Person, *key: str | int) -> AnswerContext:
         """The core fields, and the features nearest to the question; those it was made from come first."""
         known = candidates(person)
         likeness = self._likeness(question, person.id, [text for _, text in known])
@@ -62,7 +62,7 @@ class Bearing:
         core = {path: value for path, value in person.facets.items() if path.partition(".")[0] in CORE}
         lines = [render_facets(core), *(f"- {text}" for _, text in chosen)]
         parents = [person.id, *(name for name, _ in chosen)]
-        return Told(_context("\n".join(filter(None, lines)), BEARING, person.id, parents, *key))
+        return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, parents, *key))
 
     def _likeness(self, question: str, person: str, texts: Sequence[str]) -> list[float]:
         if self._embedder is None:
@@ -75,7 +75,7 @@ class Bearing:
         return [float(one) for one in self._vectors[person] @ self._vectors[f"? {question}"][0]]
 
 
-def mostly_masked(person: Person, share: float, *key: str | int) -> Told:
+def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:
     """What a draw leaves of the profile when so much of it is masked; at least one leaf stays."""
     paths = [path for path in person.facets if path != NAME]
     count = min(round(share * len(paths)), max(0, len(paths) - 1))
@@ -85,7 +85,7 @@ def mostly_masked(person: Person, share: float, *key: str | int) -> Told:
         path: value for path, value in person.facets.items() if path not in hidden and path != NAME
     }
     masked = tuple(path for path in paths if path in hidden)
-    return Told(_context(render_facets(left), MASKED, person.id, [person.id], *key), masked)
+    return AnswerContext(_context(render_facets(left), MASKED, person.id, [person.id], *key), masked)
 
 
 def _context(text: str, maker: str, person: str, parents: list[str], *key: str | int) -> Product:

@@ -14,14 +14,14 @@ from personafit.models.embeddings import Embedder, Vectors, make_embedder
 LONGEST = 600  # characters of an entry: longer ones are no memory
 
 
-class Entry(NamedTuple):
+class CorpusText(NamedTuple):
     """One text of a corpus, and where it is from."""
 
     text: str
     source: str
 
 
-class Corpus:
+class MemoryCorpus:
     """The entries of some files, a seeded sample where there are very many, with their vectors."""
 
     def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
@@ -46,9 +46,9 @@ class Corpus:
         return [*nearest, *others]
 
 
-def _sampled(paths: Sequence[Path], most: int, seed: int) -> list[Entry]:
+def _sampled(paths: Sequence[Path], most: int, seed: int) -> list[CorpusText]:
     """So many different entries, drawn by their words; however large the files are, no more are held than twice as many."""
-    kept: dict[str, tuple[str, Entry]] = {}
+    kept: dict[str, tuple[str, CorpusText]] = {}
     bar = "g"  # after every hash; what comes later than the last of those kept so far is not needed
     for entry in (entry for path in paths for entry in read_corpus(path)):
         rank = hash_text("corpus", str(seed), entry.text)
@@ -65,11 +65,11 @@ def _sampled(paths: Sequence[Path], most: int, seed: int) -> list[Entry]:
     return [entry for _, entry in sorted(kept.values())[:most]]
 
 
-def read_corpus(path: Path) -> Iterator[Entry]:
+def read_corpus(path: Path) -> Iterator[CorpusText]:
     """The entries of one file; those too long to be remembered are left out."""
     if path.suffix == ".jsonl":
-        found: Iterator[Entry] = (
-            Entry(" ".join(required_text(row, "text", path, number).split()), f"{path.name}#{number}")
+        found: Iterator[CorpusText] = (
+            CorpusText(" ".join(required_text(row, "text", path, number).split()), f"{path.name}#{number}")
             for number, row in read_lines(path)
         )
     else:
@@ -77,7 +77,7 @@ def read_corpus(path: Path) -> Iterator[Entry]:
     return (entry for entry in found if 0 < len(entry.text) <= LONGEST)
 
 
-def _paragraphs(path: Path) -> Iterator[Entry]:
+def _paragraphs(path: Path) -> Iterator[CorpusText]:
     try:
         with path.open(encoding="utf-8-sig") as file:
             lines: list[str] = []
@@ -87,10 +87,10 @@ def _paragraphs(path: Path) -> Iterator[Entry]:
                     lines.append(line.strip())
                 elif lines:
                     number += 1
-                    yield Entry(" ".join(lines), f"{path.name}#{number}")
+                    yield CorpusText(" ".join(lines), f"{path.name}#{number}")
                     lines = []
             if lines:
-                yield Entry(" ".join(lines), f"{path.name}#{number + 1}")
+                yield CorpusText(" ".join(lines), f"{path.name}#{number + 1}")
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check `corpora`.") from error
     except UnicodeDecodeError as error:

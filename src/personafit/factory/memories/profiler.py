@@ -9,12 +9,12 @@ from functools import partial
 
 from personafit._hashing import draw
 from personafit.factory.asking import Generation, Target
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.memories.config import MemoriesSection
 from personafit.factory.memories.prompts import FEATURES, feature_lines, features_reader
 from personafit.factory.memories.step import ONE_BY_ONE, STREAMS
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.factory.trial import ask_after_trial
 from personafit.people import Attribute, Memory, Person
 from personafit.store import Product
@@ -23,7 +23,7 @@ TEMPLATE = "template:features-1"
 SEEMS = {"en": "It matters to them that this was noted: {}", "zh": "在意这件事：{}"}
 
 
-class FeaturesStep(Step):
+class FeaturesStep(BuildStep):
     """Features of everyone, as attributes with the memories they rest on."""
 
     name = "features"
@@ -32,10 +32,10 @@ class FeaturesStep(Step):
     roles = ("profiler",)
     prompts = (FEATURES,)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """One ask for each person."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
-        yield Expected(
+        yield ExpectedAsks(
             "features", bench.model("profiler"), people, 120 + 35 * section.sampled, 30 * section.features
         )
 
@@ -44,7 +44,7 @@ class FeaturesStep(Step):
         section, profiler = bench.config.section(MemoriesSection), bench.model("profiler")
         for stream in STREAMS:
             total = bench.count("memories", stream)
-            batch = Batch(profiler, partial(_wanted, bench, section, stream), total, "features")
+            batch = RequestBatch(profiler, partial(_wanted, bench, section, stream), total, "features")
             if section.asks == "whole":
                 answers = await ask_after_trial(bench, batch, ONE_BY_ONE, differ=True)
             else:

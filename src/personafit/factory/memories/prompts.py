@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from personafit.factory.asking import Unfit
 from personafit.factory.people.prompts import LEAST_SHARED, LONGEST, SHORTEST, shared
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 
-SELECT = Prompt(
+SELECT = PromptTemplate(
     "memories.select",
     1,
     user={
@@ -23,7 +23,7 @@ SELECT = Prompt(
     },
 )
 
-WRITE = Prompt(
+WRITE = PromptTemplate(
     "memories.write",
     1,
     user={
@@ -41,7 +41,7 @@ WRITE = Prompt(
     },
 )
 
-NOTE = Prompt(
+NOTE = PromptTemplate(
     "memories.note",
     1,
     user={
@@ -50,7 +50,7 @@ NOTE = Prompt(
     },
 )
 
-FEATURES = Prompt(
+FEATURES = PromptTemplate(
     "memories.features",
     1,
     user={

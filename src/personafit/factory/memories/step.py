@@ -6,14 +6,14 @@ from typing import Any
 
 from personafit._hashing import draw
 from personafit.factory.asking import Generation, Target
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.memories.config import MemoriesSection
-from personafit.factory.memories.corpus import Corpus
+from personafit.factory.memories.corpus import MemoryCorpus
 from personafit.factory.memories.prompts import NOTE, SELECT, WRITE, list_reader, note_reader, numbers_reader
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.elements import INTERESTS, LEAVES
 from personafit.factory.people.step import TRAINING
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.factory.trial import ask_after_trial
 from personafit.people import Memory, Person, facet_values, render_person, select_facets
 from personafit.store import Product
@@ -24,7 +24,7 @@ SAID = {"en": "Said in passing: {}.", "zh": "聊天时提到：{}。"}
 STREAMS = ("people", TRAINING)
 
 
-class MemoriesStep(Step):
+class MemoriesStep(BuildStep):
     """Memories for everyone."""
 
     name = "memories"
@@ -38,18 +38,18 @@ class MemoriesStep(Step):
         """The corpora, word for word."""
         return bench.config.hashes(bench.config.section(MemoriesSection).corpora)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """One ask for each person, or one for each memory."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
         writer = bench.model("writer")
         if section.corpora:
-            yield Expected(
+            yield ExpectedAsks(
                 "choices from corpora", writer, people, 350 + 60 * section.shortlist, 3 * section.per_person
             )
         elif section.asks == "whole":
-            yield Expected("memories", writer, people, 450, 35 * section.per_person)
+            yield ExpectedAsks("memories", writer, people, 450, 35 * section.per_person)
         else:
-            yield Expected("memories", writer, people * section.per_person, 80, 40)
+            yield ExpectedAsks("memories", writer, people * section.per_person, 80, 40)
 
     async def make(self, bench: Bench) -> None:
         """Ask for everyone, benchmark and training, and write them with what they remember."""
@@ -57,11 +57,11 @@ class MemoriesStep(Step):
         corpus = None
         if section.corpora:
             paths = [bench.config.place(name) for name in section.corpora]
-            corpus = Corpus(paths, section.most_entries, bench.seed)
+            corpus = MemoryCorpus(paths, section.most_entries, bench.seed)
         asking = _Asking(bench, section, corpus)
         for stream in STREAMS:
             total = bench.count("people", stream) * asking.asks_each
-            batch = Batch(bench.model("writer"), partial(asking.wanted, stream), total, "memories")
+            batch = RequestBatch(bench.model("writer"), partial(asking.wanted, stream), total, "memories")
             if section.asks == "whole":
                 answers = await ask_after_trial(bench, batch, ONE_BY_ONE, differ=corpus is None)
             else:
@@ -91,7 +91,7 @@ class MemoriesStep(Step):
 class _Asking:
     """What is asked for each person, and what is made of the answers."""
 
-    def __init__(self, bench: Bench, section: MemoriesSection, corpus: Corpus | None) -> None:
+    def __init__(self, bench: Bench, section: MemoriesSection, corpus: MemoryCorpus | None) -> None:
         self._bench, self._section, self._corpus = bench, section, corpus
         self.count = section.per_person if corpus is None else min(section.per_person, len(corpus.entries))
 
@@ -160,7 +160,7 @@ class _Asking:
             self._bench.add(product)
         return TEMPLATE, [(line, product.id) for line in lines]
 
-    def _choice(self, person: Person, corpus: Corpus) -> Target:
+    def _choice(self, person: Person, corpus: MemoryCorpus) -> Target:
         places = self._places(person, corpus)
         entries = "\n".join(
             f"{number}. {corpus.entries[place].text}" for number, place in enumerate(places, 1)
@@ -220,6 +220,6 @@ class _Asking:
         )
         return found[:count] or ["…"]
 
-    def _places(self, person: Person, corpus: Corpus) -> list[int]:
+    def _places(self, person: Person, corpus: MemoryCorpus) -> list[int]:
         about = " ".join(facet_values(select_facets(person.facets, [*LEAVES, INTERESTS])))
         return corpus.shortlist(about, self._section.shortlist, f"{self._bench.seed}/{person.id}")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from personafit._hashing import content_hash, hash_text
-from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_benchmark
+from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_whole
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.people import Person
@@ -26,7 +26,7 @@ class HeldOut:
         self._take(FolderBenchmark(STARTER, kind=None))
         for name, path in excluded:
             if name:
-                self._take(open_benchmark(name, path))
+                self._take(open_whole(name, path))
             else:
                 self._read(path)
 

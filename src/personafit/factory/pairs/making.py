@@ -10,7 +10,7 @@ from functools import partial
 
 from personafit._hashing import draw
 from personafit.factory.asking import Generation, Target, Unfit, plain
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.pairs.config import HARD, PairsSection
 from personafit.factory.pairs.prompts import (
     LESS_HELPFUL,
@@ -21,7 +21,7 @@ from personafit.factory.pairs.prompts import (
     QUESTION,
     THEMES,
 )
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.people import Person, render_person
 from personafit.store import Product
 
@@ -33,8 +33,8 @@ OFF_LENGTH = 0.1  # by how much of its length a spoilt answer may differ
 
 
 @dataclass
-class Unit:
-    """One person's question with all that is answered to it."""
+class QuestionAnswers:
+    """One person's question and the answers that its pairs are made of."""
 
     person: Person
     number: int
@@ -59,12 +59,12 @@ class Unit:
         """Names it within the step."""
         return f"{self.person.id}/{self.number}" + (f"-{self.attempt}" if self.attempt else "")
 
-    def again(self) -> "Unit":
+    def again(self) -> "QuestionAnswers":
         """The same with another question."""
         return replace(self, question="", asked="", answers={}, attempt=self.attempt + 1)
 
 
-def units(people: Sequence[Person], section: PairsSection, seed: str, models: int) -> list[Unit]:
+def units(people: Sequence[Person], section: PairsSection, seed: str, models: int) -> list[QuestionAnswers]:
     """What is to be made for some people; harder negatives take turns."""
     found = []
     for person in people:
@@ -76,7 +76,9 @@ def units(people: Sequence[Person], section: PairsSection, seed: str, models: in
             other = others[draw(*key, "other", among=len(others))] if others else None
             if other is None:
                 hard = [kind for kind in hard if kind != "wrong-person"]
-            unit = Unit(person, number, other, draw(*key, "model", among=models), (NO_PERSONA, *hard))
+            unit = QuestionAnswers(
+                person, number, other, draw(*key, "model", among=models), (NO_PERSONA, *hard)
+            )
             unit.direction = ("less-personal", "less-helpful")[draw(*key, "direction", among=2)]
             found.append(unit)
     return found
@@ -89,7 +91,7 @@ def told(person: Person) -> Product:
     )
 
 
-async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
+async def ask_questions(bench: Bench, todo: Sequence[QuestionAnswers], seed: str) -> None:
     """Have the writer ask; a unit without a usable question stays without."""
 
     def wanted() -> Iterator[Target]:
@@ -109,7 +111,7 @@ async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
                 max_tokens=120,
             )
 
-    answers = await bench.ask(Batch(bench.model("writer"), wanted, len(todo), "questions"))
+    answers = await bench.ask(RequestBatch(bench.model("writer"), wanted, len(todo), "questions"))
     for unit, answer in zip(todo, answers, strict=True):
         if answer.text is None:
             bench.reject(
@@ -119,23 +121,25 @@ async def ask_questions(bench: Bench, todo: Sequence[Unit], seed: str) -> None:
             unit.question, unit.asked = answer.text, answer.product or ""
 
 
-async def ask_answers(bench: Bench, todo: Sequence[Unit], words: int) -> None:
+async def ask_answers(bench: Bench, todo: Sequence[QuestionAnswers], words: int) -> None:
     """The fitting answers, those for nobody, for somebody else and for show; then the spoilt ones."""
     await _ask(bench, todo, lambda unit: _first(unit, words))
     await _ask(bench, [unit for unit in todo if unit.answers["chosen"].ok], _spoilt)
 
 
-async def _ask(bench: Bench, todo: Sequence[Unit], made: Callable[[Unit], list[tuple[str, Target]]]) -> None:
+async def _ask(
+    bench: Bench, todo: Sequence[QuestionAnswers], made: Callable[[QuestionAnswers], list[tuple[str, Target]]]
+) -> None:
     pool = bench.pool()
     for place, model in enumerate(pool):
         mine = [(unit, kind, wanted) for unit in todo if unit.model == place for kind, wanted in made(unit)]
-        batch = Batch(model, partial(iter, [wanted for _, _, wanted in mine]), len(mine), "answers")
+        batch = RequestBatch(model, partial(iter, [wanted for _, _, wanted in mine]), len(mine), "answers")
         for (unit, kind, _), answer in zip(mine, await bench.ask(batch), strict=True):
             unit.answers[kind] = answer
 
 
-def _first(unit: Unit, words: int) -> list[tuple[str, Target]]:
-    asked: dict[str, tuple[Prompt, Person | None]] = {
+def _first(unit: QuestionAnswers, words: int) -> list[tuple[str, Target]]:
+    asked: dict[str, tuple[PromptTemplate, Person | None]] = {
         "chosen": (PERSONAL, unit.person),
         NO_PERSONA: (PLAIN, None),
         "wrong-person": (PERSONAL, unit.other),
@@ -150,7 +154,7 @@ def _first(unit: Unit, words: int) -> list[tuple[str, Target]]:
     return found
 
 
-def _spoilt(unit: Unit) -> list[tuple[str, Target]]:
+def _spoilt(unit: QuestionAnswers) -> list[tuple[str, Target]]:
     if "degraded" not in unit.negatives:
         return []
     chosen = unit.answers["chosen"]
@@ -161,9 +165,9 @@ def _spoilt(unit: Unit) -> list[tuple[str, Target]]:
 
 
 def _answer(
-    unit: Unit,
+    unit: QuestionAnswers,
     kind: str,
-    prompt: Prompt,
+    prompt: PromptTemplate,
     values: dict[str, object],
     whom: Person | None = None,
     like: str = "",

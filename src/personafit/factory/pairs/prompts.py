@@ -1,8 +1,8 @@
 """The prompts of training pairs: a question, an answer for the person, for nobody, for show, and two ways to spoil one."""
 
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 
-QUESTION = Prompt(
+QUESTION = PromptTemplate(
     "pair-question",
     1,
     {
@@ -32,7 +32,7 @@ THEMES = {
     "zh": ("饮食", "空闲时间", "工作或学习", "花钱", "健康", "身边的人", "出行", "学习新东西", "家里的事"),
 }
 
-PERSONAL = Prompt(
+PERSONAL = PromptTemplate(
     "pair-personal",
     1,
     {
@@ -46,7 +46,7 @@ PERSONAL = Prompt(
         ),
     },
 )
-PLAIN = Prompt(
+PLAIN = PromptTemplate(
     "pair-plain",
     1,
     {
@@ -54,7 +54,7 @@ PLAIN = Prompt(
         "zh": "{question}\n\n请用大约{words}字回答。",
     },
 )
-OVERDONE = Prompt(
+OVERDONE = PromptTemplate(
     "pair-overdone",
     1,
     {
@@ -69,7 +69,7 @@ OVERDONE = Prompt(
         ),
     },
 )
-LESS_PERSONAL = Prompt(
+LESS_PERSONAL = PromptTemplate(
     "pair-less-personal",
     1,
     {
@@ -82,7 +82,7 @@ LESS_PERSONAL = Prompt(
         ),
     },
 )
-LESS_HELPFUL = Prompt(
+LESS_HELPFUL = PromptTemplate(
     "pair-less-helpful",
     1,
     {

@@ -13,7 +13,7 @@ from personafit.factory.bench import Bench
 from personafit.factory.kept_texts import BlockDuplicates, NearDuplicates
 from personafit.factory.pairs.config import PairsSection
 from personafit.factory.pairs.layout import NOT_PERSONAL, trl_row
-from personafit.factory.pairs.making import Unit
+from personafit.factory.pairs.making import QuestionAnswers
 
 FOLDER = "pairs"
 SPLITS = ("train", "validation")
@@ -34,7 +34,7 @@ class Sink:
     def _path(self, split: str, end: str = ".jsonl") -> Path:
         return self._bench.out / FOLDER / f"{split}{end}"
 
-    def take(self, todo: list[Unit]) -> set[str]:
+    def take(self, todo: list[QuestionAnswers]) -> set[str]:
         """Take in the pairs of some units; the keys of those that made one."""
         made: set[str] = set()
         whole = [unit for unit in todo if self._usable(unit)]
@@ -51,13 +51,13 @@ class Sink:
                 made.add(unit.key)
         return made
 
-    def _usable(self, unit: Unit) -> bool:
+    def _usable(self, unit: QuestionAnswers) -> bool:
         chosen = unit.answers["chosen"]
         if chosen.text is None:
             self.reject(unit, "chosen", chosen.reason)
         return chosen.text is not None
 
-    def _pair(self, unit: Unit, kind: str) -> None:
+    def _pair(self, unit: QuestionAnswers, kind: str) -> None:
         chosen, rejected = unit.answers["chosen"], unit.answers[kind]
         if chosen.text is None or rejected.text is None:
             self.reject(unit, kind, rejected.reason)
@@ -100,7 +100,7 @@ class Sink:
         self._bench.write({**told, "person_hash": hash_text(owner)[:12], "lineage": lineage})
         self.kept += 1
 
-    def reject(self, unit: Unit, kind: str, reason: str) -> None:
+    def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
         """Keep what could not become a pair, and why."""
         self._reasons[reason] += 1
         by = self._bench.pool()[unit.model].name

@@ -19,7 +19,7 @@ from personafit.factory.pairs.sink import Sink
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.step import TRAINING
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.people import Person
 
 SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
@@ -27,7 +27,7 @@ ATTEMPTS = 3  # questions that are tried for each one wanted
 FIRST, CHUNK = 8, 200  # people at a time; few at first, so that a model of no use is found out
 
 
-class PairsStep(Step):
+class PairsStep(BuildStep):
     """Pairs of answers for the people of [people] training."""
 
     name = "pairs"
@@ -46,16 +46,16 @@ class PairsStep(Step):
             paths += [folder] if folder.is_file() else sorted(folder.glob("**/*.json*"))
         return bench.config.hashes(paths)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """A question where none are given, two answers, and one for each harder negative."""
         section, people = bench.config.section(PairsSection), bench.config.section(PeopleSection).training
         count = people * section.per_person
         if not section.questions:
-            yield Expected("questions", bench.model("writer"), count, 350, 30)
+            yield ExpectedAsks("questions", bench.model("writer"), count, 350, 30)
         pool = bench.pool()
         for model in pool:
             calls = round(count * (2 + section.hard) / len(pool))
-            yield Expected("answers", model, calls, 400, 2 * section.words)
+            yield ExpectedAsks("answers", model, calls, 400, 2 * section.words)
 
     async def make(self, bench: Bench) -> None:
         """Chunk after chunk of people; then general pairs, as many as their share."""

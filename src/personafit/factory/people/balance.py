@@ -10,7 +10,7 @@ from typing import Any
 
 from personafit.factory.kept_texts import BlockDuplicates
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.drawing import Drawn
+from personafit.factory.people.drawing import ProfileDraft
 from personafit.factory.people.elements import INTERESTS, LEAVES, MBTI, VALUES
 from personafit.factory.rows import Scratch
 from personafit.people import Person, facet_values
@@ -22,8 +22,8 @@ HABITS = frozenset(
 )  # what makes somebody this person and no other of the same job
 
 
-class Balance:
-    """Lets people pass while their kind is not too frequent."""
+class PeopleBalancer:
+    """Rejects candidates whose group is over its share, and near duplicates."""
 
     def __init__(self, section: PeopleSection) -> None:
         self._most = max(1, ceil(section.max_share * section.total))
@@ -61,7 +61,7 @@ class Balance:
         return ""
 
 
-def told_apart(drawn: Drawn, person: Person) -> dict[str, Any]:
+def told_apart(drawn: ProfileDraft, person: Person) -> dict[str, Any]:
     """What a candidate is weighed and compared by: a part of its row."""
     kinds = [("field of work", drawn.field), ("region", drawn.region), ("decade of age", str(drawn.decade))]
     kinds += [(INTEREST, interest.text) for interest in drawn.interests]

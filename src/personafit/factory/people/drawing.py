@@ -26,8 +26,8 @@ GENDERS = {"en": ("woman", "man"), "zh": ("女", "男")}
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """One combination: who somebody might be, before anyone has put it into words or asked whether it holds."""
+class ProfileDraft:
+    """A sampled combination of traits, before a model has written or checked the profile."""
 
     number: int
     id: str
@@ -94,8 +94,8 @@ class Drawn:
         return Person(id=self.id, language=self.language, facets=facets)
 
 
-class Drawing:
-    """Draws candidates by number."""
+class CandidateSampler:
+    """Samples candidate people; the same number always gives the same candidate."""
 
     def __init__(self, seeds: Sequence[Person], languages: Sequence[str], seed: int, take: int) -> None:
         self._seeds = {
@@ -104,7 +104,7 @@ class Drawing:
         }
         self._languages, self._key = tuple(languages), (str(seed), str(take))
 
-    def draw(self, number: int) -> Drawn:
+    def draw(self, number: int) -> ProfileDraft:
         """The candidate of a number; languages and fields of work take turns, so that all are drawn alike often."""
         language = self._languages[number % len(self._languages)]
         turn = number // len(self._languages)
@@ -116,7 +116,7 @@ class Drawing:
         home = pick.one(tables["homes"])
         first = pick.one(_names(language, home.get("names"), ("f", "m")[gender]))
         family = pick.one(_names(language, home.get("names"), "family"))
-        return Drawn(
+        return ProfileDraft(
             number=number,
             id=f"p{number:06}" + (f"-{self._key[1]}" if self._key[1] != "0" else ""),
             language=language,

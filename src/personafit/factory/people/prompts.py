@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from personafit.factory.asking import Unfit
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 
-PROFILE = Prompt(
+PROFILE = PromptTemplate(
     "people.profile",
     1,
     system={
@@ -29,7 +29,7 @@ PROFILE = Prompt(
     },
 )
 
-FIELD = Prompt(
+FIELD = PromptTemplate(
     "people.field",
     1,
     user={
@@ -41,7 +41,7 @@ FIELD = Prompt(
     },
 )
 
-SCREEN = Prompt(
+SCREEN = PromptTemplate(
     "people.screen",
     1,
     user={

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from personafit.factory.people.drawing import Drawn
+from personafit.factory.people.drawing import ProfileDraft
 from personafit.factory.people.elements import Element
 
 ADULT = 18
@@ -11,7 +11,7 @@ YOUNGEST_PARENT_OF = {"small-children": 20, "children": 24, "grown-children": 42
 OLDEST_PARENT_OF = {"small-children": 50, "children": 62}
 
 
-def contradictions(drawn: Drawn) -> Iterator[str]:
+def contradictions(drawn: ProfileDraft) -> Iterator[str]:
     """Why a combination cannot be one person; nothing where it can."""
     for element in drawn.all:
         low, high = element.ages
@@ -36,6 +36,6 @@ def contradictions(drawn: Drawn) -> Iterator[str]:
                 yield f"'{element.text}' does not go with '{other.text}'"
 
 
-def _tagged(drawn: Drawn, tag: str) -> str:
+def _tagged(drawn: ProfileDraft, tag: str) -> str:
     found: Element = next(element for element in drawn.all if tag in element.tags)
     return found.text

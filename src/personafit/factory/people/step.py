@@ -5,20 +5,20 @@ from typing import Any
 
 from personafit._hashing import hash_text
 from personafit.factory.asking import Generation, Target, chosen
-from personafit.factory.bench import Batch, Bench
-from personafit.factory.people.balance import Balance
+from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.people.balance import PeopleBalancer
 from personafit.factory.people.card import people_card
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.drawing import Drawing
+from personafit.factory.people.drawing import CandidateSampler
 from personafit.factory.people.elements import elements_text
 from personafit.factory.people.prompts import FIELD, LETTERS, PROFILE, SCREEN, VERDICTS
 from personafit.factory.people.rules import contradictions
 from personafit.factory.people.seeds import read_seeds
-from personafit.factory.people.wording import TEMPLATE, Wording
+from personafit.factory.people.wording import TEMPLATE, ProfileWriter
 from personafit.factory.quota import Quota
 from personafit.factory.review import Review
 from personafit.factory.rows import Scratch
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.people import Person, render_person
 from personafit.store import Product
 
@@ -26,7 +26,7 @@ TRAINING = "training_people"
 RULES, BALANCE, PEOPLE = "rule:people-1", "rule:balance-1", "a person"
 
 
-class PeopleStep(Step):
+class PeopleStep(BuildStep):
     """Simulated people from seeds and drawn combinations."""
 
     name = "people"
@@ -43,22 +43,22 @@ class PeopleStep(Step):
             Review(bench.out, self.name).decisions,
         ]
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """One or several asks for words, one for screening."""
         section = bench.config.section(PeopleSection)
         if section.fields:
             whole = section.asks == "whole"
             calls = section.total * (1 if whole else len(section.fields))
             size = (700, 45 * len(section.fields)) if whole else (120, 40)
-            yield Expected("words", bench.model("writer"), calls, *size)
-        yield Expected("screening", bench.model("checker"), section.total, 550, 1)
+            yield ExpectedAsks("words", bench.model("writer"), calls, *size)
+        yield ExpectedAsks("screening", bench.model("checker"), section.total, 550, 1)
 
     async def make(self, bench: Bench) -> None:
         """Rounds of candidates until the quota is full."""
         section = bench.config.section(PeopleSection)
-        drawing = Drawing(_seeds(bench), bench.config.build.languages, bench.seed, bench.take)
+        drawing = CandidateSampler(_seeds(bench), bench.config.build.languages, bench.seed, bench.take)
         quota, review = Quota("people", section.total), Review(bench.out, self.name)
-        wording, balance = Wording(bench, section, drawing), Balance(section)
+        wording, balance = ProfileWriter(bench, section, drawing), PeopleBalancer(section)
         queue = bench.scratch("queue")
         while numbers := quota.round():
             drawn = bench.scratch("drawn")
@@ -83,7 +83,9 @@ class PeopleStep(Step):
     ) -> Scratch:
         """Round 1: the checker says what does not hold, a person's word counts more."""
         checker, passed = bench.model("checker"), bench.scratch("passed")
-        answers = await bench.ask(Batch(checker, lambda: _screenings(profiles), profiles.count, "screening"))
+        answers = await bench.ask(
+            RequestBatch(checker, lambda: _screenings(profiles), profiles.count, "screening")
+        )
         for row, answer in zip(profiles, answers, strict=True):
             person, reason, by = row["person"]["id"], _reason(answer), checker.name
             if review.dropped(person):

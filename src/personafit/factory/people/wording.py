@@ -7,10 +7,10 @@ put none, so is the profile itself.
 from collections.abc import Iterable, Iterator
 
 from personafit.factory.asking import Generation, Target
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.people.balance import told_apart
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.drawing import Drawing, Drawn
+from personafit.factory.people.drawing import CandidateSampler, ProfileDraft
 from personafit.factory.people.prompts import (
     FIELD,
     PROFILE,
@@ -29,10 +29,10 @@ FIELDS_INSTEAD = 'name a stronger writer, or set asks = "fields" in [people]'
 WHO = ("Name", "Demographics", "Personality")
 
 
-class Wording:
-    """Puts candidates into words."""
+class ProfileWriter:
+    """Has a model write the profile of each sampled candidate."""
 
-    def __init__(self, bench: Bench, section: PeopleSection, drawing: Drawing) -> None:
+    def __init__(self, bench: Bench, section: PeopleSection, drawing: CandidateSampler) -> None:
         self._bench, self._section, self._drawing = bench, section, drawing
         self._tried = False
 
@@ -42,7 +42,7 @@ class Wording:
         answers: Iterator[Generation] = iter(())
         if self._section.fields:
             asks = numbers.count * (1 if self._section.asks == "whole" else len(self._section.fields))
-            batch = Batch(self._bench.model("writer"), lambda: self._wanted(numbers), asks, "profiles")
+            batch = RequestBatch(self._bench.model("writer"), lambda: self._wanted(numbers), asks, "profiles")
             if self._section.asks == "whole" and not self._tried:
                 answers = await ask_after_trial(self._bench, batch, FIELDS_INSTEAD)
             else:
@@ -63,7 +63,7 @@ class Wording:
                 for leaf in self._section.fields:
                     yield self._field(drawn, leaf)
 
-    def _whole(self, drawn: Drawn) -> Target:
+    def _whole(self, drawn: ProfileDraft) -> Target:
         hints = {leaf: drawn.leaves[leaf].text for leaf in self._section.fields}
         manner = render_facets(select_facets(drawn.seed.facets, hints))
         return Target(
@@ -83,7 +83,7 @@ class Wording:
             max_tokens=160 * len(hints),
         )
 
-    def _field(self, drawn: Drawn, leaf: str) -> Target:
+    def _field(self, drawn: ProfileDraft, leaf: str) -> Target:
         hint = drawn.leaves[leaf].text
         return Target(
             f"{drawn.id}/{leaf}",
@@ -99,7 +99,7 @@ class Wording:
         )
 
     def _words(
-        self, drawn: Drawn, answers: Iterator[Generation]
+        self, drawn: ProfileDraft, answers: Iterator[Generation]
     ) -> tuple[dict[str, str], dict[str, str], list[str]]:
         """The sentences by field, who put each, and the products they stand in."""
         words: dict[str, str] = {}
@@ -121,7 +121,7 @@ class Wording:
         return words, makers, parents
 
     def _profile(
-        self, drawn: Drawn, words: dict[str, str], makers: dict[str, str], parents: list[str]
+        self, drawn: ProfileDraft, words: dict[str, str], makers: dict[str, str], parents: list[str]
     ) -> dict[str, object]:
         drawn_words = {leaf: element.text for leaf, element in drawn.leaves.items() if leaf not in words}
         if drawn_words and words:
@@ -142,7 +142,7 @@ class Wording:
         }
 
 
-def gist(drawn: Drawn) -> str:
+def gist(drawn: ProfileDraft) -> str:
     """Who it is, in a line."""
     if drawn.language == "zh":
         return f"{drawn.age}岁，{drawn.gender}，{drawn.job.text}；住处：{drawn.home.text}。"

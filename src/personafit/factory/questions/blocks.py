@@ -17,7 +17,7 @@ FIRST, BLOCK = 8, 1_000  # people at a time; few at first, so that a model of no
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class BlockMember:
     """One person of a block."""
 
     place: int
@@ -45,16 +45,16 @@ def source(bench: Bench) -> str:
     return next(step for step, section in SOURCES.items() if section in bench.config.sections)
 
 
-def everyone(bench: Bench, section: QuestionsSection) -> Iterator[Member]:
+def everyone(bench: Bench, section: QuestionsSection) -> Iterator[BlockMember]:
     """All people questions are made for, streamed."""
     place = 0
     for split, stream in splits_of(section).items():
         for person in bench.read(source(bench), Person, stream):
-            yield Member(place, split, person)
+            yield BlockMember(place, split, person)
             place += 1
 
 
-def blocks(bench: Bench, section: QuestionsSection) -> Iterator[list[Member]]:
+def blocks(bench: Bench, section: QuestionsSection) -> Iterator[list[BlockMember]]:
     """The same in blocks, a small one first."""
     people, size = everyone(bench, section), FIRST
     while block := list(islice(people, size)):

@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from personafit._hashing import draw, hash_text
-from personafit.factory.questions.blocks import Member
+from personafit.factory.questions.blocks import BlockMember
 from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.questions.examples import Example, example_for
 from personafit.factory.questions.scenarios import Scenario, categories
 
 
 @dataclass
-class Draft:
-    """One attempt at a specific question."""
+class QuestionDraft:
+    """One attempt at a specific question: what it is to be about, and once it is there its text."""
 
     key: str
     """Names it in the store, in rejections and in the review queue."""
-    member: Member
+    member: BlockMember
     number: int
     """Which of the person's questions, from 0."""
     attempt: int
@@ -56,8 +56,8 @@ def category_counts(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     return counts
 
 
-class Drawing:
-    """Draws attempts by person, number and attempt."""
+class QuestionSampler:
+    """Samples what each question is to be about; the same person, number and attempt always give the same."""
 
     def __init__(self, section: QuestionsSection, people: Sequence[int], seed: int, take: int) -> None:
         """`people` are the numbers of people by split, in the order they come."""
@@ -73,14 +73,14 @@ class Drawing:
             parts.append(shuffle.permutation(part))
         self._categories = np.concatenate(parts)
 
-    def draft(self, member: Member, number: int, attempt: int) -> Draft:
+    def draft(self, member: BlockMember, number: int, attempt: int) -> QuestionDraft:
         """One attempt at one of a person's questions."""
         person = member.person
         key = (self._seed, self._take, person.id, number, attempt)
         place = member.place * self._section.specific + number
         scenarios = categories()[self._names[self._categories[place]]].scenarios
         features = sorted(member.features, key=lambda one: draw("feature", *key, *one, among=2**62))
-        return Draft(
+        return QuestionDraft(
             key=f"{person.id}/s{number}/{attempt}" + (f"-{self._take}" if self._take else ""),
             member=member,
             number=number,

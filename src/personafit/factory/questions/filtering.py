@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
 from personafit.factory.asking import Target, chosen
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT, TRAINING_SPLIT
 from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.questions.duplicates import KnownQuestions
 from personafit.factory.questions.keeping import DROPPED, REVIEWER, Keeping
-from personafit.factory.questions.pool import OWN, Entry, read_pool
+from personafit.factory.questions.pool import OWN, PoolQuestion, read_pool
 from personafit.factory.questions.prompts import CLOSED, KINDS, OPENNESS
 from personafit.factory.questions.subjective import OPEN, kind_of, unfit_for_pool
 from personafit.factory.questions.topics import Topics
@@ -28,7 +28,7 @@ RULE, LIKENESS = "rule:open-1", "rule:near-duplicates"
 class Shelf:
     """The questions for people of one language and split."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[PoolQuestion, ...]
     vectors: Vectors
 
 
@@ -68,9 +68,9 @@ class _Filtering:
         self._reasons: Counter[str] = Counter()
         self._read = 0
 
-    def by_rule(self) -> list[Entry]:
+    def by_rule(self) -> list[PoolQuestion]:
         """Those no rule takes out, in a seeded order, as many as will be judged."""
-        kept: dict[str, Entry] = {}
+        kept: dict[str, PoolQuestion] = {}
         for entry in read_pool([self._bench.config.place(one) for one in self._section.pool]):
             if entry.language not in self._languages:
                 continue
@@ -85,7 +85,7 @@ class _Filtering:
         )
         return order[: self._section.judged]
 
-    def new(self, entries: Sequence[Entry], known: KnownQuestions) -> list[Entry]:
+    def new(self, entries: Sequence[PoolQuestion], known: KnownQuestions) -> list[PoolQuestion]:
         """Those that do not say what another says."""
         twins = known.add([(entry.source, entry.text) for entry in entries])
         return [
@@ -94,12 +94,12 @@ class _Filtering:
             if twin is None or not self._out(entry, f"near-duplicate of: {twin}", LIKENESS)
         ]
 
-    async def judged(self, entries: Sequence[Entry]) -> list[Entry]:
+    async def judged(self, entries: Sequence[PoolQuestion]) -> list[PoolQuestion]:
         """Those the checker finds open; a small model is asked only where the rule cannot tell."""
         checker, kept = self._bench.model("checker"), []
         sure = [self._section.asks == "short" and kind_of(entry.text) == OPEN for entry in entries]
         asked = [entry for entry, known in zip(entries, sure, strict=True) if not known]
-        answers = await self._bench.ask(Batch(checker, lambda: _wanted(asked), len(asked), "pool"))
+        answers = await self._bench.ask(RequestBatch(checker, lambda: _wanted(asked), len(asked), "pool"))
         for entry, known in zip(entries, sure, strict=True):
             answer = None if known else next(answers)
             reason = ""
@@ -127,7 +127,7 @@ class _Filtering:
             f"{max(section.general, -(-people * section.general // section.reuse)):,}; add questions, or ask for fewer."
         )
 
-    def _out(self, entry: Entry, reason: str, by: str) -> bool:
+    def _out(self, entry: PoolQuestion, reason: str, by: str) -> bool:
         """Whether a question is out for a reason: not if a person wants to keep it."""
         if self._keeping.review.kept(entry.source):
             return False
@@ -136,13 +136,13 @@ class _Filtering:
         return True
 
 
-def maker_of(entry: Entry) -> str:
+def maker_of(entry: PoolQuestion) -> str:
     """Who made a question of a pool: the pool."""
     source = entry.source.rpartition("#")[0]
     return source if source == OWN else f"pool:{source}"
 
 
-def _wanted(entries: Sequence[Entry]) -> Iterator[Target]:
+def _wanted(entries: Sequence[PoolQuestion]) -> Iterator[Target]:
     for entry in entries:
         yield Target(
             f"pool/{entry.source}",
@@ -158,14 +158,14 @@ def _wanted(entries: Sequence[Entry]) -> Iterator[Target]:
         )
 
 
-def _split(bench: Bench, people: dict[tuple[str, str], int], entry: Entry) -> str:
+def _split(bench: Bench, people: dict[tuple[str, str], int], entry: PoolQuestion) -> str:
     """Whose a question is: benchmark and training people never share one."""
     counts = {split: count for (language, split), count in people.items() if language == entry.language}
     place = draw("pool-split", bench.seed, entry.text, among=sum(counts.values()))
     return BENCHMARK_SPLIT if place < counts.get(BENCHMARK_SPLIT, 0) else TRAINING_SPLIT
 
 
-def _categorised(entries: Sequence[Entry], topics: Topics) -> list[Entry]:
+def _categorised(entries: Sequence[PoolQuestion], topics: Topics) -> list[PoolQuestion]:
     """Each with a category and scenario: its own, or those of the nearest of our questions."""
     found = []
     for entry in entries:

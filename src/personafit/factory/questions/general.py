@@ -8,14 +8,14 @@ import numpy as np
 
 from personafit._errors import UserError
 from personafit.factory.asking import Target, chosen
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.people.elements import INTERESTS, LEAVES, VALUES
-from personafit.factory.questions.blocks import Member
+from personafit.factory.questions.blocks import BlockMember
 from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.questions.filtering import Shelf, maker_of
 from personafit.factory.questions.keeping import DROPPED, ENOUGH, GENERAL, REVIEWER, Keeping
 from personafit.factory.questions.leaks import leaks
-from personafit.factory.questions.pool import Entry
+from personafit.factory.questions.pool import PoolQuestion
 from personafit.factory.questions.prompts import KINDS, MATCH, MISMATCHES
 from personafit.factory.questions.specific import LEAK
 from personafit.factory.quota import Quota
@@ -31,10 +31,10 @@ class Match:
     """A question of the pool that may be a person's."""
 
     key: str
-    member: Member
+    member: BlockMember
     place: int
     """On the shelf."""
-    entry: Entry
+    entry: PoolQuestion
 
 
 class General:
@@ -59,7 +59,7 @@ class General:
         }
         """How many more people may be given each question."""
 
-    async def make(self, block: Sequence[Member]) -> None:
+    async def make(self, block: Sequence[BlockMember]) -> None:
         """As many as are asked for, for everyone of a block."""
         rankings = self._rankings(block)
         held = {member.place: 0 for member in block}
@@ -81,7 +81,7 @@ class General:
                 )
             await self._validated(matches, held, quota)
 
-    def _rankings(self, block: Sequence[Member]) -> dict[int, list[int]]:
+    def _rankings(self, block: Sequence[BlockMember]) -> dict[int, list[int]]:
         """For each person, places on the shelf from the farthest to the nearest."""
         vectors = self._embedder.embed([_about(member) for member in block])
         return {
@@ -89,7 +89,7 @@ class General:
             for member, vector in zip(block, vectors, strict=True)
         }
 
-    def _next(self, member: Member, ranking: list[int], count: int) -> list[Match]:
+    def _next(self, member: BlockMember, ranking: list[int], count: int) -> list[Match]:
         """The nearest that were not tried yet; where that would leave too few for others, those most often to be had."""
         name = _shelf_name(member)
         free, shelf = self._free[name], self._shelf(member)
@@ -121,7 +121,7 @@ class General:
         """Keep those that could be the person's."""
         checker, review = self._bench.model("checker"), self._keeping.review
         answers = await self._bench.ask(
-            Batch(checker, lambda: map(_wanted, matches), len(matches), "matching")
+            RequestBatch(checker, lambda: map(_wanted, matches), len(matches), "matching")
         )
         for match, answer in zip(matches, answers, strict=True):
             reason, by = "", checker.name
@@ -158,15 +158,15 @@ class General:
         row = {"half": GENERAL, "category": entry.category, "scenario": entry.scenario, "features": []}
         self._keeping.keep(match.key, match.member, number, product, row, {"verdict": verdict})
 
-    def _shelf(self, member: Member) -> Shelf:
+    def _shelf(self, member: BlockMember) -> Shelf:
         return self._shelves[_shelf_name(member)]
 
 
-def _shelf_name(member: Member) -> tuple[str, str]:
+def _shelf_name(member: BlockMember) -> tuple[str, str]:
     return member.person.language, member.split
 
 
-def _about(member: Member) -> str:
+def _about(member: BlockMember) -> str:
     said = facet_values(select_facets(member.person.facets, ABOUT))
     return " ".join([*said, *(one.text for one in member.person.attributes)])
 

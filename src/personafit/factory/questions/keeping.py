@@ -3,7 +3,7 @@
 from typing import Any
 
 from personafit.factory.bench import Bench
-from personafit.factory.questions.blocks import BENCHMARK_SPLIT, Member
+from personafit.factory.questions.blocks import BENCHMARK_SPLIT, BlockMember
 from personafit.factory.quota import Quota
 from personafit.factory.review import Review
 from personafit.store import Product
@@ -24,7 +24,7 @@ class Keeping:
     def keep(
         self,
         key: str,
-        member: Member,
+        member: BlockMember,
         number: int,
         product: Product,
         row: dict[str, Any],
@@ -47,7 +47,7 @@ class Keeping:
             self._bench.write(product, "products")
         self.queue(key, person.id, product.text, "")
 
-    def reject(self, quota: Quota, key: str, member: Member, text: str, reason: str, by: str) -> None:
+    def reject(self, quota: Quota, key: str, member: BlockMember, text: str, reason: str, by: str) -> None:
         """Say why a question was not kept."""
         quota.reject(reason.partition(":")[0])
         self._bench.reject(key, reason, text, about=member.person.id, by=by)

@@ -18,7 +18,7 @@ _WIDE = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PoolQuestion:
     """One question of a pool."""
 
     text: str
@@ -30,7 +30,7 @@ class Entry:
     scenario: str = ""
 
 
-def read_pool(paths: Sequence[Path]) -> Iterator[Entry]:
+def read_pool(paths: Sequence[Path]) -> Iterator[PoolQuestion]:
     """All questions of the files, or ours where there are none."""
     if not paths:
         for number, line in enumerate(data_text("pool.jsonl").splitlines(), 1):
@@ -39,7 +39,7 @@ def read_pool(paths: Sequence[Path]) -> Iterator[Entry]:
         yield from _rows(path) if path.suffix == ".jsonl" else _lines(path)
 
 
-def _rows(path: Path) -> Iterator[Entry]:
+def _rows(path: Path) -> Iterator[PoolQuestion]:
     for number, row in read_lines(path):
         required_text(row, "text", path, number)
         category, scenario = row.get("category") or "", row.get("scenario") or ""
@@ -55,7 +55,7 @@ def _rows(path: Path) -> Iterator[Entry]:
         yield _entry(row, f"{path.name}#{number}")
 
 
-def _lines(path: Path) -> Iterator[Entry]:
+def _lines(path: Path) -> Iterator[PoolQuestion]:
     try:
         with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file, 1):
@@ -67,9 +67,9 @@ def _lines(path: Path) -> Iterator[Entry]:
         raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
-def _entry(row: dict[str, Any], source: str) -> Entry:
+def _entry(row: dict[str, Any], source: str) -> PoolQuestion:
     text = " ".join(str(row["text"]).split())
-    return Entry(
+    return PoolQuestion(
         text=text,
         language=language_of(text),
         source=source,

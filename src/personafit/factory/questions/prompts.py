@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from personafit.factory.asking import Unfit
 from personafit.factory.people.prompts import shared
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.factory.questions.pool import language_of
 
-WRITE = Prompt(
+WRITE = PromptTemplate(
     "questions.write",
     1,
     system={
@@ -33,7 +33,7 @@ WRITE = Prompt(
     },
 )
 
-SHORT = Prompt(
+SHORT = PromptTemplate(
     "questions.short",
     1,
     user={
@@ -42,7 +42,7 @@ SHORT = Prompt(
     },
 )
 
-REPHRASE = Prompt(
+REPHRASE = PromptTemplate(
     "questions.rephrase",
     1,
     user={
@@ -56,7 +56,7 @@ REPHRASE = Prompt(
     },
 )
 
-REWRITE = Prompt(
+REWRITE = PromptTemplate(
     "questions.rewrite",
     1,
     user={
@@ -70,7 +70,7 @@ REWRITE = Prompt(
     },
 )
 
-CHECK = Prompt(
+CHECK = PromptTemplate(
     "questions.check",
     1,
     user={
@@ -101,7 +101,7 @@ FAULTS = {
     "E": "off the subject",
 }
 
-OPENNESS = Prompt(
+OPENNESS = PromptTemplate(
     "questions.open",
     1,
     user={
@@ -122,7 +122,7 @@ OPENNESS = Prompt(
 KINDS = ("A", "B", "C")
 CLOSED = {"B": "has one right answer", "C": "cannot be understood by itself"}
 
-MATCH = Prompt(
+MATCH = PromptTemplate(
     "questions.match",
     1,
     user={

@@ -5,11 +5,11 @@ from math import ceil
 
 from personafit._errors import UserError
 from personafit.factory.asking import Generation, Target
-from personafit.factory.bench import Batch, Bench
-from personafit.factory.prompts import Prompt
-from personafit.factory.questions.blocks import Member
+from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.prompts import PromptTemplate
+from personafit.factory.questions.blocks import BlockMember
 from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.questions.drawing import Draft, Drawing
+from personafit.factory.questions.drawing import QuestionDraft, QuestionSampler
 from personafit.factory.questions.duplicates import KnownQuestions
 from personafit.factory.questions.keeping import DROPPED, ENOUGH, REVIEWER, SPECIFIC, Keeping
 from personafit.factory.questions.prompts import (
@@ -41,7 +41,7 @@ class Specific:
         self,
         bench: Bench,
         section: QuestionsSection,
-        drawing: Drawing,
+        drawing: QuestionSampler,
         known: KnownQuestions,
         keeping: Keeping,
         topics: Topics,
@@ -51,7 +51,7 @@ class Specific:
         self._writer, self._checker = bench.model("writer"), bench.model("checker")
         self._proven = False
 
-    async def make(self, block: Sequence[Member]) -> None:
+    async def make(self, block: Sequence[BlockMember]) -> None:
         """As many as are asked for, for everyone of a block."""
         missing = [(member, number) for member in block for number in range(self._section.specific)]
         attempts = dict.fromkeys(((member.place, number) for member, number in missing), 0)
@@ -82,7 +82,7 @@ class Specific:
                 )
             self._proven = True
 
-    async def _written(self, drafts: Iterable[Draft], quota: Quota) -> list[Draft]:
+    async def _written(self, drafts: Iterable[QuestionDraft], quota: Quota) -> list[QuestionDraft]:
         """Drafts with words: the writer's, or, for small models, ours from the second attempt on."""
         asked, passed = [], []
         for draft in drafts:
@@ -106,13 +106,13 @@ class Specific:
             if not (dropped(draft.key) and self._out(draft, DROPPED, REVIEWER, quota))
         ]
 
-    def _off_subject(self, draft: Draft) -> bool:
+    def _off_subject(self, draft: QuestionDraft) -> bool:
         """Whether a small model, whose verdict on it says little, has lost the thread."""
         if self._section.asks == "whole":
             return False
         return draft.scenario not in self._topics.nearest([draft.text], draft.language)[0][:NEAREST]
 
-    async def _silent(self, drafts: Sequence[Draft], quota: Quota) -> list[Draft]:
+    async def _silent(self, drafts: Sequence[QuestionDraft], quota: Quota) -> list[QuestionDraft]:
         """Drafts that do not tell who is asking; those that do are put in other words once."""
         passed, telling = [], []
         for draft in drafts:
@@ -123,7 +123,7 @@ class Specific:
                 passed.append(draft)
         return passed + await self._again(telling, REPHRASE, quota, "rephrasing")
 
-    async def _natural(self, drafts: Sequence[Draft], quota: Quota) -> list[Draft]:
+    async def _natural(self, drafts: Sequence[QuestionDraft], quota: Quota) -> list[QuestionDraft]:
         """Drafts somebody could have said; those that sound odd are put in other words and judged once more."""
         passed = [draft for draft in drafts if draft.template]
         odd, telling = [], []
@@ -145,8 +145,8 @@ class Specific:
         return passed
 
     async def _verdicts(
-        self, drafts: Sequence[Draft], pass_name: str, quota: Quota
-    ) -> list[tuple[Draft, str]]:
+        self, drafts: Sequence[QuestionDraft], pass_name: str, quota: Quota
+    ) -> list[tuple[QuestionDraft, str]]:
         """Each with the checker's letter; a person's word counts more, and what cannot be judged is out."""
         answers = await self._ask(drafts, lambda draft: check(draft, pass_name), "checking")
         found = []
@@ -158,7 +158,9 @@ class Specific:
                 found.append((draft, CHECKED[0]))
         return found
 
-    async def _again(self, drafts: Sequence[Draft], prompt: Prompt, quota: Quota, label: str) -> list[Draft]:
+    async def _again(
+        self, drafts: Sequence[QuestionDraft], prompt: PromptTemplate, quota: Quota, label: str
+    ) -> list[QuestionDraft]:
         """Drafts in other words, which must not give anything away."""
         answers = await self._ask(drafts, lambda draft: second_ask(draft, prompt, self._section), label)
         passed = []
@@ -172,12 +174,12 @@ class Specific:
                 passed.append(draft)
         return passed
 
-    def _settled(self, drafts: Sequence[Draft], quota: Quota) -> set[tuple[int, int]]:
+    def _settled(self, drafts: Sequence[QuestionDraft], quota: Quota) -> set[tuple[int, int]]:
         """Keep what nobody has asked yet, one for each place; returns the places filled."""
         filled: set[tuple[int, int]] = set()
         left = sorted(drafts, key=lambda draft: (draft.member.place, draft.number))
         while left:
-            wave: dict[tuple[int, int], Draft] = {}
+            wave: dict[tuple[int, int], QuestionDraft] = {}
             later = []
             for draft in left:
                 place = (draft.member.place, draft.number)
@@ -198,7 +200,7 @@ class Specific:
             left = later
         return filled
 
-    def _keep(self, draft: Draft) -> None:
+    def _keep(self, draft: QuestionDraft) -> None:
         product = Product(
             id=draft.product,
             kind="question",
@@ -218,21 +220,23 @@ class Specific:
         lineage = {"example": None if draft.template else draft.example.id, "verdict": draft.verdict}
         self._keeping.keep(draft.key, draft.member, draft.number, product, row, lineage)
 
-    def _out(self, draft: Draft, reason: str, by: str, quota: Quota) -> bool:
+    def _out(self, draft: QuestionDraft, reason: str, by: str, quota: Quota) -> bool:
         """Whether a draft is rejected for a reason: not if it has words and a person wants to keep them."""
         if draft.text and self._keeping.review.kept(draft.key):
             return False
         self._keeping.reject(quota, draft.key, draft.member, draft.text, reason, by)
         return True
 
-    def _from_template(self, draft: Draft) -> Draft:
+    def _from_template(self, draft: QuestionDraft) -> QuestionDraft:
         draft.text = template_question(draft.scenario, draft.language, draft.key)
         draft.template, draft.maker = True, TEMPLATE
         draft.parents = [draft.member.person.id]
         return draft
 
     async def _ask(
-        self, drafts: Sequence[Draft], wanted: Callable[[Draft], Target], label: str
+        self, drafts: Sequence[QuestionDraft], wanted: Callable[[QuestionDraft], Target], label: str
     ) -> list[Generation]:
         model = self._checker if label == "checking" else self._writer
-        return list(await self._bench.ask(Batch(model, lambda: map(wanted, drafts), len(drafts), label)))
+        return list(
+            await self._bench.ask(RequestBatch(model, lambda: map(wanted, drafts), len(drafts), label))
+        )

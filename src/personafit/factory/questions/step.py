@@ -9,7 +9,7 @@ from personafit.factory.bench import Bench
 from personafit.factory.questions.blocks import blocks, everyone, expected_people, source, splits_of
 from personafit.factory.questions.card import questions_card
 from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.questions.drawing import Drawing
+from personafit.factory.questions.drawing import QuestionSampler
 from personafit.factory.questions.duplicates import KnownQuestions
 from personafit.factory.questions.filtering import shelves
 from personafit.factory.questions.general import General
@@ -19,14 +19,14 @@ from personafit.factory.questions.scenarios import data_text
 from personafit.factory.questions.specific import Specific
 from personafit.factory.questions.topics import Topics
 from personafit.factory.review import Review
-from personafit.factory.step import Expected, Step
+from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.models.embeddings import make_embedder
 
 OWN_OPEN = 33  # questions of our pool in each language that no rule takes out
 DATA = ("scenarios.toml", "examples.jsonl", "pool.jsonl")
 
 
-class QuestionsStep(Step):
+class QuestionsStep(BuildStep):
     """Questions for everyone."""
 
     name = "questions"
@@ -42,21 +42,23 @@ class QuestionsStep(Step):
         ours = [hash_text(data_text(name)) for name in DATA]
         return [ours, pools, Review(bench.out, self.name).decisions]
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """A question and a verdict each, a verdict for each match and each question of the pool."""
         section = bench.config.section(QuestionsSection)
         people = expected_people(bench, section)
         writer, checker = bench.model("writer"), bench.model("checker")
         if section.specific:
             count = people * section.specific
-            yield Expected("specific questions", writer, count, 330 if section.asks == "whole" else 60, 30)
-            yield Expected("verdicts", checker, count, 150, 1)
+            yield ExpectedAsks(
+                "specific questions", writer, count, 330 if section.asks == "whole" else 60, 30
+            )
+            yield ExpectedAsks("verdicts", checker, count, 150, 1)
         if section.general:
             if section.pool or section.asks == "whole":
                 ours = OWN_OPEN * len(bench.config.build.languages)
                 judged = section.judged if section.pool else min(section.judged, ours)
-                yield Expected("verdicts on the pool", checker, judged, 70, 1)
-            yield Expected("matches", checker, people * section.general, 450, 1)
+                yield ExpectedAsks("verdicts on the pool", checker, judged, 70, 1)
+            yield ExpectedAsks("matches", checker, people * section.general, 450, 1)
 
     async def make(self, bench: Bench) -> None:
         """Block after block of people: specific ones, then general ones."""
@@ -65,7 +67,7 @@ class QuestionsStep(Step):
         topics, known = Topics(embedder), KnownQuestions(section.similarity, embedder)
         keeping = Keeping(bench, Review(bench.out, self.name))
         people = [bench.count(source(bench), stream) for stream in splits_of(section).values()]
-        drawing = Drawing(section, people, bench.seed, bench.take)
+        drawing = QuestionSampler(section, people, bench.seed, bench.take)
         general = None
         if section.general:  # first, so that no specific question repeats one of the pool
             counts = dict(Counter((one.person.language, one.split) for one in everyone(bench, section)))

@@ -1,9 +1,9 @@
 """What is asked about a draft: its words, other words for it, and a verdict on it."""
 
 from personafit.factory.asking import Generation, Target, Unfit, chosen
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.questions.drawing import Draft
+from personafit.factory.questions.drawing import QuestionDraft
 from personafit.factory.questions.leaks import leaks
 from personafit.factory.questions.prompts import CHECK, CHECKED, question_reader
 from personafit.factory.questions.scenarios import categories
@@ -11,7 +11,7 @@ from personafit.factory.questions.scenarios import categories
 NAMED = 3  # things given away that are named
 
 
-def first_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Target:
+def first_ask(draft: QuestionDraft, prompt: PromptTemplate, section: QuestionsSection) -> Target:
     """A question from features, a scenario and an example."""
     language, example, scenario = draft.language, draft.example, draft.scenario
     shown = next(one for one in categories()[example.category].scenarios if one.name == example.scenario)
@@ -35,7 +35,7 @@ def first_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Target
     )
 
 
-def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Target:
+def second_ask(draft: QuestionDraft, prompt: PromptTemplate, section: QuestionsSection) -> Target:
     """The same in other words, which must not give anything away."""
     plain = question_reader(draft.language, section.shortest, section.longest)
     text, person = draft.text, draft.member.person
@@ -65,7 +65,7 @@ def second_ask(draft: Draft, prompt: Prompt, section: QuestionsSection) -> Targe
     )
 
 
-def check(draft: Draft, pass_name: str) -> Target:
+def check(draft: QuestionDraft, pass_name: str) -> Target:
     """A verdict on how it strikes one."""
     return Target(
         f"{draft.key}/{pass_name}",
@@ -86,12 +86,12 @@ def check(draft: Draft, pass_name: str) -> Target:
     )
 
 
-def told(draft: Draft) -> str:
+def told(draft: QuestionDraft) -> str:
     """What its words give away."""
     return "; ".join(list(dict.fromkeys(leaks(draft.text, draft.member.person)))[:NAMED])
 
 
-def took(draft: Draft, answer: Generation) -> bool:
+def took(draft: QuestionDraft, answer: Generation) -> bool:
     """Take in what a model said; false where it said nothing of use."""
     if answer.text is None or answer.product is None or answer.maker is None:
         return False

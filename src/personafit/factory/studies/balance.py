@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from personafit.contexts import Context
 from personafit.people import Person, facet_values
-from personafit.raters import RULES
+from personafit.raters.rules import rule_lead
 
 BALANCED = ("length", "second-person", "markup", "name")
 REPORTED = (*BALANCED, "overlap")
@@ -19,8 +19,8 @@ ALLOWED = 0.06  # of the size, by how much right ones may outnumber wrong ones: 
 Signs = tuple[int, ...]
 
 
-class Told(NamedTuple):
-    """A pair as the rules see it: the one that counts as better first."""
+class RankedPair(NamedTuple):
+    """A pair of answers, the better one first, as the balance rules read it."""
 
     person: Person
     prompt: str
@@ -28,13 +28,13 @@ class Told(NamedTuple):
     worse: str
 
 
-def signs(pair: Told, rules: Sequence[str] = BALANCED) -> Signs:
+def signs(pair: RankedPair, rules: Sequence[str] = BALANCED) -> Signs:
     """What each rule says of a pair."""
     facets = pair.person.facets
     context = Context("profile", "", tuple(facet_values(facets)), pair.person.id, facets)
     found = []
     for name in rules:
-        lead = RULES[name](pair.better, pair.prompt, context) - RULES[name](pair.worse, pair.prompt, context)
+        lead = rule_lead(name, pair.better, pair.worse, pair.prompt, context)
         found.append((lead > 0) - (lead < 0))
     return tuple(found)
 
@@ -42,7 +42,7 @@ def signs(pair: Told, rules: Sequence[str] = BALANCED) -> Signs:
 def unlikeness(person: Person, one: str, other: str) -> float:
     """How far two answers differ in what rules go by: the length, and for the others whether they differ at all."""
     off = abs(len(one) - len(other)) / max(len(one), len(other), 1)
-    return off + sum(abs(said) for said in signs(Told(person, "", one, other), BALANCED[1:]))
+    return off + sum(abs(said) for said in signs(RankedPair(person, "", one, other), BALANCED[1:]))
 
 
 def excess(sums: Sequence[int], size: int) -> float:

@@ -1,8 +1,8 @@
 """What a model that votes as a simulated rater is asked, in English and Chinese."""
 
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 
-VOTE = Prompt(
+VOTE = PromptTemplate(
     "studies.vote",
     1,
     {

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from personafit._hashing import draw, hash_text
 from personafit.factory.asking import Generation, Target, chosen
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.studies.ballots import Ballot, Ballots
 from personafit.factory.studies.prompts import ANSWER, VOTE
 from personafit.models import Model
@@ -50,7 +50,9 @@ async def model_votes(
 ) -> Iterator[list[Judgment]]:
     """The votes of models on each ballot; each sees the answers in an order of its own, and what cannot be read is skipped."""
     models = [bench.model_of(spec) for spec in specs]
-    batches = [Batch(model, partial(_wanted, bench.seed, ballots, model), count, label) for model in models]
+    batches = [
+        RequestBatch(model, partial(_wanted, bench.seed, ballots, model), count, label) for model in models
+    ]
     said = await bench.ask_each(*batches)
     return (
         [_said(bench.seed, model, ballot, answer) for model, answer in zip(models, answers, strict=True)]

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
 from personafit.factory.bench import Bench
-from personafit.factory.step import Expected
+from personafit.factory.step import ExpectedAsks
 from personafit.factory.studies.balance import (
     BALANCED,
     REPORTED,
     RULED,
+    RankedPair,
     Signs,
-    Told,
     kept_by_group,
     signs,
     unlikeness,
@@ -26,7 +26,7 @@ from personafit.factory.studies.card import tiers_card
 from personafit.factory.studies.config import StudiesSection
 from personafit.factory.studies.pools import Pool, pools
 from personafit.factory.studies.study_step import BALANCE, MAJORITY, SAME, StudyStep, expected_votes
-from personafit.factory.studies.voting import Votes, labels, voted
+from personafit.factory.studies.voting import StudyVotes, labels, voted
 from personafit.statistics.tiers import Tier, Tiers, vote_tiers
 from personafit.store import Judgment
 
@@ -39,7 +39,7 @@ class TiersStep(StudyStep):
     name = "tiers"
     after = ("people", "questions", "answers", "truth")
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """A vote by each model on each pair."""
         yield from expected_votes(bench, bench.config.section(StudiesSection).pairs, 700)
 
@@ -84,7 +84,7 @@ class TiersStep(StudyStep):
         for pair in best:
             yield ballot("pairs", pool, pair, bench.seed, bench.take)
 
-    def _sort(self, bench: Bench, ballots: Ballots, votes: Votes) -> None:
+    def _sort(self, bench: Bench, ballots: Ballots, votes: StudyVotes) -> None:
         """Sort into tiers, leave out what rules could go by, and sort what is left again, until nothing has to be left out."""
         seen = _Seen(bench.seed, ballots, votes)
         balanced = bench.config.section(StudiesSection).balanced
@@ -177,7 +177,7 @@ class _Seen:
     Answers are coded by a draw per item, so that no code means the better one.
     """
 
-    def __init__(self, seed: int, ballots: Ballots, votes: Votes) -> None:
+    def __init__(self, seed: int, ballots: Ballots, votes: StudyVotes) -> None:
         self.people: list[str] = []
         self._prompts: list[int] = []
         """A number for each prompt, the same where it recurs."""
@@ -191,7 +191,7 @@ class _Seen:
         codes = bytearray()
         for pair, rows in zip(ballots(), votes, strict=True):
             turned = draw("code", seed, pair.item.id, among=2)
-            said = signs(Told(pair.person, pair.item.prompt, *pair.texts), REPORTED)
+            said = signs(RankedPair(pair.person, pair.item.prompt, *pair.texts), REPORTED)
             self.people.append(sys.intern(pair.person.id))
             self._prompts.append(int(hash_text(pair.item.prompt)[:15], 16))
             self.languages.append(sys.intern(pair.person.language))

@@ -9,14 +9,22 @@ from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.factory.answers.making import A1, A2, A3, WRONG
 from personafit.factory.bench import Bench
-from personafit.factory.step import Expected
-from personafit.factory.studies.balance import BALANCED, REPORTED, RULED, Signs, Told, kept_by_group, signs
+from personafit.factory.step import ExpectedAsks
+from personafit.factory.studies.balance import (
+    BALANCED,
+    REPORTED,
+    RULED,
+    RankedPair,
+    Signs,
+    kept_by_group,
+    signs,
+)
 from personafit.factory.studies.ballots import Ballot, ballot
 from personafit.factory.studies.card import truth_card
 from personafit.factory.studies.config import StudiesSection
 from personafit.factory.studies.pools import Pool, Splits, pools
 from personafit.factory.studies.study_step import BALANCE, MAJORITY, SAME, StudyStep, expected_votes
-from personafit.factory.studies.voting import Votes, labels, voted
+from personafit.factory.studies.voting import StudyVotes, labels, voted
 from personafit.store import Item, Judgment
 
 STRATEGIES = (A1, A2, A3)
@@ -31,7 +39,7 @@ class TruthStep(StudyStep):
     name = "truth"
     after = ("people", "questions", "answers")
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """A vote by each model on each question."""
         yield from expected_votes(bench, 1, 900)
 
@@ -62,7 +70,7 @@ class TruthStep(StudyStep):
             for person in people:
                 bench.write({"id": person, "split": split}, "splits")
 
-    def _pairs(self, bench: Bench, splits: Splits, votes: Votes) -> None:
+    def _pairs(self, bench: Bench, splits: Splits, votes: StudyVotes) -> None:
         """The Easy pairs, each against whichever of the answers that do not fit tells the rules the least."""
         sums: dict[str, list[int]] = {}
         languages: list[str] = []
@@ -169,7 +177,7 @@ def _offered(
     so_far = sums.setdefault(pool.person.language, [0] * len(BALANCED))
     offers = []
     for other in _misfits(pool, truth):
-        said = signs(Told(pool.person, pool.question["text"], truth["text"], other["text"]), REPORTED)
+        said = signs(RankedPair(pool.person, pool.question["text"], truth["text"], other["text"]), REPORTED)
         after = sum(abs(all_ + one) for all_, one in zip(so_far, said, strict=False))
         order = draw("reject", bench.seed, bench.take, pool.id, other["id"], among=2**63)
         offers.append((after, order, other, said))
@@ -181,7 +189,7 @@ def _offered(
 
 
 def _truth(
-    pool: Pool, one: Ballot | None, given: Sequence[dict[str, Any]], votes: Votes
+    pool: Pool, one: Ballot | None, given: Sequence[dict[str, Any]], votes: StudyVotes
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """The answer most raters chose, and the row that says so."""
     row: dict[str, Any] = {"id": pool.id, "person": pool.person.id, "simulated": votes.simulated}
@@ -217,7 +225,7 @@ def _easy(
     truth: dict[str, Any],
     other: dict[str, Any],
     row: dict[str, Any],
-    votes: Votes,
+    votes: StudyVotes,
 ) -> tuple[Item, Judgment]:
     one = ballot("easy", pool, [truth, other], bench.seed, bench.take)
     one.item.slices["reject"] = REJECTS[other["strategy"]]

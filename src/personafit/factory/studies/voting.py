@@ -20,8 +20,8 @@ STUDIES = ("truth", "pairs")
 QUESTION = "fit"
 
 
-class Votes:
-    """All votes of a study, put aside on disk: those on each item in turn, in the order of the ballots."""
+class StudyVotes:
+    """All votes of a study, kept on disk: those on each item in turn, in the order of the ballots."""
 
     def __init__(self, rows: Scratch, simulated: bool) -> None:
         self._rows, self.simulated = rows, simulated
@@ -48,7 +48,7 @@ def voters(bench: Bench) -> Any:
     return [files, [bench.model_of(spec).settings for spec in models]]
 
 
-async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: int) -> Votes:
+async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: int) -> StudyVotes:
     """Everybody's votes on some items; the folder that people vote from is written in any case."""
     section, config = bench.config.section(StudiesSection), bench.config
     folder = bench.out / FOLDER / study
@@ -68,7 +68,7 @@ async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: i
     rows = bench.scratch("votes")
     for votes in given:
         rows.add({"votes": [one.model_dump(mode="json", exclude_defaults=True) for one in votes]})
-    return Votes(rows, simulated)
+    return StudyVotes(rows, simulated)
 
 
 def _check_enough(

@@ -12,8 +12,8 @@ from personafit._hashing import hash_text
 LEAN = 0.5  # of a person
 
 
-class Balance:
-    """The values of one attribute, their shares, and how often each was given out."""
+class ValueBalancer:
+    """Hands out the values of one attribute so that each keeps to its share."""
 
     def __init__(
         self, name: str, values: Sequence[str], seed: int, shares: Mapping[str, float] | None = None

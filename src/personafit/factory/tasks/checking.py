@@ -6,7 +6,7 @@ The rules are those that count in dialogues, so what is held inferable here is w
 import re
 
 from personafit.factory.asking import Unfit
-from personafit.factory.tasks.definitions import Definition
+from personafit.factory.tasks.definitions import TaskTemplate
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
 from personafit.raters.dialogues.counting import Preference, Said, mark_turns, preferences_of
@@ -58,7 +58,7 @@ def read_history(reply: str, profile: Profile, preferences: tuple[Preference, ..
     return text
 
 
-def read_wish(reply: str, profile: Profile, definition: Definition, ontology: Ontology) -> str:
+def read_wish(reply: str, profile: Profile, definition: TaskTemplate, ontology: Ontology) -> str:
     """A model's wording of a wish, if it is about the same thing and gives no preference away."""
     text = reply.strip().strip('"“”「」').strip()
     _check_form(text, text, profile.language, WISH_WORDS)
@@ -72,7 +72,7 @@ def read_wish(reply: str, profile: Profile, definition: Definition, ontology: On
     return text
 
 
-def find_leaks(text: str, profile: Profile, definition: Definition, ontology: Ontology) -> list[str]:
+def find_leaks(text: str, profile: Profile, definition: TaskTemplate, ontology: Ontology) -> list[str]:
     """The values of the person that a text names, in the task's domains."""
     return [
         mention.value

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from personafit.factory.config import BuildConfig, Section, meant
 from personafit.factory.tasks.definitions import OURS as OUR_TASKS
-from personafit.factory.tasks.definitions import Definition, read_definitions
+from personafit.factory.tasks.definitions import TaskTemplate, read_definitions
 from personafit.factory.tasks.ontology import OURS, Ontology, read_ontology
 
 
@@ -44,7 +44,7 @@ def open_ontology(config: BuildConfig) -> Ontology:
     return read_ontology(_place(config, config.section(TasksSection).ontology, OURS))
 
 
-def open_definitions(config: BuildConfig, ontology: Ontology) -> list[Definition]:
+def open_definitions(config: BuildConfig, ontology: Ontology) -> list[TaskTemplate]:
     """The tasks of a build."""
     return read_definitions(ontology, _place(config, config.section(TasksSection).definitions, OUR_TASKS))
 

@@ -12,8 +12,8 @@ OURS = Path(__file__).with_name("tasks.toml")
 DONE = {"en": ("All of this is settled: ", "; ", "."), "zh": ("以下各点都已定下：", "；", "。")}
 
 
-class Wording(BaseModel):
-    """A task in one language."""
+class TaskWording(BaseModel):
+    """The texts of a task in one language."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -22,22 +22,22 @@ class Wording(BaseModel):
     done: list[str] = Field(min_length=2, description="What must be settled, each point checkable by itself.")
 
 
-class Definition(BaseModel):
-    """One task, before it is anybody's."""
+class TaskTemplate(BaseModel):
+    """A task before it is given to a person, in both languages."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = ""
     uses: list[str] = Field(min_length=2, description="Paths of the preferences that bear on it.")
-    en: Wording
-    zh: Wording
+    en: TaskWording
+    zh: TaskWording
 
     @property
     def domains(self) -> list[str]:
         """The domains it touches."""
         return list(dict.fromkeys(path.partition(".")[0] for path in self.uses))
 
-    def wording(self, language: str) -> Wording:
+    def wording(self, language: str) -> TaskWording:
         """The task in a language."""
         return self.zh if language == "zh" else self.en
 
@@ -48,12 +48,12 @@ class Definition(BaseModel):
         return before + between.join(f"({number}) {point}" for number, point in enumerate(points, 1)) + after
 
 
-def read_definitions(ontology: Ontology, path: Path = OURS) -> list[Definition]:
+def read_definitions(ontology: Ontology, path: Path = OURS) -> list[TaskTemplate]:
     """All tasks of a file, those over one domain first; every fault names file and task."""
     tree = read_toml(path)
     if unknown := set(tree) - {"single", "multi"}:
         raise UserError(f"{path}: there is no '{min(unknown)}'; tasks are [[single]] or [[multi]].")
-    found: list[Definition] = []
+    found: list[TaskTemplate] = []
     numbers: dict[str, int] = {}
     for kind in ("single", "multi"):
         for number, table in enumerate(tree.get(kind, []), 1):
@@ -66,9 +66,9 @@ def read_definitions(ontology: Ontology, path: Path = OURS) -> list[Definition]:
     return found
 
 
-def _definition(table: Any, place: str, ontology: Ontology, single: bool) -> Definition:
+def _definition(table: Any, place: str, ontology: Ontology, single: bool) -> TaskTemplate:
     try:
-        one = Definition.model_validate(table)
+        one = TaskTemplate.model_validate(table)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.factory.tasks.balance import Balance
+from personafit.factory.tasks.balance import ValueBalancer
 from personafit.factory.tasks.ontology import read_toml
 from personafit.people import FacetValue
 
@@ -65,13 +65,13 @@ class Demographics:
     def __init__(self, seed: int, languages: list[str]) -> None:
         lists = _lists()
         self._lists, self._seed, self._languages = lists, seed, languages
-        self._bands = Balance("Age", [str(number) for number in range(len(lists.bands))], seed)
-        self._genders = Balance(
+        self._bands = ValueBalancer("Age", [str(number) for number in range(len(lists.bands))], seed)
+        self._genders = ValueBalancer(
             "Gender", list(lists.genders), seed, {name: share for name, (_, share) in lists.genders.items()}
         )
-        self._places = Balance("Home", [place.en for place in lists.places], seed)
-        self._work = Balance("Work", [one.en for one in lists.work], seed)
-        self._households = Balance("Household", [one.en for one in lists.households], seed)
+        self._places = ValueBalancer("Home", [place.en for place in lists.places], seed)
+        self._work = ValueBalancer("Work", [one.en for one in lists.work], seed)
+        self._households = ValueBalancer("Household", [one.en for one in lists.households], seed)
 
     def next(self, number: int) -> tuple[str, dict[str, FacetValue]]:
         """The language and the demographics of one person."""
@@ -100,7 +100,7 @@ class Demographics:
             facets[f"Demographics.{name}"] = words[value] if language == "zh" else value
         return language, facets
 
-    def _taken(self, balance: Balance, who: str, allowed: Iterable[str]) -> str:
+    def _taken(self, balance: ValueBalancer, who: str, allowed: Iterable[str]) -> str:
         value = balance.choose(who, allowed)
         if value is None:
             raise UserError(f"demographics.toml leaves nothing for {balance.name}.")

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.factory.tasks.balance import Balance
-from personafit.factory.tasks.definitions import Definition
+from personafit.factory.tasks.balance import ValueBalancer
+from personafit.factory.tasks.definitions import TaskTemplate
 from personafit.factory.tasks.demographics import Demographics, tags_of
 from personafit.factory.tasks.ontology import MOST_SEVERAL, Domain, Ontology
 from personafit.factory.tasks.profile import Profile
@@ -18,23 +18,23 @@ from personafit.people import FacetValue, Person
 TRIES = 24  # draws for one person and domain before its rules are taken for impossible
 
 
-class Drawing:
-    """Draws profiles one after the other and keeps count."""
+class ProfileSampler:
+    """Samples profiles one after the other, so that every value keeps to its share."""
 
     def __init__(
         self,
         ontology: Ontology,
-        definitions: Sequence[Definition],
+        definitions: Sequence[TaskTemplate],
         seed: int,
         interests: tuple[int, int],
         shares: Mapping[str, Mapping[str, float]],
     ) -> None:
         self.ontology, self._seed, self._interests = ontology, seed, interests
         self._several = [one for one in definitions if len(one.domains) > 1]
-        self._domains = Balance("domains", list(ontology.domains), seed)
-        self._scenarios = Balance("scenarios", [one.id for one in self._several], seed)
+        self._domains = ValueBalancer("domains", list(ontology.domains), seed)
+        self._scenarios = ValueBalancer("scenarios", [one.id for one in self._several], seed)
         self.balances = {
-            path: Balance(path, list(ontology.attribute(path).values), seed, shares.get(path))
+            path: ValueBalancer(path, list(ontology.attribute(path).values), seed, shares.get(path))
             for path in ontology.paths()
         }
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from personafit.factory.asking import Target
-from personafit.factory.bench import Batch, Bench
-from personafit.factory.step import Expected
+from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.step import ExpectedAsks
 from personafit.factory.tasks.card import histories_card
 from personafit.factory.tasks.checking import WORDS, domain_preferences, history_faults, read_history
 from personafit.factory.tasks.config import TasksSection, open_ontology
@@ -40,12 +40,12 @@ class HistoriesStep(StepOfTasks):
     after = ("profiles",)
     prompts = (HISTORY,)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """One ask for each person and domain."""
         section = bench.config.section(TasksSection)
         if not section.templates_only:
             calls = round(expected_people(bench) * sum(section.domains) / 2)
-            yield Expected("histories", bench.model(), calls, 350, 170)
+            yield ExpectedAsks("histories", bench.model(), calls, 350, 170)
 
     async def make(self, bench: Bench) -> None:
         """Write them, person after person."""
@@ -59,7 +59,7 @@ class HistoriesStep(StepOfTasks):
         def wanted() -> Iterator[Target]:
             return (_wanted(bench, ontology, *one) for one in _all(bench))
 
-        batch = Batch(bench.model("writer"), wanted, total, "histories")
+        batch = RequestBatch(bench.model("writer"), wanted, total, "histories")
         answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         for (profile, domain, parent), answer in zip(_all(bench), answers, strict=True):
             if answer.text is None:

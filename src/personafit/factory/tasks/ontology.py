@@ -21,8 +21,8 @@ TAGS: tuple[str, ...] = get_args(Tag)
 MOST_SEVERAL = 3  # values one person has of an attribute that allows several
 
 
-class Attribute(BaseModel):
-    """One thing a person can prefer in a domain."""
+class DomainAttribute(BaseModel):
+    """One preference a person can have in a domain, with its values in both languages."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -54,7 +54,7 @@ class Domain(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     zh: str = Field(min_length=1, description="The domain's Chinese name.")
-    attributes: dict[str, Attribute] = Field(min_length=4, max_length=8)
+    attributes: dict[str, DomainAttribute] = Field(min_length=4, max_length=8)
     excludes: list[tuple[str, str]] = Field(
         default_factory=list, description="Pairs 'Attribute: value' nobody has together."
     )
@@ -93,7 +93,7 @@ class Ontology(BaseModel):
 
     domains: dict[str, Domain]
 
-    def attribute(self, path: str) -> Attribute:
+    def attribute(self, path: str) -> DomainAttribute:
         """The attribute at a facet path such as 'Books.Format'."""
         domain, _, name = path.partition(".")
         return self.domains[domain].attributes[name]
@@ -180,7 +180,7 @@ def _domain(path: Path, name: str, table: Any) -> Domain:
     return domain
 
 
-def _check_values(path: Path, domain: str, attribute: str, one: Attribute) -> None:
+def _check_values(path: Path, domain: str, attribute: str, one: DomainAttribute) -> None:
     """Values of one language must differ in their words, or no rule can tell which of them a text names."""
     place = f"{path}, domain '{domain}', attribute '{attribute}'"
     if "." in attribute or ":" in attribute:

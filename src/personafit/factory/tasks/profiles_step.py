@@ -6,13 +6,13 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.factory.asking import Target
-from personafit.factory.bench import Batch, Bench
+from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.step import Expected, Step
-from personafit.factory.tasks.balance import Balance
+from personafit.factory.step import BuildStep, ExpectedAsks
+from personafit.factory.tasks.balance import ValueBalancer
 from personafit.factory.tasks.card import profiles_card
 from personafit.factory.tasks.config import TasksSection, data_files, open_definitions, open_ontology
-from personafit.factory.tasks.drawing import Drawing, drawn_people
+from personafit.factory.tasks.drawing import ProfileSampler, drawn_people
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
 from personafit.factory.tasks.prompts import REFINE
@@ -29,7 +29,7 @@ TEMPLATES_INSTEAD = "name a stronger writer, or set templates_only = true in [ta
 ENOUGH = 3  # given out per value, from which an attribute's evenness says something
 
 
-class StepOfTasks(Step):
+class StepOfTasks(BuildStep):
     """What the steps of [tasks] share: the section, who writes, and the files of ontology, tasks and situations."""
 
     section = TasksSection
@@ -47,12 +47,12 @@ class ProfilesStep(StepOfTasks):
     uses = ("people", "memories", "features")
     prompts = (REFINE,)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """An ask for each person and domain, if preferences are looked over."""
         section = bench.config.section(TasksSection)
         if section.refine and not section.templates_only:
             calls = round(expected_people(bench) * sum(section.domains) / 2)
-            yield Expected("preferences looked over", bench.model(), calls, 450, 60)
+            yield ExpectedAsks("preferences looked over", bench.model(), calls, 450, 60)
 
     async def make(self, bench: Bench) -> None:
         """Draw, look over, write."""
@@ -71,14 +71,14 @@ class ProfilesStep(StepOfTasks):
                 {"path": balance.name, "evenness": balance.evenness, "counts": balance.counts}, BALANCES
             )
 
-    async def _refine(self, bench: Bench, drawing: Drawing, total: int) -> None:
+    async def _refine(self, bench: Bench, drawing: ProfileSampler, total: int) -> None:
         section, ontology = bench.config.section(TasksSection), drawing.ontology
 
         def wanted() -> Iterator[Target]:
             for profile in self._drawn(bench, self._drawing(bench, ontology)):
                 yield from refinements(profile, ontology, _product(profile, ()).id)
 
-        batch = Batch(bench.model("writer"), wanted, total, "preferences looked over")
+        batch = RequestBatch(bench.model("writer"), wanted, total, "preferences looked over")
         answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         for profile in self._drawn(bench, self._drawing(bench, ontology)):
             drawn = _product(profile, _origin(bench, profile))
@@ -96,12 +96,12 @@ class ProfilesStep(StepOfTasks):
                     bench.reject(answer.target.key, why_not, about=profile.id, by="rule:shares-1")
             _write(bench, profile, parents)
 
-    def _drawing(self, bench: Bench, ontology: Ontology) -> Drawing:
+    def _drawing(self, bench: Bench, ontology: Ontology) -> ProfileSampler:
         section = bench.config.section(TasksSection)
         definitions = open_definitions(bench.config, ontology)
-        return Drawing(ontology, definitions, draws_of(bench), section.domains, section.shares)
+        return ProfileSampler(ontology, definitions, draws_of(bench), section.domains, section.shares)
 
-    def _drawn(self, bench: Bench, drawing: Drawing) -> Iterator[Profile]:
+    def _drawn(self, bench: Bench, drawing: ProfileSampler) -> Iterator[Profile]:
         section, config = bench.config.section(TasksSection), bench.config
         people = source_people(bench)
         for one in drawn_people(section.people, draws_of(bench), list(config.build.languages), people):
@@ -131,7 +131,7 @@ def source_people(bench: Bench) -> Iterator[Person] | None:
     return None
 
 
-def check_shares(balances: Iterable[Balance], section: TasksSection) -> None:
+def check_shares(balances: Iterable[ValueBalancer], section: TasksSection) -> None:
     """Stop before anything is asked if rules and people make the wanted shares, or any evenness, impossible."""
     for balance in balances:
         if balance.name in section.shares:
@@ -144,7 +144,7 @@ def check_shares(balances: Iterable[Balance], section: TasksSection) -> None:
             )
 
 
-def _check_share(balance: Balance, section: TasksSection) -> None:
+def _check_share(balance: ValueBalancer, section: TasksSection) -> None:
     wanted = section.shares[balance.name]
     missed = [value for value in balance.misses(section.slack) if value in wanted]
     if missed:

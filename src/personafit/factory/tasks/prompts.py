@@ -1,8 +1,8 @@
 """The prompts of task profiles: look over drawn preferences, sum up a history, word a wish."""
 
-from personafit.factory.prompts import Prompt
+from personafit.factory.prompts import PromptTemplate
 
-REFINE = Prompt(
+REFINE = PromptTemplate(
     "task-preferences",
     1,
     {
@@ -26,7 +26,7 @@ REFINE = Prompt(
     },
 )
 
-HISTORY = Prompt(
+HISTORY = PromptTemplate(
     "task-history",
     1,
     {
@@ -45,7 +45,7 @@ HISTORY = Prompt(
     },
 )
 
-WISH = Prompt(
+WISH = PromptTemplate(
     "task-wish",
     1,
     {

@@ -11,7 +11,7 @@ from functools import partial
 import orjson
 
 from personafit.factory.asking import Target, Unfit
-from personafit.factory.tasks.balance import Balance
+from personafit.factory.tasks.balance import ValueBalancer
 from personafit.factory.tasks.drawing import is_allowed
 from personafit.factory.tasks.ontology import Domain, Ontology
 from personafit.factory.tasks.profile import Profile
@@ -68,7 +68,12 @@ def exchangeable(profile: Profile, name: str, domain: Domain, attribute: str) ->
 
 
 def apply_changes(
-    profile: Profile, name: str, text: str, ontology: Ontology, balances: Mapping[str, Balance], slack: float
+    profile: Profile,
+    name: str,
+    text: str,
+    ontology: Ontology,
+    balances: Mapping[str, ValueBalancer],
+    slack: float,
 ) -> Iterator[str]:
     """Do the exchanges of one reply that may be done; a sentence for each that may not."""
     domain = ontology.domains[name]

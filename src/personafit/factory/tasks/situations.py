@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from personafit.factory.tasks.balance import Balance
+from personafit.factory.tasks.balance import ValueBalancer
 from personafit.factory.tasks.demographics import home_of
 from personafit.factory.tasks.ontology import Tag, read_toml
 from personafit.factory.tasks.profile import Profile
@@ -17,8 +17,8 @@ from personafit.factory.tasks.profile import Profile
 WEEKEND = ("Saturday", "Sunday")
 
 
-class Place(BaseModel):
-    """Somewhere people can be."""
+class Location(BaseModel):
+    """A place where a task can happen, and when and with which devices."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,7 +40,7 @@ class Lists(BaseModel):
     times: dict[str, str]
     days: dict[str, str]
     devices: dict[str, str]
-    places: list[Place]
+    places: list[Location]
 
 
 @lru_cache(maxsize=1)
@@ -56,15 +56,15 @@ class Situations:
         lists = situation_lists()
         self._lists = lists
         self._balances = {
-            "place": Balance("place", [place.en for place in lists.places], seed),
-            "time": Balance("time", list(lists.times), seed),
-            "day": Balance("day", list(lists.days), seed),
-            "device": Balance("device", list(lists.devices), seed),
+            "place": ValueBalancer("place", [place.en for place in lists.places], seed),
+            "time": ValueBalancer("time", list(lists.times), seed),
+            "day": ValueBalancer("day", list(lists.days), seed),
+            "device": ValueBalancer("device", list(lists.devices), seed),
         }
-        self._like = {place.en: Balance(place.en, list(place.like), seed) for place in lists.places}
+        self._like = {place.en: ValueBalancer(place.en, list(place.like), seed) for place in lists.places}
 
     @property
-    def balances(self) -> Iterable[Balance]:
+    def balances(self) -> Iterable[ValueBalancer]:
         """What was given out so far."""
         return self._balances.values()
 
@@ -95,7 +95,7 @@ class Situations:
             said = (where, device, time, day, like)
         return dict(zip(("location", "device", "time_of_day", "day", "surroundings"), said, strict=True))
 
-    def _take(self, balance: Balance, who: str, allowed: Iterable[str]) -> str:
+    def _take(self, balance: ValueBalancer, who: str, allowed: Iterable[str]) -> str:
         value = balance.choose(who, allowed)
         assert value is not None, "every place has times, days, devices and looks"
         balance.take(value)

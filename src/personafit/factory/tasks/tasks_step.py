@@ -9,12 +9,12 @@ import orjson
 
 from personafit._hashing import draw
 from personafit.factory.asking import Target
-from personafit.factory.bench import Batch, Bench
-from personafit.factory.step import Expected
+from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.step import ExpectedAsks
 from personafit.factory.tasks.card import tasks_card
 from personafit.factory.tasks.checking import read_wish
 from personafit.factory.tasks.config import TasksSection, open_definitions, open_ontology
-from personafit.factory.tasks.definitions import Definition
+from personafit.factory.tasks.definitions import TaskTemplate
 from personafit.factory.tasks.ontology import Ontology
 from personafit.factory.tasks.profile import Profile
 from personafit.factory.tasks.profiles_step import (
@@ -36,11 +36,11 @@ REMEMBERED = 10_000  # wishes held against each other: who repeats themselves do
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One person's task before its wish is put into words."""
+class TaskDraft:
+    """One person's task before a model words its request."""
 
     profile: Profile
-    definition: Definition
+    definition: TaskTemplate
     task: Task
     parents: tuple[str, ...]
     """Ids of the profile and of the histories in the task's domains."""
@@ -54,12 +54,12 @@ class TasksStep(StepOfTasks):
     uses = ("people", "memories", "features")
     prompts = (WISH,)
 
-    def expected(self, bench: Bench) -> Iterator[Expected]:
+    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """One ask for each task."""
         section = bench.config.section(TasksSection)
         if not section.templates_only:
             calls = expected_people(bench) * (section.single + section.multi)
-            yield Expected("wishes", bench.model(), calls, 300, 40)
+            yield ExpectedAsks("wishes", bench.model(), calls, 300, 40)
 
     async def make(self, bench: Bench) -> None:
         """Write people, tasks and the lists of values that count as against somebody."""
@@ -80,7 +80,7 @@ class TasksStep(StepOfTasks):
         def wanted() -> Iterator[Target]:
             return (_wanted(one, ontology) for one in self._planned(bench, ontology))
 
-        batch = Batch(bench.model("writer"), wanted, total, "wishes")
+        batch = RequestBatch(bench.model("writer"), wanted, total, "wishes")
         answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         said: dict[str, str] = {}
         for planned, answer in zip(self._planned(bench, ontology), answers, strict=True):
@@ -103,10 +103,10 @@ class TasksStep(StepOfTasks):
             if len(said) < REMEMBERED:
                 said[answer.text] = planned.definition.id
             task = planned.task.model_copy(update={"intent": answer.text})
-            worded = Planned(planned.profile, planned.definition, task, planned.parents)
+            worded = TaskDraft(planned.profile, planned.definition, task, planned.parents)
             _write(bench, worded, MAKER, (*planned.parents, answer.product or ""))
 
-    def _planned(self, bench: Bench, ontology: Ontology) -> Iterator[Planned]:
+    def _planned(self, bench: Bench, ontology: Ontology) -> Iterator[TaskDraft]:
         """Every task of everybody, in order, without the writer's words."""
         definitions, situations = open_definitions(bench.config, ontology), Situations(draws_of(bench))
         for profile, ids in _with_lineage(bench):
@@ -123,20 +123,20 @@ class TasksStep(StepOfTasks):
                     situation=situations.next(profile, definition.id, definition.domains),
                 )
                 parents = (ids[""], *(ids[domain] for domain in definition.domains))
-                yield Planned(profile, definition, task, parents)
+                yield TaskDraft(profile, definition, task, parents)
 
     def card(self, bench: Bench) -> str:
         """How many tasks of which kind."""
         return tasks_card(bench)
 
 
-def _chosen(profile: Profile, definitions: list[Definition], bench: Bench) -> list[Definition]:
+def _chosen(profile: Profile, definitions: list[TaskTemplate], bench: Bench) -> list[TaskTemplate]:
     """The tasks a person has: all their domains are interests; of too many a seeded choice, spread over domains."""
     section, cares = bench.config.section(TasksSection), set(profile.domains)
     open_to = [one for one in definitions if set(one.domains) <= cares]
     order = {one.id: draw(draws_of(bench), profile.id, one.id, "task", among=2**32) for one in open_to}
     turns: dict[str, int] = {}
-    ranked: list[tuple[int, int, Definition]] = []
+    ranked: list[tuple[int, int, TaskTemplate]] = []
     for one in sorted(open_to, key=lambda one: order[one.id]):
         area = one.domains[0] if len(one.domains) == 1 else "MD"
         turns[area] = turns.get(area, 0) + 1
@@ -167,7 +167,7 @@ def _write_people(bench: Bench, ontology: Ontology) -> None:
         bench.write(person, "people")
 
 
-def _wanted(planned: Planned, ontology: Ontology) -> Target:
+def _wanted(planned: TaskDraft, ontology: Ontology) -> Target:
     profile, task = planned.profile, planned.task
     situation = "\n".join(f"- {value}" for value in task.situation.values())
     return Target(
@@ -188,7 +188,7 @@ def _wanted(planned: Planned, ontology: Ontology) -> Target:
     )
 
 
-def _write(bench: Bench, planned: Planned, maker: str, parents: tuple[str, ...]) -> None:
+def _write(bench: Bench, planned: TaskDraft, maker: str, parents: tuple[str, ...]) -> None:
     task = planned.task
     text = orjson.dumps(task.model_dump(mode="json")).decode()
     product = Product(kind="task", text=text, maker=maker, about=task.person, parents=list(parents))

@@ -10,11 +10,11 @@ from personafit._errors import UserError
 from personafit.labeling.exporting.argilla import write_argilla
 from personafit.labeling.exporting.folder import write_dataset
 from personafit.labeling.exporting.label_studio import write_label_studio
-from personafit.labeling.exporting.reading import Exported, read_study
+from personafit.labeling.exporting.reading import StudyExport, read_study
 from personafit.labeling.exporting.tables import write_checksums, write_tables
 from personafit.labeling.studies import Studies
 
-FORMATS: dict[str, Callable[[Exported, Path], None]] = {
+FORMATS: dict[str, Callable[[StudyExport, Path], None]] = {
     "jsonl": lambda exported, folder: write_tables(exported, folder, "jsonl"),
     "csv": lambda exported, folder: write_tables(exported, folder, "csv"),
     "parquet": lambda exported, folder: write_tables(exported, folder, "parquet"),
@@ -24,7 +24,7 @@ FORMATS: dict[str, Callable[[Exported, Path], None]] = {
 }
 
 
-def export_study(studies: Studies, name: str, folder: Path, format: str) -> Exported:
+def export_study(studies: Studies, name: str, folder: Path, format: str) -> StudyExport:
     """Write a study's votes to a folder that is empty or not there yet; returns what was written."""
     if format not in FORMATS:
         raise UserError(f"--format {format}: there are {', '.join(FORMATS)}.")
@@ -45,4 +45,4 @@ def export_study(studies: Studies, name: str, folder: Path, format: str) -> Expo
     return exported
 
 
-__all__ = ["FORMATS", "Exported", "export_study"]
+__all__ = ["FORMATS", "StudyExport", "export_study"]

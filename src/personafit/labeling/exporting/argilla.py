@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from personafit.labeling.exporting.reading import Asked, Exported, vote_key
+from personafit.labeling.exporting.reading import ExportField, StudyExport, vote_key
 from personafit.labeling.exporting.texts import page_text
 from personafit.labeling.records import Page
 
@@ -19,7 +19,7 @@ HIGHEST_RATING = 10
 FEWEST_STEPS = 3
 
 
-def write_argilla(exported: Exported, folder: Path) -> None:
+def write_argilla(exported: StudyExport, folder: Path) -> None:
     """`.argilla/settings.json`, `.argilla/dataset.json` and `records.json`."""
     questions = _questions(exported)
     settings = {
@@ -50,9 +50,9 @@ def write_argilla(exported: Exported, folder: Path) -> None:
         path.write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
 
 
-def _questions(exported: Exported) -> dict[str, dict[str, Any]]:
+def _questions(exported: StudyExport) -> dict[str, dict[str, Any]]:
     """Questions by name, in Argilla's shape; the first is the required one."""
-    held: dict[str, Asked] = {}
+    held: dict[str, ExportField] = {}
     labels: dict[str, dict[str, None]] = {}
     for fields in exported.fields.values():
         for one in fields:
@@ -72,7 +72,7 @@ def _questions(exported: Exported) -> dict[str, dict[str, Any]]:
     }
 
 
-def _settings(one: Asked, labels: list[str]) -> dict[str, Any]:
+def _settings(one: ExportField, labels: list[str]) -> dict[str, Any]:
     if one.field.kind == "text":
         return {"type": "text", "use_markdown": False}
     if len(labels) >= FEWEST_STEPS and all(
@@ -83,7 +83,7 @@ def _settings(one: Asked, labels: list[str]) -> dict[str, Any]:
     return {"type": "label_selection", "options": options, "visible_options": None}
 
 
-def _record(exported: Exported, page: Page, questions: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _record(exported: StudyExport, page: Page, questions: dict[str, dict[str, Any]]) -> dict[str, Any]:
     votes = exported.votes.filter(exported.votes["page"] == page.id)
     names = {one.key: one.name for one in exported.fields[page.id]}
     required = next(name for name, body in questions.items() if body["required"])
@@ -110,7 +110,7 @@ def _record(exported: Exported, page: Page, questions: dict[str, dict[str, Any]]
     }
 
 
-def _user(exported: Exported, rater: str) -> uuid.UUID:
+def _user(exported: StudyExport, rater: str) -> uuid.UUID:
     return uuid.uuid5(uuid.NAMESPACE_URL, f"personafit:{exported.study.name}:{rater}")
 
 

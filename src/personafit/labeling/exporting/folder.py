@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 
 from personafit.labeling.agreement import Figures
-from personafit.labeling.exporting.reading import Exported
+from personafit.labeling.exporting.reading import StudyExport
 from personafit.labeling.exporting.tables import write_tables
 from personafit.statistics import Estimate
 
@@ -32,7 +32,7 @@ COLUMNS = """| column | meaning |
 | weight | of items drawn by --stratify: how many items of its stratum the item stands for |"""
 
 
-def write_dataset(exported: Exported, folder: Path) -> None:
+def write_dataset(exported: StudyExport, folder: Path) -> None:
     """The folder."""
     write_tables(exported, folder, "jsonl")
     with (folder / "pages.jsonl").open("wb") as file:
@@ -43,7 +43,7 @@ def write_dataset(exported: Exported, folder: Path) -> None:
     (folder / "card.md").write_text(card(exported), encoding="utf-8")
 
 
-def card(exported: Exported) -> str:
+def card(exported: StudyExport) -> str:
     """What a reader of the data has to know."""
     study, votes = exported.study, exported.votes
     config, raters = study.config, votes.select("rater", "kind").unique()

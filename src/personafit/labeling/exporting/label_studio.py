@@ -11,21 +11,21 @@ from xml.sax.saxutils import quoteattr  # nosec B406 # written, never read
 
 import orjson
 
-from personafit.labeling.exporting.reading import Asked, Exported, vote_key
+from personafit.labeling.exporting.reading import ExportField, StudyExport, vote_key
 from personafit.labeling.exporting.texts import page_text
 from personafit.labeling.records import Page
 
 SHOWN = "page"
 
 
-def write_label_studio(exported: Exported, folder: Path) -> None:
+def write_label_studio(exported: StudyExport, folder: Path) -> None:
     """`tasks.json` to import, `config.xml` to paste into the project's settings."""
     tasks = [_task(exported, number, page) for number, page in enumerate(exported.pages, 1)]
     (folder / "tasks.json").write_bytes(orjson.dumps(tasks, option=orjson.OPT_INDENT_2))
     (folder / "config.xml").write_text(_config(exported), encoding="utf-8")
 
 
-def _task(exported: Exported, number: int, page: Page) -> dict[str, Any]:
+def _task(exported: StudyExport, number: int, page: Page) -> dict[str, Any]:
     votes = exported.votes.filter(exported.votes["page"] == page.id)
     decisions = exported.decisions.filter(exported.decisions["page"] == page.id)
     asked = {one.key: one for one in exported.fields[page.id]}
@@ -52,13 +52,13 @@ def _task(exported: Exported, number: int, page: Page) -> dict[str, Any]:
     return {"id": number, "data": data, "annotations": annotations, "predictions": []}
 
 
-def _listed(exported: Exported) -> list[str]:
+def _listed(exported: StudyExport) -> list[str]:
     fields = (one for fields in exported.fields.values() for one in fields)
     return list(dict.fromkeys(one.name for one in fields if one.field.place is not None))
 
 
 def _annotation(
-    task: int, page: Page, asked: dict[tuple[str, str, str], Asked], votes: list[dict[str, Any]]
+    task: int, page: Page, asked: dict[tuple[str, str, str], ExportField], votes: list[dict[str, Any]]
 ) -> dict[str, Any]:
     results = []
     for vote in votes:
@@ -88,8 +88,8 @@ def _annotation(
     }
 
 
-def _config(exported: Exported) -> str:
-    controls: dict[str, Asked] = {}
+def _config(exported: StudyExport) -> str:
+    controls: dict[str, ExportField] = {}
     labels: dict[str, dict[str, None]] = {}
     for fields in exported.fields.values():
         for one in fields:

@@ -36,8 +36,8 @@ CHATS = {"page": pl.String, "rater": pl.String, "turn": pl.Int64, "role": pl.Str
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One field of a page in the order stored, with the labels it can have."""
+class ExportField:
+    """One field of a page as exports name it, with its possible labels."""
 
     name: str
     """A name that is the same on every page: the question, and the place where there are several."""
@@ -48,15 +48,15 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Exported:
-    """Everything that may leave."""
+class StudyExport:
+    """All that an export of a study holds."""
 
     study: Study
     guidelines: str
     pages: list[Page]
     shown: dict[str, dict[str, Any]]
     """The texts of each page as raters saw them, by page."""
-    fields: dict[str, list[Asked]]
+    fields: dict[str, list[ExportField]]
     """By page."""
     votes: pl.DataFrame
     aggregate: pl.DataFrame
@@ -69,7 +69,7 @@ class Exported:
     """Raters who are left out."""
 
 
-def read_study(studies: Studies, name: str) -> Exported:
+def read_study(studies: Studies, name: str) -> StudyExport:
     """Read a study for export: standing votes of raters who are not excluded."""
     study, form = studies.study(name), studies.form(name)
     pages = studies.pages(name, (Role.ITEM,))
@@ -80,7 +80,7 @@ def read_study(studies: Studies, name: str) -> Exported:
     seats = studies.seats(name)
     out = {seat.code for seat in seats if seat.state is RaterState.EXCLUDED}
     remarks = study_remarks(studies, name).filter(~pl.col("rater").is_in(out))
-    return Exported(
+    return StudyExport(
         study=study,
         guidelines=study.config.guidelines or form.guidelines[study.config.language],
         pages=pages,
@@ -96,7 +96,7 @@ def read_study(studies: Studies, name: str) -> Exported:
     )
 
 
-def _asked(studies: Studies, name: str, page: Page) -> list[Asked]:
+def _asked(studies: Studies, name: str, page: Page) -> list[ExportField]:
     fields = studies.form(name).fields(page, unshuffled(page))
     many = Counter(field.question for field in fields)
     place: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def _asked(studies: Studies, name: str, page: Page) -> list[Asked]:
         place[field.question] += 1
         called = f"{field.question}_{place[field.question]}" if many[field.question] > 1 else field.question
         key = vote_key(page, field.item, field.question, field.target)
-        found.append(Asked(called, field, tuple(labels_of(studies, name, page, field)), key))
+        found.append(ExportField(called, field, tuple(labels_of(studies, name, page, field)), key))
     return found
 
 

@@ -6,14 +6,14 @@ from typing import Literal
 
 import polars as pl
 
-from personafit.labeling.exporting.reading import Exported
+from personafit.labeling.exporting.reading import StudyExport
 from personafit.store.export import without_formulas
 
 CHECKSUMS = "SHA256SUMS"
 Kind = Literal["jsonl", "csv", "parquet"]
 
 
-def write_tables(exported: Exported, folder: Path, kind: Kind) -> None:
+def write_tables(exported: StudyExport, folder: Path, kind: Kind) -> None:
     """Votes and what they come to; flags, notes and chats where there are any."""
     write_table(exported.votes, folder / f"votes.{kind}", kind)
     write_table(exported.aggregate, folder / f"aggregate.{kind}", kind)

@@ -5,12 +5,12 @@ from personafit.labeling.forms.attributes import AttributesForm
 from personafit.labeling.forms.chat import ChatForm
 from personafit.labeling.forms.choice import ChoiceForm
 from personafit.labeling.forms.dialogue import DialogueForm
-from personafit.labeling.forms.form import Answered, Form
+from personafit.labeling.forms.form import LabelForm, LabelValue
 from personafit.labeling.forms.grade import GradeForm
 from personafit.labeling.forms.preference import PreferenceForm
 from personafit.labeling.forms.relevance import RelevanceForm
 
-FORMS: dict[str, Form] = {
+FORMS: dict[str, LabelForm] = {
     form.name: form
     for form in (
         ChoiceForm(),
@@ -24,7 +24,7 @@ FORMS: dict[str, Form] = {
 }
 
 
-def form_named(name: str) -> Form:
+def form_named(name: str) -> LabelForm:
     """A form by name."""
     try:
         return FORMS[name]
@@ -32,4 +32,4 @@ def form_named(name: str) -> Form:
         raise UserError(f"--question {name}: there are {', '.join(FORMS)}.") from None
 
 
-__all__ = ["FORMS", "Answered", "Form", "form_named"]
+__all__ = ["FORMS", "LabelForm", "LabelValue", "form_named"]

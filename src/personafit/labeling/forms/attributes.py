@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from personafit.labeling.forms.form import Answered, Form, attention_id
+from personafit.labeling.forms.form import LabelForm, LabelValue, attention_id
 from personafit.labeling.forms.listed import listed_fields
 from personafit.labeling.records import Arrangement, Field, Option, Page, Role
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 from personafit.stages.records import LABELS
 
@@ -14,14 +14,14 @@ QUESTION, MISSING = "attributes", "missing"
 VALUES: dict[str, float] = dict(zip(LABELS, (1.0, 0.5, 0.0), strict=True))
 
 
-class AttributesForm(Form):
+class AttributesForm(LabelForm):
     """Asks of each statement whether the conversation supports it, and what is missing."""
 
     name = QUESTION
     kinds = ()
     view = "conversation"
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each conversation about which something is stated."""
         for conversation, statements in source.stated():
             key = {
@@ -70,9 +70,9 @@ class AttributesForm(Form):
             "evidence": [statements[place]["evidence"] for place in arrangement.places],
         }
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The label verifiers use."""
-        return Answered(value, VALUES[value])
+        return LabelValue(value, VALUES[value])
 
     def attention(self, number: int, language: str) -> Page:
         """A conversation that says what its statements are to be called."""

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from personafit.labeling.forms.dialogue import ASKED, dialogue_fields
-from personafit.labeling.forms.form import Answered, Form
+from personafit.labeling.forms.form import LabelForm, LabelValue
 from personafit.labeling.records import Arrangement, Field, Page
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.simulate.records import DIALOGUE
 
 NOT_OF_ONESELF = "coherence.user"
 
 
-class ChatForm(Form):
+class ChatForm(LabelForm):
     """A chat, then the judges' questions about it; of their own side people are asked how natural it was, not how coherent."""
 
     name = "chat"
@@ -20,7 +20,7 @@ class ChatForm(Form):
     view = "self"
     perspective = "self"
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each task; every participant has a dialogue of their own on it."""
         for name, task in source.chat_tasks():
             yield Page(id=name, items=[name], makes=DIALOGUE, content={"task": task})
@@ -36,6 +36,6 @@ class ChatForm(Form):
         """What to talk about; empty for a matter of one's own."""
         return {"task": page.content["task"]}
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The mark."""
-        return Answered(value, float(value))
+        return LabelValue(value, float(value))

@@ -4,23 +4,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.labeling.forms.form import Answered, Form, attention_id
+from personafit.labeling.forms.form import LabelForm, LabelValue, attention_id
 from personafit.labeling.records import Arrangement, Field, Option, Page, Role
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 
 LETTERS = "ABCD"
 MOST = len(LETTERS)
 
 
-class ChoiceForm(Form):
+class ChoiceForm(LabelForm):
     """Asks which answer fits the person best."""
 
     name = "fit"
     kinds = ("choice",)
     advances = True
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each item."""
         for item in source.items(self.kinds):
             if len(item.products) > MOST:
@@ -58,11 +58,11 @@ class ChoiceForm(Form):
             "answers": lettered(page.content["answers"], arrangement),
         }
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The chosen answer's index; for a pair also which way the scale tips."""
         chosen = arrangement.sides[LETTERS.index(value)]
         margin = None if page.sides != 2 else (1.0 if chosen == 0 else -1.0)
-        return Answered(str(chosen), margin)
+        return LabelValue(str(chosen), margin)
 
     def attention(self, number: int, language: str) -> Page:
         """Two answers, one of which says that it is to be chosen."""

@@ -7,22 +7,22 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, DialogueQuestion
-from personafit.labeling.forms.form import Answered, Form, attention_id, scale, yes_no
+from personafit.labeling.forms.form import LabelForm, LabelValue, attention_id, scale, yes_no
 from personafit.labeling.records import Arrangement, Field, Page, Role
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 
 ASKED = tuple(question for question in DIALOGUE_QUESTIONS if not question.by_turn)
 
 
-class DialogueForm(Form):
+class DialogueForm(LabelForm):
     """Asks the judges' questions about a whole dialogue."""
 
     name = "dialogue"
     kinds = ("dialogue",)
     view = "given"
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each dialogue of the run that ran to an end of its own."""
         for dialogue in source.dialogues():
             turns = [{"role": turn.role, "text": turn.text} for turn in dialogue.turns]
@@ -48,9 +48,9 @@ class DialogueForm(Form):
         """What the person wanted, what the assistant could know, and what was said."""
         return dict(page.content)
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The mark."""
-        return Answered(value, float(value))
+        return LabelValue(value, float(value))
 
     def attention(self, number: int, language: str) -> Page:
         """A dialogue that says what it is to be given."""

@@ -1,6 +1,6 @@
 """What a form is: how pages are made from a source, what is asked on them, and what an answer means.
 
-A form is one file here, one template of the same name, and its guidelines in two languages. To add one: subclass `Form`, register
+A form is one file here, one template of the same name, and its guidelines in two languages. To add one: subclass `LabelForm`, register
 it in `forms/__init__.py`.
 """
 
@@ -12,22 +12,22 @@ from typing import Any, ClassVar, NamedTuple
 
 from personafit._errors import UserError
 from personafit.labeling.records import Arrangement, Field, Option, Page
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines"
 LANGUAGES = ("en", "zh")
 YES, NO = "yes", "no"
 
 
-class Answered(NamedTuple):
-    """What an answer says, as judgments hold it."""
+class LabelValue(NamedTuple):
+    """The label and the value of an answer, as judgments store them."""
 
     label: str | None
     value: float | None
 
 
-class Form(ABC):
-    """One kind of page."""
+class LabelForm(ABC):
+    """One kind of labelling page: what it asks, how it is shown, and how its answers become judgments."""
 
     name: ClassVar[str]
     """As `--question` and the template's file call it."""
@@ -49,7 +49,7 @@ class Form(ABC):
         }
 
     @abstractmethod
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """The pages of a study of this source."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Form(ABC):
         """What the template gets: the page's texts in the order shown, and nothing that tells."""
 
     @abstractmethod
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """What a rater's answer means once the order is undone."""
 
     def attention(self, number: int, language: str) -> Page:
@@ -93,9 +93,9 @@ def yes_no(yes: str = YES, no: str = NO) -> list[Option]:
     return [Option(value=yes, text=YES, key="y"), Option(value=no, text=NO, key="n")]
 
 
-def yes_no_answered(value: str) -> Answered:
+def yes_no_answered(value: str) -> LabelValue:
     """Yes counts one, no nothing."""
-    return Answered(value, 1.0 if value == YES else 0.0)
+    return LabelValue(value, 1.0 if value == YES else 0.0)
 
 
 def attention_id(form: str, number: int) -> str:

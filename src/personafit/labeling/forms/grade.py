@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from personafit.labeling.forms.form import Answered, Form, attention_id, scale
+from personafit.labeling.forms.form import LabelForm, LabelValue, attention_id, scale
 from personafit.labeling.records import Arrangement, Field, Page, Role
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 
 LOWEST, HIGHEST = 1, 7
@@ -13,13 +13,13 @@ FIT, HELPFUL = "grade.fit", "grade.helpful"
 ASKED_FOR = "2"
 
 
-class GradeForm(Form):
+class GradeForm(LabelForm):
     """Asks for two grades of one answer."""
 
     name = "grade"
     kinds = ("choice",)
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each answer of each item."""
         for item in source.items(self.kinds):
             for place, product in enumerate(item.products):
@@ -56,9 +56,9 @@ class GradeForm(Form):
         """Profile, question and answer."""
         return dict(page.content)
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The grade."""
-        return Answered(value, float(value))
+        return LabelValue(value, float(value))
 
     def attention(self, number: int, language: str) -> Page:
         """An answer that says which grade it is to be given."""

@@ -5,21 +5,21 @@ from typing import Any
 
 from personafit.items.preference import HIGHEST, LOWEST, MIDDLE, PREFERENCE, turned
 from personafit.labeling.forms.choice import lettered
-from personafit.labeling.forms.form import Answered, Form, attention_id, scale
+from personafit.labeling.forms.form import LabelForm, LabelValue, attention_id, scale
 from personafit.labeling.forms.listed import listed_fields
 from personafit.labeling.records import Arrangement, Field, Page, Role
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 
 
-class PreferenceForm(Form):
+class PreferenceForm(LabelForm):
     """Asks for a mark from A to B for each attribute; stored, it runs from generic to personalized."""
 
     name = PREFERENCE
     kinds = ("preference",)
     view = "attributes"
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each pair."""
         for item in source.items(self.kinds):
             generic, personal, *rest = item.products
@@ -58,11 +58,11 @@ class PreferenceForm(Form):
             "answers": lettered(page.content["answers"], arrangement),
         }
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The mark turned so that 5 prefers the personalized answer, whichever was A."""
         first, second = arrangement.sides
         mark = turned(int(value), (first, second))
-        return Answered(str(mark), float(mark))
+        return LabelValue(str(mark), float(mark))
 
     def attention(self, number: int, language: str) -> Page:
         """Answers that say which mark to give: the middle, which is the same from either side."""

@@ -4,24 +4,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from personafit.items.relevance import RELEVANCE, list_name
-from personafit.labeling.forms.form import NO, Answered, Form, attention_id, yes_no, yes_no_answered
+from personafit.labeling.forms.form import NO, LabelForm, LabelValue, attention_id, yes_no, yes_no_answered
 from personafit.labeling.forms.listed import listed_fields
 from personafit.labeling.records import Arrangement, Field, Page, Role
-from personafit.labeling.sources import Source
+from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 from personafit.store import Item
 
 MOST_LISTED = 40  # on one page; a longer list is cut into pages
 
 
-class RelevanceForm(Form):
+class RelevanceForm(LabelForm):
     """Asks of each attribute whether knowing it should change the reply."""
 
     name = RELEVANCE
     kinds = ("relevance",)
     view = "none"
 
-    def pages(self, source: Source) -> Iterator[Page]:
+    def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each list: the attributes of one person that stand beside one prompt."""
         lists: dict[str, list[Item]] = {}
         for item in source.items(self.kinds):
@@ -31,7 +31,7 @@ class RelevanceForm(Form):
                 part = members[start : start + MOST_LISTED]
                 yield self._page(source, name if start == 0 else f"{name}/{start}", part)
 
-    def _page(self, source: Source, name: str, members: list[Item]) -> Page:
+    def _page(self, source: StudySource, name: str, members: list[Item]) -> Page:
         gold = [source.gold(item.id) for item in members]
         return Page(
             id=name,
@@ -58,7 +58,7 @@ class RelevanceForm(Form):
         """What was asked; the attributes are the fields."""
         return {"prompt": page.content["prompt"]}
 
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> Answered:
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """Yes or no, as models say it."""
         return yes_no_answered(value)
 

@@ -21,13 +21,13 @@ from personafit.labeling.access import RaterSession
 from personafit.labeling.answers import CANNOT_TELL, UNDONE, Answer, NotStored
 from personafit.labeling.batches import GONE
 from personafit.labeling.chats import Chat, has_ended
-from personafit.labeling.forms import Answered
+from personafit.labeling.forms import LabelValue
 from personafit.labeling.forms.chat import ChatForm
-from personafit.labeling.places import FLAG, Place, Places, Shape
+from personafit.labeling.places import FLAG, PageSlot, Places, Shape
 from personafit.labeling.records import Field, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.texts import text
-from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.rendering import PageRenderer
 from personafit.labeling.web.sessions import (
     CHECK_FIRST,
     NotAllowed,
@@ -42,7 +42,7 @@ LONGEST_TEXT = 20_000
 _ID = re.compile(r"^[A-Za-z0-9-]{8,64}$")
 
 
-class Sent(BaseModel):
+class SentAnswer(BaseModel):
     """One answer as the browser sends it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -85,7 +85,7 @@ def add_route(app: FastAPI) -> None:
     )
 
 
-async def answer(request: Request, sent: Annotated[Sent, Body()], session: RaterScriptDep) -> Response:
+async def answer(request: Request, sent: Annotated[SentAnswer, Body()], session: RaterScriptDep) -> Response:
     """Store one answer. The reply comes when it is on disk."""
     state = request.app.state
     places: Places = state.places
@@ -130,7 +130,7 @@ async def answer(request: Request, sent: Annotated[Sent, Body()], session: Rater
     return _json(body)
 
 
-def _place(places: Places, session: RaterSession, sent: Sent) -> Place:
+def _place(places: Places, session: RaterSession, sent: SentAnswer) -> PageSlot:
     """The page that is meant: the one at the place, unless another was shown there."""
     for _ in range(2):
         place = places.at(session.study, session.seat, sent.page)
@@ -142,20 +142,20 @@ def _place(places: Places, session: RaterSession, sent: Sent) -> Place:
     raise NotAllowed(404, GONE)
 
 
-async def _sent(request: Request) -> Sent:
+async def _sent(request: Request) -> SentAnswer:
     """The body, checked as FastAPI checks bodies."""
     body = await request.body()
     if not request.headers.get("content-type", "").startswith("application/json"):
         raise NotAllowed(422, "An answer is sent as application/json.")
     try:
-        return Sent.model_validate_json(body)
+        return SentAnswer.model_validate_json(body)
     except ValidationError as error:
         raise RequestValidationError(
             [one | {"loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
         ) from error
 
 
-def _read(sent: Sent, shape: Shape, field: Field) -> tuple[Answered | None, dict[str, Any]]:
+def _read(sent: SentAnswer, shape: Shape, field: Field) -> tuple[LabelValue | None, dict[str, Any]]:
     """What an answer says, and what is kept beside it."""
     detail: dict[str, Any] = {"client_time": sent.client_time}
     if sent.note:
@@ -172,7 +172,7 @@ def _read(sent: Sent, shape: Shape, field: Field) -> tuple[Answered | None, dict
     if not any(option.value == sent.value for option in field.options):
         raise NotAllowed(422, f"'{sent.value}' is no option of '{sent.field}'.")
     if field.question == FLAG:
-        return Answered(sent.value, None), detail
+        return LabelValue(sent.value, None), detail
     return shape.form.answered(shape.page, shape.arrangement, field, sent.value), detail
 
 
@@ -183,7 +183,7 @@ def _check_ended(studies: Studies, session: RaterSession, position: int) -> None
         raise NotAllowed(409, "A chat is rated when it has ended.")
 
 
-def _feedback(shape: Shape, field: Field, answered: Answered, language: str) -> dict[str, Any]:
+def _feedback(shape: Shape, field: Field, answered: LabelValue, language: str) -> dict[str, Any]:
     """What is said to an answer on a practice page."""
     form, page = shape.form, shape.page
     right, why = form.right(page, field), text(language, form.why(page, field))
@@ -199,7 +199,7 @@ def _feedback(shape: Shape, field: Field, answered: Answered, language: str) -> 
 
 
 def _language(request: Request, shape: Shape) -> str:
-    render: Renderer = request.app.state.render
+    render: PageRenderer = request.app.state.render
     return render.language(request, shape.config.language)
 
 

@@ -29,7 +29,7 @@ from personafit.labeling.web import (
     steering,
 )
 from personafit.labeling.web.guard import Guard
-from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.rendering import PageRenderer
 from personafit.labeling.web.sessions import NotAllowed
 from personafit.labeling.writing import Writer
 from personafit.store import Store
@@ -48,8 +48,8 @@ def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
             app.state.places = Places(studies)
             app.state.access = Access(opened.engine)
             app.state.writer = Writer(opened.engine)
-            app.state.render = Renderer()
-            app.state.models = chat.Models(models)
+            app.state.render = PageRenderer()
+            app.state.models = chat.ChatModels(models)
             app.state.replies = chat.Replies()
             app.state.attempts = login.Attempts()
             app.state.passwords = login.Passwords()
@@ -108,7 +108,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 def _said(request: Request, code: int, sentence: str, **parts: object) -> Response:
     """The sentence, as a page for people and as JSON for scripts."""
-    render: Renderer = request.app.state.render
+    render: PageRenderer = request.app.state.render
     sentence = text(render.language(request), sentence, **parts)
     if not _wants_page(request):
         return JSONResponse({"error": sentence}, status_code=code)

@@ -12,7 +12,7 @@ from pydantic import Field as Described
 
 from personafit._errors import UserError
 from personafit.labeling.access import RaterSession
-from personafit.labeling.chats import Chat, Ended, NotNow, Said, awaits_reply, has_ended, messages_of
+from personafit.labeling.chats import Chat, ChatTurn, Ended, NotNow, awaits_reply, has_ended, messages_of
 from personafit.labeling.forms.chat import ChatForm
 from personafit.labeling.places import must_check
 from personafit.labeling.studies import Studies, Study
@@ -36,7 +36,7 @@ TOO_FAST = "That is more than the assistant answers so quickly; please wait {sec
 KEY = r"[A-Za-z0-9-]{8,64}"
 
 
-class Models:
+class ChatModels:
     """The models people may talk with: those named where the studies are served, since a store may come from anybody."""
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
@@ -59,12 +59,12 @@ class Models:
             await model.close()
 
 
-def _models(request: Request) -> Models:
-    models: Models = request.app.state.models
+def _models(request: Request) -> ChatModels:
+    models: ChatModels = request.app.state.models
     return models
 
 
-ModelsDep = Annotated[Models, Depends(_models)]
+ModelsDep = Annotated[ChatModels, Depends(_models)]
 
 
 class _Writing(NamedTuple):
@@ -101,8 +101,8 @@ class Replies:
             task.exception()  # whoever waited was told
 
 
-class Sent(BaseModel):
-    """What every request of a chat carries."""
+class ChatAction(BaseModel):
+    """The fields that every request of a chat has."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -110,20 +110,22 @@ class Sent(BaseModel):
     key: str = Described(pattern=KEY, description="Made by the browser; what is sent twice happens once.")
 
 
-class SentMessage(Sent):
+class SentMessage(ChatAction):
     """A message."""
 
     text: str = Described(min_length=1, max_length=LONGEST_MESSAGE)
 
 
-class SentEnd(Sent):
+class SentEnd(ChatAction):
     """The end."""
 
     how: Ended
 
 
 @router.post("/api/chat/begin", responses={403: {}, 409: {}})
-async def begin(sent: Annotated[Sent, Body()], session: RaterScriptDep, studies: StudiesDep) -> JSONResponse:
+async def begin(
+    sent: Annotated[ChatAction, Body()], session: RaterScriptDep, studies: StudiesDep
+) -> JSONResponse:
     """Agree that the chat is kept."""
     chat, _ = await run_in_threadpool(_chat, studies, session, sent.page)
     try:
@@ -149,7 +151,7 @@ async def say(
 @router.post("/api/chat/replies", responses={403: {}, 409: {}, 502: {}})
 async def reply(
     request: Request,
-    sent: Annotated[Sent, Body()],
+    sent: Annotated[ChatAction, Body()],
     session: RaterScriptDep,
     studies: StudiesDep,
     models: ModelsDep,
@@ -192,7 +194,7 @@ def _chat(studies: Studies, session: RaterSession, position: int) -> tuple[Chat,
     return Chat(studies.store, study, seat, assigned), study
 
 
-def _state(rows: Iterable[Said]) -> JSONResponse:
+def _state(rows: Iterable[ChatTurn]) -> JSONResponse:
     """The chat as its participant sees it."""
     held = list(rows)
     said = [{"role": row.role, "text": row.text} for row in messages_of(held)]

@@ -14,7 +14,7 @@ from personafit.labeling.quizzes import quiz
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import SIGNED, VISIT, HeldSeat, Seat, Studies, Study
 from personafit.labeling.texts import text
-from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.rendering import PageRenderer
 from personafit.labeling.web.sessions import (
     RATER_COOKIE,
     AccessDep,
@@ -204,7 +204,7 @@ def done(request: Request, session: RaterDep, studies: StudiesDep, render: Rende
 
 def _check_page(
     request: Request,
-    render: Renderer,
+    render: PageRenderer,
     studies: Studies,
     study: Study,
     csrf: str,

@@ -14,7 +14,7 @@ from personafit.labeling.answers import (
     standing_answers,
 )
 from personafit.labeling.chats import Chat, has_ended, messages_of
-from personafit.labeling.forms import Form
+from personafit.labeling.forms import LabelForm
 from personafit.labeling.forms.chat import ChatForm
 from personafit.labeling.places import FLAG, extra_fields, must_check
 from personafit.labeling.records import Arrangement, Field, Page, Role
@@ -132,7 +132,7 @@ def _to(request: Request, address: str) -> Response:
 
 
 def _browser_value(
-    form: Form, page: Page, arrangement: Arrangement, field: Field, given: Given
+    form: LabelForm, page: Page, arrangement: Arrangement, field: Field, given: Given
 ) -> dict[str, Any]:
     """A stored answer as the page shows it again: by letter and place, never by what it means."""
     value = given.detail.get("text")

@@ -24,8 +24,8 @@ DEEPEST = 4
 _LINE = re.compile(r"( *)(?:([^:：]{1,60})[:：] ?)?(.*)")
 
 
-class Renderer:
-    """The templates, compiled once."""
+class PageRenderer:
+    """Renders the pages of the labelling app; templates are compiled once."""
 
     def __init__(self) -> None:
         self._markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(

@@ -13,7 +13,7 @@ from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Studies
 from personafit.labeling.trail import answer_events, events
 from personafit.labeling.votes import study_votes
-from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.web.rendering import PageRenderer
 from personafit.labeling.web.sessions import (
     RESEARCHER_COOKIE,
     AccessDep,
@@ -195,7 +195,7 @@ def known_rater(numbers: Overview, seat: int) -> RaterNumbers:
 
 
 def filled(
-    request: Request, render: Renderer, session: ResearcherSession, template: str, **values: Any
+    request: Request, render: PageRenderer, session: ResearcherSession, template: str, **values: Any
 ) -> HTMLResponse:
     """A researcher's page; whoever opens one stays logged in."""
     page = render.page(

@@ -7,8 +7,8 @@ from fastapi.responses import Response
 
 from personafit.labeling.access import Access, RaterSession, ResearcherSession, same
 from personafit.labeling.records import RaterState
-from personafit.labeling.studies import Assigned, Seat, Studies, Study
-from personafit.labeling.web.rendering import Renderer
+from personafit.labeling.studies import PageAssignment, Seat, Studies, Study
+from personafit.labeling.web.rendering import PageRenderer
 
 CSRF_HEADER = "x-csrf-token"
 RATER_COOKIE = "personafit_rater"
@@ -33,14 +33,14 @@ async def _access(request: Request) -> Access:
     return access
 
 
-async def _renderer(request: Request) -> Renderer:
-    render: Renderer = request.app.state.render
+async def _renderer(request: Request) -> PageRenderer:
+    render: PageRenderer = request.app.state.render
     return render
 
 
 StudiesDep = Annotated[Studies, Depends(_studies)]
 AccessDep = Annotated[Access, Depends(_access)]
-RenderDep = Annotated[Renderer, Depends(_renderer)]
+RenderDep = Annotated[PageRenderer, Depends(_renderer)]
 
 
 # Each asks for the request alone: what dependencies ask for in turn is worked out anew at every request.
@@ -98,7 +98,7 @@ def taking_part(studies: Studies, session: RaterSession, ended: bool = False) ->
 CHECK_FIRST = "Please answer the questions about the guidelines first."
 
 
-def page_at(pages: list[Assigned], position: int) -> Assigned:
+def page_at(pages: list[PageAssignment], position: int) -> PageAssignment:
     """The page at a position."""
     if not 0 <= position < len(pages):
         raise NotAllowed(404, "There is no such page in this study.")

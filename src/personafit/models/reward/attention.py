@@ -13,7 +13,7 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
 from personafit.models.reward.blocks import BLOCK, Blocks, blocks_of
-from personafit.models.reward.packing import Ints, Packed, segments
+from personafit.models.reward.packing import Ints, TokenRow, segments
 
 BLOCKS = "personafit_blocks"
 PATHS = "personafit_paths"
@@ -107,7 +107,7 @@ def _capped_attention(
 class Segment:
     """A stretch of a row on one path, with the places of all it may look at."""
 
-    def __init__(self, row: Packed, start: int, stop: int, ancestors: Ints) -> None:
+    def __init__(self, row: TokenRow, start: int, stop: int, ancestors: Ints) -> None:
         seen = np.concatenate([ancestors, np.arange(start, stop)])
         self.start, self.stop = start, stop
         self.seen = torch.from_numpy(seen)
@@ -119,7 +119,7 @@ class Segment:
         return self.mask & (self._distances < window)
 
 
-def path_segments(row: Packed) -> list[Segment]:
+def path_segments(row: TokenRow) -> list[Segment]:
     """The stretches of a row."""
     return [Segment(row, *stretch) for stretch in segments(row)]
 
@@ -157,7 +157,7 @@ class TreeMask:
         )  # fmt: skip
         self._window = window
 
-    def set(self, row: Packed) -> None:
+    def set(self, row: TokenRow) -> None:
         """Make it the mask of a row; the padding after it sees itself alone."""
         ends = np.arange(1, self.length + 1)
         ends[: len(row)] = row.ends

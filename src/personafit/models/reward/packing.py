@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Packed:
+class TokenRow:
     """One row of tokens for the model."""
 
     tokens: Ints
@@ -33,8 +33,8 @@ class Packed:
         return len(self.tokens)
 
 
-class _Row:
-    """A row while it is being laid out."""
+class _PackedRow:
+    """A row of packed sequences while it is filled."""
 
     def __init__(self, capacity: int) -> None:
         self._tokens, self._positions, self._ends = (np.empty(capacity, dtype=np.int64) for _ in range(3))
@@ -64,16 +64,16 @@ class _Row:
         self._owners.append(owner)
         self._last.append(int(self._path[-1]))
 
-    def packed(self) -> Packed:
+    def packed(self) -> TokenRow:
         """The row as it is now, all its subtrees ended."""
         self._ends[self._path] = self.length
         tokens, positions, ends = (
             column[: self.length] for column in (self._tokens, self._positions, self._ends)
         )
-        return Packed(tokens, positions, ends, np.asarray(self._owners), np.asarray(self._last))
+        return TokenRow(tokens, positions, ends, np.asarray(self._owners), np.asarray(self._last))
 
 
-def pack_trees(sequences: Sequence[Sequence[int]], capacity: int, together: int = 1) -> Iterator[Packed]:
+def pack_trees(sequences: Sequence[Sequence[int]], capacity: int, together: int = 1) -> Iterator[TokenRow]:
     """Rows of at most `capacity` tokens in which shared beginnings stand once; a beginning is repeated in a new row.
 
     Each `together` sequences, such as the two of a pair, stay in one row.
@@ -85,7 +85,7 @@ def pack_trees(sequences: Sequence[Sequence[int]], capacity: int, together: int 
 
 def pack_sequences(
     sequences: Sequence[Sequence[int]], capacity: int, together: int = 1, most: int | None = None
-) -> Iterator[Packed]:
+) -> Iterator[TokenRow]:
     """Rows of at most `capacity` tokens in which at most `most` sequences stand whole, one after the other."""
     units = (range(start, start + together) for start in range(0, len(sequences), together))
     return _pack(sequences, units, capacity, share=False, most=most)
@@ -97,8 +97,8 @@ def _pack(
     capacity: int,
     share: bool,
     most: int | None = None,
-) -> Iterator[Packed]:
-    row = _Row(capacity)
+) -> Iterator[TokenRow]:
+    row = _PackedRow(capacity)
     for unit in units:
         members = [np.asarray(sequences[index], dtype=np.int64) for index in unit]
         if not all(map(len, members)):
@@ -108,7 +108,7 @@ def _pack(
         if full or row.length + sum(lengths) > capacity:
             if row.length:
                 yield row.packed()
-            row = _Row(capacity)
+            row = _PackedRow(capacity)
             lengths = _fresh(row, members, share)
             if sum(lengths) > capacity:
                 raise ValueError(f"sequence {unit[0]} needs {sum(lengths)} tokens; {capacity} can be packed")
@@ -118,7 +118,7 @@ def _pack(
         yield row.packed()
 
 
-def _fresh(row: _Row, members: list[Ints], share: bool) -> list[int]:
+def _fresh(row: _PackedRow, members: list[Ints], share: bool) -> list[int]:
     """How many tokens each member adds to the row after those before it."""
     if not share:
         return [len(sequence) for sequence in members]
@@ -133,7 +133,7 @@ def _common(first: Ints, second: Ints) -> int:
     return int(differ[0]) if len(differ) else count
 
 
-def split(row: Packed) -> list[Ints]:
+def split(row: TokenRow) -> list[Ints]:
     """The sequences of a row in which they stand whole."""
     starts = np.flatnonzero(row.positions == 0)
     return np.split(row.tokens, starts[1:])
@@ -145,7 +145,7 @@ def visible(ends: Ints) -> npt.NDArray[np.bool_]:
     return (places[None, :] <= places[:, None]) & (places[:, None] < ends[None, :])
 
 
-def segments(row: Packed) -> list[tuple[int, int, Ints]]:
+def segments(row: TokenRow) -> list[tuple[int, int, Ints]]:
     """The stretches of a row that lie on one path, each as start, stop, and the earlier tokens it may look at."""
     starts = np.flatnonzero(np.diff(row.positions, prepend=-2) != 1)
     stops = np.append(starts[1:], len(row))

@@ -20,15 +20,15 @@ class TooLongError(Exception):
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """The tokens of one answer, and how many facets had to go."""
+class AnswerTokens:
+    """The tokens of one answer, and how many facets were cut to fit."""
 
     tokens: list[int]
     dropped: int
 
 
-class Renderer:
-    """Renders for one tokenizer: by its chat template where it has one, plainly otherwise."""
+class PromptRenderer:
+    """Turns conversations into tokens for one tokenizer: by its chat template where it has one, as plain text otherwise."""
 
     def __init__(self, tokenizer: Any, max_tokens: int = 4096) -> None:
         self._tokenizer = tokenizer
@@ -42,13 +42,13 @@ class Renderer:
         template = self._tokenizer.chat_template if self._chat else None
         return content_hash([RENDERING, KNOWN, LAYOUT, self.max_tokens, template])
 
-    def render(self, facets: Mapping[str, FacetValue], question: str, answer: str) -> Rendered:
+    def render(self, facets: Mapping[str, FacetValue], question: str, answer: str) -> AnswerTokens:
         """The tokens of an answer to a question by a person of whom the facets are known."""
         return self.render_together(facets, question, [answer])[0]
 
     def render_together(
         self, facets: Mapping[str, FacetValue], question: str, answers: Sequence[str]
-    ) -> list[Rendered]:
+    ) -> list[AnswerTokens]:
         """The same for answers that are compared: what one has to lose of the person, all lose."""
         names = list(facets)
 
@@ -71,7 +71,7 @@ class Renderer:
             raise TooLongError(
                 f"question and answer alone are {longest:,} tokens, more than the {self.max_tokens:,} allowed"
             )
-        return [Rendered(one, len(names) - high) for one in found]
+        return [AnswerTokens(one, len(names) - high) for one in found]
 
     def _fit(self, sequences: list[list[int]]) -> bool:
         return all(len(tokens) <= self.max_tokens for tokens in sequences)

@@ -16,7 +16,7 @@ from personafit._errors import UserError
 from personafit.models.reward import attention
 from personafit.models.reward.blocks import BLOCK
 from personafit.models.reward.layout import Layout
-from personafit.models.reward.packing import Packed, pack_sequences, pack_trees, split
+from personafit.models.reward.packing import TokenRow, pack_sequences, pack_trees, split
 
 ROW_GPU = 32_768
 ROW_CPU = 16_384
@@ -27,7 +27,7 @@ PACKABLE = {"full_attention", "sliding_attention"}
 SLIDING = "sliding_attention"
 
 
-class Scorer:
+class RewardScorer:
     """A reward model that scores rows of packed sequences."""
 
     def __init__(
@@ -76,17 +76,17 @@ class Scorer:
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 
-    def rows(self, sequences: Sequence[Sequence[int]], together: int = 1) -> Iterator[Packed]:
+    def rows(self, sequences: Sequence[Sequence[int]], together: int = 1) -> Iterator[TokenRow]:
         """The sequences laid out; each `together` of them in one row."""
         if self.layout == "tree":
             return pack_trees(sequences, self.capacity, together)
         return pack_sequences(sequences, self.capacity, together, PADDED if self.layout == "none" else None)
 
-    def score_row(self, row: Packed) -> torch.Tensor:
+    def score_row(self, row: TokenRow) -> torch.Tensor:
         """The scores of the sequences of a row, in the row's order; gradients flow if they are wanted."""
         return self.forward(**self.inputs(row))
 
-    def inputs(self, row: Packed) -> dict[str, Any]:
+    def inputs(self, row: TokenRow) -> dict[str, Any]:
         """What `forward` takes to score a row."""
         if self.layout == "none":
             return self._padded(row)
@@ -107,7 +107,7 @@ class Scorer:
         scores: torch.Tensor = self.model.score(hidden.flatten(0, 1)[last])[:, 0]
         return scores
 
-    def _padded(self, row: Packed) -> dict[str, Any]:
+    def _padded(self, row: TokenRow) -> dict[str, Any]:
         """The sequences of a row side by side, padded on the right where no token before looks."""
         parts = split(row)
         width = max(map(len, parts))
@@ -119,7 +119,7 @@ class Scorer:
         moved = self._moved
         return {"last": moved(last), "input_ids": moved(tokens), "attention_mask": moved(mask)}
 
-    def _seen(self, row: Packed, length: int) -> dict[str, Any]:
+    def _seen(self, row: TokenRow, length: int) -> dict[str, Any]:
         if not self.blocks:
             return {"attention_mask": None, "path_segments": attention.path_segments(row)}
         masks = {}

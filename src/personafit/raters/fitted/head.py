@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from personafit._hashing import content_hash
-from personafit.items.preference import GENERIC, HIGHEST, LOWEST, PERSONAL, Compared
+from personafit.items.preference import HIGHEST, LOWEST
+from personafit.items.reading import Unit
 from personafit.models.embeddings import DEFAULT, Embedder, make_known_embedder
 from personafit.raters.fitted.model import FittedModel
-from personafit.raters.preference.mention import names_attribute
+from personafit.raters.naming import names_attribute
 
 Floats = NDArray[np.float64]
 
@@ -78,23 +79,18 @@ class PreferenceHead(FittedModel):
         make_known_embedder(DEFAULT, self.embedder)
 
 
-def pair_features(pairs: Sequence[Compared], embedder: Embedder) -> Floats:
-    """One row per pair and attribute, in the order of the pairs; each text is embedded once."""
+def pair_features(pairs: Sequence[Unit], embedder: Embedder) -> Floats:
+    """One row per pair and attribute: the first answer of a pair is the personalized one. Each text is embedded once."""
     texts = list(
-        dict.fromkeys(text for pair in pairs for text in (pair.prompt, *pair.answers, *_attributes(pair)))
+        dict.fromkeys(text for pair in pairs for text in (pair.prompt, *reversed(pair.answers), pair.text))
     )
     rows = dict(zip(texts, embedder.embed(texts).astype(np.float64), strict=True))
     found = []
     for pair in pairs:
-        asked, generic, personal = (rows[text] for text in (pair.prompt, *pair.answers))
-        change = personal - generic
-        longer = math.log(max(1, len(pair.answers[PERSONAL])) / max(1, len(pair.answers[GENERIC])))
-        for attribute in _attributes(pair):
-            known = rows[attribute]
-            named = float(names_attribute(attribute, pair.prompt, *pair.answers))
-            found.append(np.concatenate([[known @ change, asked @ change, longer, named], known * change]))
+        personal, generic = pair.answers
+        asked, known = rows[pair.prompt], rows[pair.text]
+        change = rows[personal] - rows[generic]
+        longer = math.log(max(1, len(personal)) / max(1, len(generic)))
+        named = float(names_attribute(pair.text, pair.prompt, generic, personal))
+        found.append(np.concatenate([[known @ change, asked @ change, longer, named], known * change]))
     return np.array(found)
-
-
-def _attributes(pair: Compared) -> list[str]:
-    return [text for _, text in pair.attributes]

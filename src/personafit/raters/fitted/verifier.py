@@ -1,6 +1,6 @@
 """The fitted verifier: from a conversation and statements about its user to the probability that each is problematic.
 
-Weights of named features and two thresholds, no text of the training data. `starter` names the one that comes with the
+VerifierWeights of named features and two thresholds, no text of the training data. `starter` names the one that comes with the
 package, fitted on the starter set.
 """
 
@@ -25,7 +25,7 @@ Label = Literal["accepted", "unsure", "rejected"]
 
 
 @dataclass(frozen=True)
-class Weights:
+class VerifierWeights:
     """A linear function of scaled features."""
 
     means: tuple[float, ...]
@@ -55,8 +55,8 @@ class Judged:
 class Verifier(FittedModel):
     """Statements are unsure from `suspect` on and rejected from `reject` on."""
 
-    problem: Weights
-    modes: Mapping[str, Weights]
+    problem: VerifierWeights
+    modes: Mapping[str, VerifierWeights]
     suspect: float
     reject: float
     embedder: str = DEFAULT
@@ -97,7 +97,7 @@ class Verifier(FittedModel):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Weights of named features and two thresholds."""
+        """VerifierWeights of named features and two thresholds."""
         return {
             "problem": _table(self.problem),
             "modes": {mode: _table(weights) for mode, weights in self.modes.items()},
@@ -125,18 +125,18 @@ class Verifier(FittedModel):
         _ = self._embedder
 
 
-def _table(weights: Weights) -> dict[str, Any]:
+def _table(weights: VerifierWeights) -> dict[str, Any]:
     rows = zip(FEATURES, weights.means, weights.scales, weights.weights, strict=True)
     features = {name: {"mean": mean, "scale": scale, "weight": weight} for name, mean, scale, weight in rows}
     return {"bias": weights.bias, "features": features}
 
 
-def _weights(table: Mapping[str, Any]) -> Weights:
+def _weights(table: Mapping[str, Any]) -> VerifierWeights:
     features = table["features"]
     if tuple(features) != FEATURES:
         raise ValueError("its features are not those of this program")
     columns = [tuple(float(row[key]) for row in features.values()) for key in ("mean", "scale", "weight")]
-    weights = Weights(columns[0], columns[1], columns[2], float(table["bias"]))
+    weights = VerifierWeights(columns[0], columns[1], columns[2], float(table["bias"]))
     numbers = (*weights.means, *weights.weights, weights.bias)
     if not all(map(math.isfinite, (*numbers, *weights.scales))) or min(weights.scales) <= 0:
         raise ValueError("a number in it is not finite or a scale is not positive")

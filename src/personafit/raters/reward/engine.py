@@ -13,7 +13,7 @@ import torch
 
 from personafit._errors import UserError
 from personafit.models import ModelError, Unanswerable, Unusable, one_line
-from personafit.models.reward.scoring import Scorer, out_of_memory
+from personafit.models.reward.scoring import RewardScorer, out_of_memory
 from personafit.raters.reward.weights import Weights
 
 TRIED = 12  # tokens of the beginning, and of each end, of the two texts that are tried
@@ -51,13 +51,13 @@ class Engine:
             "allow fewer with ,max_tokens=N."
         )
 
-    def _trees(self) -> Scorer | None:
+    def _trees(self) -> RewardScorer | None:
         """A scorer of trees, if it gives the scores that the model itself gives."""
         own = getattr(self._model.config, "_attn_implementation", None)
         try:
             tried = self._tried()
             expected = [self._alone(text) for text in tried]
-            scorer = Scorer(self._model, "tree")
+            scorer = RewardScorer(self._model, "tree")
             full = next(self._model.parameters()).dtype == torch.float32
             allowed = EXACT if full else ROUGH
             if np.allclose(scorer.scores(tried), expected, atol=allowed, rtol=allowed):

@@ -1,31 +1,31 @@
-"""`reward:PATH`: a reward model on this machine as a rater.
+"""`reward:PATH`: a reward model on this machine as a scorer of answers.
 
 Each answer is scored by itself, so nothing depends on the order. Asks come in person by person; those that wait while the
 model is busy are scored together, and what they share (the person, the question) is computed once.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from personafit.items import ChoiceQuestion, Shown
-from personafit.models import ChatRequest, Spec
-from personafit.models.placing import Batches, Held, current_place
-from personafit.raters.rater import Verdict, rater_record
+from personafit.items.reading import Unit, Verdict
+from personafit.models import Spec
+from personafit.models.placing import Batches, WorkerModel, current_place
 from personafit.raters.reward.batching import Batcher
+from personafit.raters.reward.groups import AnswerGroup, answer_groups, keep_scores
 from personafit.raters.reward.reading import OPTIONS, Readers
-from personafit.raters.reward.verdicts import verdict_of
 from personafit.raters.reward.weights import find_weights, precision
+from personafit.raters.scored import Scorer
 
 # Half of them are scored while the other half is stored and replaced. On a CPU a batch must not take minutes.
 AT_ONCE_GPU = 1024
 AT_ONCE_CPU = 64
 
 
-class RewardRater:
-    """Prefers the answer to which the model gives the higher score."""
+class LocalRewardScorer(Scorer):
+    """The scores of a reward model."""
 
-    price = (0.0, 0.0)
-    order_matters = False
+    unit = "answer"
 
     def __init__(self, spec: Spec) -> None:
         spec.allow(OPTIONS)
@@ -36,30 +36,25 @@ class RewardRater:
         self.endpoint = f"reward:{weights.source}"
         dtype = precision()
         self.max_concurrency = AT_ONCE_CPU if dtype == "float32" else AT_ONCE_GPU
-        self.record = rater_record(
-            spec.text,
-            "reward",
-            {**self._reading.settings, "precision": dtype},
-        )
+        self.settings = {**self._reading.settings, "precision": dtype}
         self._engine: Any = None
         most, place = self.max_concurrency // 2, current_place()
         if place is None:
             self._batches: Batches = Batcher(self._score, most)
         else:
-            self._batches = place.batches(spec, open_scorer, self.record.settings, most)
+            self._batches = place.batches(spec, open_scorer, self.settings, most)
             self.max_concurrency *= place.workers
 
-    async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
-        """The choice by the scores of the answers, each read after the person and the question."""
-        texts, dropped = await self._reading.do(lambda reader: reader.tokens(shown))
-        scores = await self._batches.submit(texts)
-        verdict = verdict_of(scores, dropped)
-        verdict.tokens_in = sum(map(len, texts))
-        return verdict
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """The score of each answer, read after the person and the question."""
+        scored = await asyncio.gather(*(self._of_group(group, verdict) for group in answer_groups(units)))
+        found = [score for scores, _ in scored for score in scores]
+        return keep_scores(verdict, found, [dropped for _, dropped in scored])
 
-    def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest | None:
-        """No chat model is called."""
-        return None
+    async def _of_group(self, group: AnswerGroup, verdict: Verdict) -> tuple[list[float], str | None]:
+        texts, dropped = await self._reading.do(lambda reader: reader.tokens(group))
+        verdict.tokens_in += sum(map(len, texts))
+        return await self._batches.submit(texts), dropped
 
     async def close(self) -> None:
         """Free the model's memory."""
@@ -75,11 +70,11 @@ class RewardRater:
         scores = iter(self._engine.scores([tokens for texts in batch for tokens in texts]))
         return [[next(scores) for _ in texts] for texts in batch]
 
-    def held(self) -> Held:
+    def held(self) -> WorkerModel:
         """The scoring alone, for a worker."""
-        return Held(self.record.settings, self._score)
+        return WorkerModel(self.settings, self._score)
 
 
-def open_scorer(spec: Spec) -> Held:
+def open_scorer(spec: Spec) -> WorkerModel:
     """A reward model for a worker: token lists in, scores out."""
-    return RewardRater(spec).held()
+    return LocalRewardScorer(spec).held()

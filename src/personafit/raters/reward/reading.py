@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from personafit._errors import UserError
-from personafit.items import Shown
 from personafit.models import Unanswerable, one_line
-from personafit.models.reward.rendering import Renderer, TooLongError
-from personafit.raters.reward.verdicts import known
+from personafit.models.reward.rendering import PromptRenderer, TooLongError
+from personafit.raters.reward.groups import AnswerGroup, known
 from personafit.raters.reward.weights import Weights
 
 OPTIONS = ("trust", "max_tokens", "rendering")
@@ -31,15 +30,17 @@ class Reader:
 
     name: str
     tokenizer: Any
-    renderer: Renderer
+    renderer: PromptRenderer
 
-    def tokens(self, shown: Shown) -> tuple[list[list[int]], str | None]:
+    def tokens(self, group: AnswerGroup) -> tuple[list[list[int]], str | None]:
         """The tokens of every answer, and what was left out of the person, if anything."""
-        facets = known(shown.context)
+        facets = known(group.context)
         try:
-            texts = self.renderer.render_together(facets, shown.item.prompt, shown.texts)
+            texts = self.renderer.render_together(facets, group.prompt, group.texts)
         except TooLongError as error:
-            raise Unanswerable(f"{self.name} cannot read {shown.item.id}: {error}.") from error
+            raise Unanswerable(
+                f"{self.name} cannot read the answers to '{group.prompt:.60}': {error}."
+            ) from error
         dropped = max(text.dropped for text in texts)
         said = f"{dropped} of {len(facets)} facets left out to keep to {self.renderer.max_tokens:,} tokens"
         return [text.tokens for text in texts], said if dropped else None
@@ -69,16 +70,16 @@ class Readers:
     def _reader(self) -> Reader:
         if not hasattr(self._own, "reader"):
             tokenizer = copy.deepcopy(self._weights.tokenizer)
-            renderer = Renderer(tokenizer, self._max_tokens)
+            renderer = PromptRenderer(tokenizer, self._max_tokens)
             self._own.reader = Reader(self._weights.spec.text, tokenizer, renderer)
         reader: Reader = self._own.reader
         return reader
 
 
-def _renderer(weights: Weights) -> Renderer:
+def _renderer(weights: Weights) -> PromptRenderer:
     """How answers are put before the model; a model trained on another rendering is refused unless told."""
     spec = weights.spec
-    renderer = Renderer(weights.tokenizer, weights.max_tokens)
+    renderer = PromptRenderer(weights.tokenizer, weights.max_tokens)
     try:
         renderer.render({}, "Which?", "This one.")
     except TooLongError:

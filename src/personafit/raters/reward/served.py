@@ -6,24 +6,24 @@ a form. Servers that take bare text or tokens get them made here, where `,tokeni
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.items import ChoiceQuestion, Shown
+from personafit.items.reading import Unit, Verdict
 from personafit.models import ChatRequest, Message, Spec, Transient, Unanswerable, Unusable
 from personafit.models.openai import OpenAIModel
 from personafit.models.reward.rendering import KNOWN
 from personafit.models.weights import switch
 from personafit.people import RENDERING, render_facets
-from personafit.raters.rater import Verdict, rater_record
 from personafit.raters.reward.forms import APIS, Asked, Form
+from personafit.raters.reward.groups import AnswerGroup, answer_groups, keep_scores, known
 from personafit.raters.reward.reading import OPTIONS as READING_OPTIONS
 from personafit.raters.reward.reading import Reader, Readers
-from personafit.raters.reward.verdicts import known, verdict_of
 from personafit.raters.reward.weights import find_weights
+from personafit.raters.scored import Scorer
 
 SERVER_OPTIONS = ("price", "concurrency", "timeout", "key_env")
 OPTIONS = ("api", "system", "tokenizer", *READING_OPTIONS, *SERVER_OPTIONS)
@@ -36,10 +36,10 @@ _NO_MODEL = re.compile(
 )
 
 
-class ServedRewardRater:
-    """Prefers the answer to which the server gives the higher score."""
+class ServedRewardScorer(Scorer):
+    """The scores of a server."""
 
-    order_matters = False
+    unit = "answer"
 
     def __init__(self, spec: Spec) -> None:
         spec.allow(OPTIONS)
@@ -63,47 +63,51 @@ class ServedRewardRater:
         self.price = self._server.price
         told = {"rendering": content_hash([RENDERING, KNOWN, READING])}
         rendering = told if self._reading is None else self._reading.settings
-        self.record = rater_record(
-            spec.text,
-            "reward",
-            {
-                "url": self._server.url,
-                "model": self._server.model,
-                "api": self._api,
-                "system": self._system,
-            }
-            | rendering,
-        )
+        self.settings: dict[str, Any] = {
+            "url": self._server.url,
+            "model": self._server.model,
+            "api": self._api,
+            "system": self._system,
+        } | rendering
 
-    async def rate(self, shown: Shown, question: ChoiceQuestion) -> Verdict:
-        """The choice by the scores of the answers, each sent by itself."""
-        tokens: list[list[int] | None] = [None] * len(shown.texts)
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """The score of each answer, each sent by itself."""
+        verdict.calls = 0
+        scored = await asyncio.gather(*(self._of_group(group, verdict) for group in answer_groups(units)))
+        if self.price:
+            verdict.cost = verdict.tokens_in * self.price[0] / 1e6
+        found = [score for scores, _ in scored for score in scores]
+        return keep_scores(verdict, found, [dropped for _, dropped in scored])
+
+    async def _of_group(self, group: AnswerGroup, verdict: Verdict) -> tuple[list[float], str | None]:
+        tokens: list[list[int] | None] = [None] * len(group.texts)
         dropped = None
         if self._reading is not None:
-            tokens[:], dropped = await self._reading.do(lambda reader: reader.tokens(shown))
+            tokens[:], dropped = await self._reading.do(lambda reader: reader.tokens(group))
         calls = [
-            asyncio.ensure_future(self._score(shown, text, read))
-            for text, read in zip(shown.texts, tokens, strict=True)
+            asyncio.ensure_future(self._score(group, text, read))
+            for text, read in zip(group.texts, tokens, strict=True)
         ]
         try:
             scored = await asyncio.gather(*calls)
         finally:
             for call in calls:
                 call.cancel()
-        verdict = verdict_of([score for score, _ in scored], dropped)
-        verdict.calls = len(calls)
+        verdict.calls += len(calls)
         # Servers count in various ways; what was made here is known.
         counted = zip(scored, tokens, strict=True)
-        verdict.tokens_in = sum(said if read is None else len(read) for (_, said), read in counted)
-        if self.price:
-            verdict.cost = verdict.tokens_in * self.price[0] / 1e6
-        return verdict
+        verdict.tokens_in += sum(said if read is None else len(read) for (_, said), read in counted)
+        return [score for score, _ in scored], dropped
 
-    def request(self, shown: Shown, question: ChoiceQuestion) -> ChatRequest | None:
+    def request(self, units: Sequence[Unit]) -> ChatRequest | None:
         """The conversations that would be scored, for estimates."""
-        return ChatRequest(
-            tuple(turn for text in shown.texts for turn in self._turns(shown, text)), max_tokens=0
-        )
+        turns = [
+            turn
+            for group in answer_groups(units)
+            for text in group.texts
+            for turn in self._turns(group, text)
+        ]
+        return ChatRequest(tuple(turns), max_tokens=0)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -111,19 +115,19 @@ class ServedRewardRater:
             self._reading.close()
         await self._server.close()
 
-    async def _score(self, shown: Shown, text: str, tokens: list[int] | None) -> tuple[float, int]:
+    async def _score(self, group: AnswerGroup, text: str, tokens: list[int] | None) -> tuple[float, int]:
         if self._api is None:
             async with self._choosing:  # the first ask finds out; the others wait for it
                 if self._api is None:
-                    return await self._first(shown, text, tokens)
-        return await self._ask(self._api, shown, text, tokens)
+                    return await self._first(group, text, tokens)
+        return await self._ask(self._api, group, text, tokens)
 
-    async def _first(self, shown: Shown, text: str, tokens: list[int] | None) -> tuple[float, int]:
+    async def _first(self, group: AnswerGroup, text: str, tokens: list[int] | None) -> tuple[float, int]:
         """Try the forms in turn until the server knows one."""
         said: list[str] = []
         for api in TRIED:
             try:
-                found = await self._ask(api, shown, text, tokens)
+                found = await self._ask(api, group, text, tokens)
             except (Unusable, Unanswerable) as error:
                 if not _UNKNOWN.search(str(error)) or _NO_MODEL.search(str(error)):
                     raise
@@ -136,8 +140,10 @@ class ServedRewardRater:
             f"name one with ,api={'|'.join(APIS)}."
         )
 
-    async def _ask(self, api: str, shown: Shown, text: str, tokens: list[int] | None) -> tuple[float, int]:
-        turns = self._turns(shown, text)
+    async def _ask(
+        self, api: str, group: AnswerGroup, text: str, tokens: list[int] | None
+    ) -> tuple[float, int]:
+        turns = self._turns(group, text)
         try:
             return await self._send(api, Asked(self._server.model, turns, tokens))
         except Unanswerable as error:
@@ -145,7 +151,7 @@ class ServedRewardRater:
             if not told or "system" not in str(error).lower():
                 raise
         self._system = False  # its chat template knows no system turn: the person is told in the question's
-        return await self._send(api, Asked(self._server.model, self._turns(shown, text)))
+        return await self._send(api, Asked(self._server.model, self._turns(group, text)))
 
     async def _send(self, api: str, asked: Asked) -> tuple[float, int]:
         form = APIS[api]
@@ -161,11 +167,11 @@ class ServedRewardRater:
         except (TypeError, KeyError, IndexError, ValueError, AttributeError):
             raise Transient(f"{self._server.url} answered something that is no score.") from None
 
-    def _turns(self, shown: Shown, answer: str) -> list[Message]:
-        person = render_facets(known(shown.context))
+    def _turns(self, group: AnswerGroup, answer: str) -> list[Message]:
+        person = render_facets(known(group.context))
         told = KNOWN.format(person=person) if person else ""
         system = [{"role": "system", "content": told}] if told and self._system else []
-        asked = shown.item.prompt if self._system or not told else f"{told}\n\n{shown.item.prompt}"
+        asked = group.prompt if self._system or not told else f"{told}\n\n{group.prompt}"
         return [*system, {"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
 
 

@@ -1,5 +1,5 @@
 """The shortcut audit: what a benchmark's labels reward besides fitting the person."""
 
-from personafit.reporting.audit.findings import Audit, Verdict, audit_benchmark
+from personafit.reporting.audit.findings import Audit, CheckResult, audit_benchmark
 
-__all__ = ["Audit", "Verdict", "audit_benchmark"]
+__all__ = ["Audit", "CheckResult", "audit_benchmark"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from personafit.benchmarks import Benchmark
 from personafit.benchmarks.hostile import describe, profile_text
-from personafit.reporting.audit.pairs import Pairs, load_pairs
+from personafit.reporting.audit.pairs import AuditPairs, load_pairs
 from personafit.reporting.audit.shortcuts import (
     STRANGER,
     FieldGroup,
@@ -23,9 +23,9 @@ from personafit.reporting.claims import gain_finding, shortcut_finding
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import (
-    Effect,
-    Finding,
-    Outcome,
+    GateOutcome,
+    Hypothesis,
+    HypothesisTest,
     decide,
     decide_together,
     is_constant,
@@ -39,8 +39,8 @@ COUNTS = "answer counts"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One line of the verdict table."""
+class CheckResult:
+    """The result of one check of an audit: its grade and a sentence."""
 
     check: str
     grade: str
@@ -52,7 +52,7 @@ class Verdict:
 class Audit:
     """Everything an audit found."""
 
-    pairs: Pairs
+    pairs: AuditPairs
     rules: list[RuleScores]
     surface: SurfaceScores
     subsets: list[Subset]
@@ -67,7 +67,7 @@ class Audit:
         """The scores of one rule."""
         return next(scores for scores in self.rules if scores.rule == name)
 
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[CheckResult]:
         """What a careful reader should take away."""
         return list(_verdicts(self))
 
@@ -89,10 +89,10 @@ def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
     )
 
 
-def _verdicts(audit: Audit) -> Iterator[Verdict]:
+def _verdicts(audit: Audit) -> Iterator[CheckResult]:
     checks = _checks(audit)
     effects = [
-        Effect(estimate, null=0.5, picked_from=check.picked_from, picked_highest=True)
+        Hypothesis(estimate, null=0.5, picked_from=check.picked_from, picked_highest=True)
         for check in checks
         for estimate in check.parts.values()
     ]
@@ -136,7 +136,7 @@ def _checks(audit: Audit) -> list[_Check]:
     ]
 
 
-def _worst(check: _Check, findings: dict[str, Finding]) -> Verdict:
+def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
     """The verdict on the part where a shortcut does most harm; always wrong gives the answer away as always right does."""
 
     def badness(part: str) -> tuple[int, float]:
@@ -146,10 +146,10 @@ def _worst(check: _Check, findings: dict[str, Finding]) -> Verdict:
     part = max(findings, key=badness)
     where = f" ({_where(part)})" if len(findings) > 1 else ""
     said = shortcut_finding(check.parts[part], f"{check.finding}{where}", FAIR, findings[part])
-    return Verdict(check.name, _grade(findings[part]), said)
+    return CheckResult(check.name, _grade(findings[part]), said)
 
 
-def _grade(finding: Finding) -> str:
+def _grade(finding: HypothesisTest) -> str:
     """Passes only if the interval lies inside the fair band; warns or fails only if it is told apart from a coin."""
     estimate = finding.estimate
     if estimate.value is None or estimate.people < FEWEST_PEOPLE:
@@ -164,23 +164,23 @@ def _grade(finding: Finding) -> str:
     return "warns" if distance <= LOUD else "fails"
 
 
-def _gain_verdict(audit: Audit) -> Verdict:
+def _gain_verdict(audit: Audit) -> CheckResult:
     """Overlap with the person should be worth more than overlap with a stranger, on the same pairs."""
     outcome = decide(audit.gain, FAIR).outcome
-    grade = {Outcome.PASSES: "passes", Outcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
+    grade = {GateOutcome.PASSES: "passes", GateOutcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
     overlap = audit.rule("overlap").by_part["all"]
-    return Verdict("overlap with the person", grade, gain_finding(overlap, audit.gain))
+    return CheckResult("overlap with the person", grade, gain_finding(overlap, audit.gain))
 
 
-def _structure_verdicts(audit: Audit, counted: Verdict) -> Iterator[Verdict]:
+def _structure_verdicts(audit: Audit, counted: CheckResult) -> Iterator[CheckResult]:
     counts = audit.repeats
     share = counts.repeated_rows / counts.rows
-    yield Verdict(
+    yield CheckResult(
         "repeated pairs",
         "passes" if share == 0 else "warns" if share < 0.05 else "fails",
         f"{counts.repeated_rows:,} of {counts.rows:,} rows repeat a pair; {counts.distinct:,} pairs are distinct",
     )
-    yield Verdict(
+    yield CheckResult(
         "contradictory gold",
         "passes" if counts.contradictory_pairs == 0 else "fails",
         f"{counts.contradictory_pairs:,} pairs occur with either answer as gold",
@@ -190,15 +190,15 @@ def _structure_verdicts(audit: Audit, counted: Verdict) -> Iterator[Verdict]:
     if leaking:
         most = max(leaking, key=lambda leak: leak.answers)
         finding = f"{most.first} and {most.second} share {most.answers:,} answers and {most.pairs:,} pairs"
-        yield Verdict(
+        yield CheckResult(
             "leakage", "warns" if not audit.pairs.splits else "fails", f"{finding}: never split by row"
         )
     else:
-        yield Verdict("leakage", "passes", "no two splits or tiers share an answer")
+        yield CheckResult("leakage", "passes", "no two splits or tiers share an answer")
     yield _hostile_verdict(audit)
 
 
-def _hostile_verdict(audit: Audit) -> Verdict:
+def _hostile_verdict(audit: Audit) -> CheckResult:
     frame = audit.pairs.frame
     answers = dict(zip(frame["chosen_id"], frame["chosen"], strict=True)) | dict(
         zip(frame["rejected_id"], frame["rejected"], strict=True)
@@ -206,7 +206,7 @@ def _hostile_verdict(audit: Audit) -> Verdict:
     note = describe(
         answers.items(), ((person, profile_text(audit.pairs.people[person])) for person in audit.pairs.people)
     )
-    return Verdict(
+    return CheckResult(
         "hostile text", "warns" if note else "passes", note or "no text looks written to steer a judge"
     )
 

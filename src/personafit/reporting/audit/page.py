@@ -13,7 +13,7 @@ from personafit.reporting.audit.findings import Audit
 from personafit.reporting.drawing import save, svg
 from personafit.reporting.figures import Drawn
 from personafit.reporting.page import PACKAGE, fill_page, put_page
-from personafit.reporting.plots import Dot, Panel, Row, panels_figure, series_figure
+from personafit.reporting.plots import Dot, Panel, PlotRow, panels_figure, series_figure
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 from personafit.statistics import Estimate
@@ -152,7 +152,7 @@ def audit_figures(results: Sequence[Result]) -> Iterator[Drawn]:
     """The figures of an audit, each with its name, its title and how to read it."""
     parts = records.parts(results)
     rows = [
-        Row(name, _dots(line.values()), control=name not in (records.BLIND, records.COUNTS))
+        PlotRow(name, _dots(line.values()), control=name not in (records.BLIND, records.COUNTS))
         for name, line in records.shortcuts(results).items()
     ]
     yield (
@@ -163,7 +163,7 @@ def audit_figures(results: Sequence[Result]) -> Iterator[Drawn]:
         "A benchmark that asks for the person should have every shortcut there.",
         panels_figure(rows, [Panel(part, 50.0) for part in parts]),
     )
-    fields = [Row(group, _dots(both)) for group, both in records.field_groups(results).items()]
+    fields = [PlotRow(group, _dots(both)) for group, both in records.field_groups(results).items()]
     if fields:
         yield (
             "fields",
@@ -175,7 +175,7 @@ def audit_figures(results: Sequence[Result]) -> Iterator[Drawn]:
             ),
         )
     subsets = [
-        Row(f"{name} ({line['length'].n:,})", _dots((line["length"], line["overlap"])))
+        PlotRow(f"{name} ({line['length'].n:,})", _dots((line["length"], line["overlap"])))
         for name, line in records.subsets(results).items()
     ]
     yield (

@@ -18,8 +18,8 @@ TIERS = ("easy", "medium", "hard")
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """A benchmark opened up for an audit."""
+class AuditPairs:
+    """The pairs of a benchmark with the people they are for, as the checks of an audit read them."""
 
     name: str
     people: People
@@ -38,7 +38,7 @@ class Pairs:
         return parts
 
 
-def load_pairs(benchmark: Benchmark) -> Pairs:
+def load_pairs(benchmark: Benchmark) -> AuditPairs:
     """Read every decided pair of a benchmark."""
     texts = {product.id: product.text for product in benchmark.products()}
     gold = {row.item: row for row in benchmark.gold() if row.rater == benchmark.info.gold}
@@ -69,7 +69,7 @@ def load_pairs(benchmark: Benchmark) -> Pairs:
     if frame["tier"].null_count() == len(frame):
         frame = frame.drop("tier")
     people = People({person.id: person for person in benchmark.people()})
-    return Pairs(benchmark.info.name, people, frame, benchmark.info.splits)
+    return AuditPairs(benchmark.info.name, people, frame, benchmark.info.splits)
 
 
 def credit(chosen: pl.Expr, rejected: pl.Expr) -> pl.Expr:

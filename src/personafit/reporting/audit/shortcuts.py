@@ -9,10 +9,11 @@ from functools import lru_cache, partial
 import polars as pl
 
 from personafit.contexts import Context, make_context
+from personafit.items.reading import Unit
 from personafit.people import FacetValue, facet_values
-from personafit.raters import RULES
-from personafit.raters.rule import Rule
-from personafit.reporting.audit.pairs import Pairs, accuracy
+from personafit.raters.rules import RULES as EVERY_RULE
+from personafit.raters.rules import Rule
+from personafit.reporting.audit.pairs import AuditPairs, accuracy
 from personafit.statistics import Estimate, mean_by_item
 from personafit.store import Item
 
@@ -20,6 +21,9 @@ LENGTH_TOLERANCE = 0.10
 STRANGER = "overlap, wrong person"
 LEAD = "overlap lead"
 RARE_FIELD = 0.02  # a field that fewer people have says nothing about the benchmark
+
+
+RULES = EVERY_RULE["answer"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class FieldGroup:
     without: Estimate
 
 
-def score_rules(pairs: Pairs, seed: int) -> pl.DataFrame:
+def score_rules(pairs: AuditPairs, seed: int) -> pl.DataFrame:
     """The pairs with a credit column per rule; `overlap` also under a wrong person, null where nobody shares the language."""
     views = {name: make_context(name, pairs.people, seed) for name in ("profile", "wrong:profile")}
     columns: dict[str, list[float | None]] = {name: [] for name in [*RULES, STRANGER, LEAD]}
@@ -69,7 +73,7 @@ def score_rules(pairs: Pairs, seed: int) -> pl.DataFrame:
     return pairs.frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in columns.items())
 
 
-def rule_table(pairs: Pairs, scored: pl.DataFrame) -> list[RuleScores]:
+def rule_table(pairs: AuditPairs, scored: pl.DataFrame) -> list[RuleScores]:
     """Every rule for all pairs and by tier."""
     names = [*RULES, STRANGER]
     table = []
@@ -113,7 +117,7 @@ def hard_subsets(scored: pl.DataFrame) -> list[Subset]:
     return found
 
 
-def field_groups(pairs: Pairs) -> list[FieldGroup]:
+def field_groups(pairs: AuditPairs) -> list[FieldGroup]:
     """The overlap rule with each group of fields alone and left out."""
     counts = Counter(
         group for person in pairs.people.values() for group in {_group(path) for path in person.facets}
@@ -136,7 +140,7 @@ def _not_in_group(group: str, path: str) -> bool:
     return _group(path) != group
 
 
-def _overlap_with(pairs: Pairs, keep: Callable[[str], bool]) -> Estimate:
+def _overlap_with(pairs: AuditPairs, keep: Callable[[str], bool]) -> Estimate:
     @lru_cache(None)
     def told(person_id: str) -> Context:
         facets: dict[str, FacetValue] = {p: v for p, v in pairs.people[person_id].facets.items() if keep(p)}
@@ -164,4 +168,5 @@ def _credit(rule: Rule, row: dict[str, str], told: Context) -> float:
 
 
 def _lead(rule: Rule, row: dict[str, str], told: Context) -> float:
-    return rule(row["chosen"], row["prompt"], told) - rule(row["rejected"], row["prompt"], told)
+    chosen, rejected = rule.score([Unit(row[name], row["prompt"], told) for name in ("chosen", "rejected")])
+    return chosen - rejected

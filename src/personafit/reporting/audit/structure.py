@@ -9,7 +9,7 @@ from itertools import combinations
 
 import polars as pl
 
-from personafit.reporting.audit.pairs import Pairs, accuracy, credit
+from personafit.reporting.audit.pairs import AuditPairs, accuracy, credit
 from personafit.statistics import Estimate
 
 
@@ -39,7 +39,7 @@ class Leak:
     pairs: int
 
 
-def repeats(pairs: Pairs) -> Repeats:
+def repeats(pairs: AuditPairs) -> Repeats:
     """Count repeated and contradictory pairs."""
     frame = _keyed(pairs.frame)
     groups = frame.group_by("pair").agg(pl.len().alias("rows"), pl.col("winner").n_unique().alias("winners"))
@@ -63,7 +63,7 @@ def repeats(pairs: Pairs) -> Repeats:
     )
 
 
-def occurrence_counts(pairs: Pairs) -> dict[str, Estimate]:
+def occurrence_counts(pairs: AuditPairs) -> dict[str, Estimate]:
     """How well "the answer that occurs in more (or fewer) pairs" predicts gold, for all pairs and by tier.
 
     Whichever direction predicts better over the whole part is taken: an audit asks what could be exploited. An answer is
@@ -93,7 +93,7 @@ def occurrence_counts(pairs: Pairs) -> dict[str, Estimate]:
     return found
 
 
-def split_leaks(pairs: Pairs) -> list[Leak]:
+def split_leaks(pairs: AuditPairs) -> list[Leak]:
     """What every two splits share; tiers count as splits when the benchmark declares none, since people mix them up."""
     parts = (
         {name: pairs.frame.filter(pl.col("person").is_in(people)) for name, people in pairs.splits.items()}

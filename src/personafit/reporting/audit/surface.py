@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from personafit._hashing import draw
-from personafit.reporting.audit.pairs import Pairs, accuracy
+from personafit.reporting.audit.pairs import AuditPairs, accuracy
 from personafit.reporting.audit.shortcuts import LEAD
 from personafit.statistics import Estimate
 
@@ -63,7 +63,7 @@ class SurfaceScores:
     """Blind weights per standard deviation, largest first, fitted on everyone: what the labels reward."""
 
 
-def surface_scores(pairs: Pairs, scored: pl.DataFrame, seed: int) -> SurfaceScores:
+def surface_scores(pairs: AuditPairs, scored: pl.DataFrame, seed: int) -> SurfaceScores:
     """Fit and score, by person."""
     from threadpoolctl import threadpool_limits
 
@@ -71,7 +71,7 @@ def surface_scores(pairs: Pairs, scored: pl.DataFrame, seed: int) -> SurfaceScor
         return _surface_scores(pairs, scored, seed)
 
 
-def _surface_scores(pairs: Pairs, scored: pl.DataFrame, seed: int) -> SurfaceScores:
+def _surface_scores(pairs: AuditPairs, scored: pl.DataFrame, seed: int) -> SurfaceScores:
     prompts = pairs.frame["prompt"].to_list()
     style = _features(pairs.frame["chosen"], prompts) - _features(pairs.frame["rejected"], prompts)
     people = pairs.frame["person"].to_list()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from personafit.reporting.claims.wording import POINTS, interval_words, null_words, shown_p
 from personafit.statistics.alternative_annotator import EPSILON, PASSES
-from personafit.statistics.decisions import Finding, Measured, Verdict
+from personafit.statistics.decisions import Conclusion, HypothesisTest, Measured
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class Machine:
     name: str
     reached: Measured
     """How often it meets the majority of people."""
-    gap: Finding
+    gap: HypothesisTest
     """That minus what one person reaches on the same items, tested beside the other machines."""
     win_rate: float | None = None
     """Share of the people it wins against in the alternative annotator test."""
@@ -43,7 +43,7 @@ def ceiling_claims(ceiling: Measured, machines: Sequence[Machine]) -> list[str]:
     said = []
     if best.win_rate is not None:
         said.append(stands_in(best.name, best.win_rate))
-    for verdict in (Verdict.BELOW, Verdict.ABOVE):
+    for verdict in (Conclusion.BELOW, Conclusion.ABOVE):
         others = [one.name for one in machines if one is not best and one.gap.verdict is verdict]
         if others:
             said.append(f"Also {verdict.value} the human ceiling: {', '.join(others)}.")
@@ -63,10 +63,10 @@ def stands_in(name: str, win_rate: float) -> str:
     )
 
 
-def _beside_one_person(gap: Finding) -> str:
+def _beside_one_person(gap: HypothesisTest) -> str:
     """The paired test of a machine against the ceiling, as the end of a sentence."""
     estimate = gap.estimate
-    if gap.verdict is Verdict.CONSTANT:
+    if gap.verdict is Conclusion.CONSTANT:
         return ": it meets the majority wherever one person does, and nowhere else"
     if gap.p is None or estimate.value is None:
         return f". The two cannot be compared: {estimate.note or 'no test is possible'}"
@@ -76,7 +76,7 @@ def _beside_one_person(gap: Finding) -> str:
         p += f" by Holm for {gap.tests} machines"
     if gap.decided:
         return f": {gap.verdict.value} what one person reaches ({points}; {p})"
-    equal = " and equivalent" if gap.verdict is Verdict.EQUIVALENT else ""
+    equal = " and equivalent" if gap.verdict is Conclusion.EQUIVALENT else ""
     return f": not distinguishable from one person{equal} ({points}; {p}; {null_words(gap)})"
 
 

@@ -1,10 +1,10 @@
 """Findings of an audit: what shortcuts score, and what the person adds."""
 
 from personafit.reporting.claims.wording import POINTS, TOO_FEW, counted, interval_words, is_few
-from personafit.statistics.decisions import Finding, Measured, is_constant
+from personafit.statistics.decisions import HypothesisTest, Measured, is_constant
 
 
-def shortcut_finding(estimate: Measured, does: str, fair: float, finding: Finding) -> str:
+def shortcut_finding(estimate: Measured, does: str, fair: float, finding: HypothesisTest) -> str:
     """What a shortcut scores; where that cannot be told from a coin, what the data could have shown."""
     if estimate.value is None:
         return f"undefined: nothing is {does}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from personafit.reporting.claims.wording import ODDS, null_words
 from personafit.statistics.bias import NO_SCALE, SEPARATED
-from personafit.statistics.decisions import Finding, Verdict
+from personafit.statistics.decisions import Conclusion, HypothesisTest
 
 FEATURES = {
     "position": ("the answer shown first", "the answer shown last"),
@@ -22,9 +22,9 @@ DECIDED = "the features together decide every choice, which leaves nothing to me
 class Pull:
     """The tested effects of one feature, in log-odds: on a judge, on people, and the difference of the two."""
 
-    judge: Finding
-    people: Finding
-    difference: Finding
+    judge: HypothesisTest
+    people: HypothesisTest
+    difference: HypothesisTest
 
 
 def fitted_words(feature: str) -> str:
@@ -41,7 +41,7 @@ def always_words(feature: str, sign: int) -> str:
 def pull_words(feature: str, pull: Pull) -> str:
     """What a feature does to a judge beside people, as the part of a sentence that follows the judge's name."""
     judge = pull.judge
-    if judge.verdict is Verdict.UNDEFINED:
+    if judge.verdict is Conclusion.UNDEFINED:
         why = DECIDED if judge.estimate.note == UNBOUNDED else judge.estimate.note
         return f"{feature} cannot be said: {why}"
     if judge.p is None:
@@ -49,10 +49,10 @@ def pull_words(feature: str, pull: Pull) -> str:
     return f"{_preference(feature, judge)}{_beside_people(feature, pull)}"
 
 
-def _preference(feature: str, judge: Finding) -> str:
+def _preference(feature: str, judge: HypothesisTest) -> str:
     more, less = FEATURES[feature]
     if judge.decided:
-        return f"prefers {more if judge.verdict is Verdict.ABOVE else less}"
+        return f"prefers {more if judge.verdict is Conclusion.ABOVE else less}"
     return f"shows no clear preference by {feature} ({null_words(judge, ODDS)})"
 
 
@@ -60,17 +60,17 @@ def _beside_people(feature: str, pull: Pull) -> str:
     """How a judge's preference compares with people's, as the end of the sentence."""
     more, less = FEATURES[feature]
     judge, people, gap = pull.judge.verdict, pull.people.verdict, pull.difference
-    if (judge, people) == (Verdict.ABOVE, Verdict.BELOW):
+    if (judge, people) == (Conclusion.ABOVE, Conclusion.BELOW):
         return f", unlike people, who prefer {less}"
-    if (judge, people) == (Verdict.BELOW, Verdict.ABOVE):
+    if (judge, people) == (Conclusion.BELOW, Conclusion.ABOVE):
         return f", unlike people, who prefer {more}"
     if gap.estimate.note == NO_SCALE:
         return "; whether more or less than people do cannot be told from how steadily it chooses"
     if gap.p is None:
         return ""
     if not gap.decided:
-        equal = " and equivalent" if gap.verdict is Verdict.EQUIVALENT else ""
+        equal = " and equivalent" if gap.verdict is Conclusion.EQUIVALENT else ""
         return f"; not distinguishable from people{equal} ({null_words(gap, ODDS)})"
     if not pull.judge.decided:
-        return f"; people lean to {less if gap.verdict is Verdict.ABOVE else more} more than it does"
+        return f"; people lean to {less if gap.verdict is Conclusion.ABOVE else more} more than it does"
     return f" {'more' if judge is gap.verdict else 'less'} than people do"

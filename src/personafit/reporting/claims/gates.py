@@ -3,17 +3,17 @@
 from personafit.reporting.claims.wording import people_words
 from personafit.reporting.result import Result
 from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
-from personafit.statistics.decisions import Decision, Outcome, decide
+from personafit.statistics.decisions import GateDecision, GateOutcome, decide
 
 SHARES = frozenset({"coverage", "made"})
 """Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
 BY_DEFINITION = "scores each answer by itself"  # how results mark a consistency of 1 that needs no sample
 
 
-def gate(result: Result, bar: float) -> Decision:
+def gate(result: Result, bar: float) -> GateDecision:
     """Whether a number of a run is shown to reach a bar."""
     if result.met_people:
-        return Decision(Outcome.CANNOT_TELL)
+        return GateDecision(GateOutcome.CANNOT_TELL)
     certain = result.metric in SHARES or (
         result.low is None and (result.note or "").startswith(BY_DEFINITION)
     )
@@ -29,9 +29,9 @@ def gate_sentence(result: Result, bar: float, whose: str) -> str:
         return f"{name} cannot be told to reach {bar:g}: it is undefined{why}."
     if result.met_people:
         return f"{name} cannot be told to reach {bar:g}: the rater was fitted on people of this run."
-    if decision.outcome is Outcome.FAILS:
+    if decision.outcome is GateOutcome.FAILS:
         return f"{name} is {_below(result, bar)}, below {bar:g}."
-    if decision.outcome is Outcome.PASSES:
+    if decision.outcome is GateOutcome.PASSES:
         return f"{name} is {result.value:.3f}{_ends(result)}, at least {bar:g}."
     told = f"{name} cannot be told to reach {bar:g}: it is {result.value:.3f}"
     if result.people < FEWEST_PEOPLE:

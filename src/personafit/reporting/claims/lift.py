@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable
 
-from personafit.reporting.claims.wording import POINTS, Words, claim, legend_for
+from personafit.reporting.claims.wording import POINTS, ClaimWords, claim, legend_for
 from personafit.reporting.result import Result
-from personafit.statistics.decisions import MARGIN, Effect, Finding, decide_together
+from personafit.statistics.decisions import MARGIN, Hypothesis, HypothesisTest, decide_together
 
 LARGER_OF = 2  # lift is over the larger of two controls
 
 
-def decided_lifts(results: Iterable[Result], margin: float = MARGIN) -> list[tuple[Result, Finding | None]]:
+def decided_lifts(
+    results: Iterable[Result], margin: float = MARGIN
+) -> list[tuple[Result, HypothesisTest | None]]:
     """Every total lift of a rater that is no control, tested together; None for raters that met these people."""
     rows = [
         row
@@ -17,7 +19,7 @@ def decided_lifts(results: Iterable[Result], margin: float = MARGIN) -> list[tup
         if row.metric == "lift" and not row.slice and row.value is not None and row.control is None
     ]
     # The larger control was picked by the data: a lift below 0 may be due to that alone.
-    questions = [Effect(row, margin=margin, picked_from=LARGER_OF) for row in rows if not row.met_people]
+    questions = [Hypothesis(row, margin=margin, picked_from=LARGER_OF) for row in rows if not row.met_people]
     tested = iter(decide_together(questions))
     return [(row, None if row.met_people else next(tested)) for row in rows]
 
@@ -28,7 +30,7 @@ def lift_claims(results: Iterable[Result], margin: float = MARGIN) -> list[str]:
     return [*(lift_claim(row, tested) for row, tested in found), *legend_for(tested for _, tested in found)]
 
 
-def lift_claim(row: Result, tested: Finding | None) -> str:
+def lift_claim(row: Result, tested: HypothesisTest | None) -> str:
     """The sentence on one lift; without a test, the rater met these people before."""
     name = line_name(row.rater, row.system, row.given)
     if tested is None:
@@ -36,11 +38,11 @@ def lift_claim(row: Result, tested: Finding | None) -> str:
     return claim(name, tested, lift_words(row, tested), "lift")
 
 
-def lift_words(row: Result, tested: Finding) -> Words:
+def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
     """What a lift means, by the control it is over."""
     told = told_name(row.given if row.rater is None else row.view)
     wrong = "over wrong:" in (row.note or "")
-    return Words(
+    return ClaimWords(
         above=f"uses {told}",
         below=f"does worse with {told} than with a wrong person's"
         if wrong

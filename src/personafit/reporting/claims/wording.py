@@ -12,7 +12,7 @@ from math import exp, log
 from personafit.reporting.result import Result
 from personafit.reporting.written import plain, signed
 from personafit.statistics.clusters import FEWEST_PEOPLE
-from personafit.statistics.decisions import Finding, Measured, Verdict, is_constant
+from personafit.statistics.decisions import Conclusion, HypothesisTest, Measured, is_constant
 
 LEGEND = (
     "Claims are tested together, with Holm's adjustment: the chance that any of them is false is at most 5 %. What a run "
@@ -21,13 +21,13 @@ LEGEND = (
 )
 
 
-def legend_for(findings: Iterable[Finding | None]) -> list[str]:
+def legend_for(findings: Iterable[HypothesisTest | None]) -> list[str]:
     """The legend, where anything was tested."""
     return [LEGEND] if any(one is not None and one.p is not None for one in findings) else []
 
 
 @dataclass(frozen=True)
-class Unit:
+class FigureUnit:
     """How a figure is written: its scale, its name and its decimals."""
 
     scale: float = 100.0
@@ -48,7 +48,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class OddsRatio(Unit):
+class OddsRatio(FigureUnit):
     """How a difference in log-odds is written: as an odds ratio."""
 
     def plain(self, value: float) -> str:
@@ -60,14 +60,14 @@ class OddsRatio(Unit):
         return f"odds ratios of {exp(-margin):.2f} to {exp(margin):.2f}"
 
 
-POINTS = Unit()
-LOG_ODDS = Unit(1.0, "in log-odds", 2)
+POINTS = FigureUnit()
+LOG_ODDS = FigureUnit(1.0, "in log-odds", 2)
 ODDS = OddsRatio()
 
 
 @dataclass(frozen=True)
-class Words:
-    """What is said of a subject under each verdict."""
+class ClaimWords:
+    """The sentence about a subject for each conclusion of its test."""
 
     above: str
     below: str
@@ -80,10 +80,10 @@ class Words:
 
 def claim(
     subject: str,
-    tested: Finding,
-    words: Words,
+    tested: HypothesisTest,
+    words: ClaimWords,
     figure: str,
-    unit: Unit = POINTS,
+    unit: FigureUnit = POINTS,
     signed_figure: bool = True,
 ) -> str:
     """One sentence: the claim that the verdict allows, and in brackets the figure it rests on.
@@ -94,14 +94,14 @@ def claim(
     if estimate.value is None:
         return f"{subject}: nothing can be said of its {figure}."
     number = f"{figure} {_number(estimate.value, unit, signed_figure)}"
-    if verdict is Verdict.CONSTANT:
+    if verdict is Conclusion.CONSTANT:
         return f"{subject}: {words.constant} ({number} on {_items(estimate)})."
-    if verdict is Verdict.TOO_FEW:
+    if verdict is Conclusion.TOO_FEW:
         return f"{subject}: {number} on {_items(estimate)}, {TOO_FEW}."
     said = {
-        Verdict.ABOVE: words.above,
-        Verdict.BELOW: words.below,
-        Verdict.EQUIVALENT: words.equivalent,
+        Conclusion.ABOVE: words.above,
+        Conclusion.BELOW: words.below,
+        Conclusion.EQUIVALENT: words.equivalent,
     }.get(verdict, words.unclear)
     brackets = number + interval_words(estimate, unit, signed_figure)
     if not tested.decided:
@@ -109,18 +109,18 @@ def claim(
     return f"{subject}: {said} ({brackets})."
 
 
-def null_words(tested: Finding, unit: Unit = POINTS) -> str:
+def null_words(tested: HypothesisTest, unit: FigureUnit = POINTS) -> str:
     """What a result that shows nothing could have shown, and whether it shows equivalence."""
     if tested.detectable is None:
         return "without an interval nothing can be told"
     could = f"this run could have detected {unit.plain(tested.detectable)} or more"
     within = unit.within(tested.margin)
-    if tested.verdict is Verdict.EQUIVALENT:
+    if tested.verdict is Conclusion.EQUIVALENT:
         return f"{could}; equivalent within {within}, p {shown_p(tested.p_equivalent)}"
     return f"{could}; not shown to be equivalent within {within}"
 
 
-def interval_words(estimate: Measured, unit: Unit = POINTS, signed_figure: bool = True) -> str:
+def interval_words(estimate: Measured, unit: FigureUnit = POINTS, signed_figure: bool = True) -> str:
     """The interval after a figure, such as `, 1.1 to 7.3`; empty where there is none."""
     if estimate.low is None or estimate.high is None:
         return ""
@@ -176,7 +176,7 @@ def count_words(hits: float) -> str:
     return f"{hits:.2f}".rstrip("0").rstrip(".")  # ties count ½, or 1/k of k
 
 
-def _number(value: float, unit: Unit, signed_figure: bool) -> str:
+def _number(value: float, unit: FigureUnit, signed_figure: bool) -> str:
     return f"{unit.signed(value)} {unit.name}" if signed_figure else unit.plain(value)
 
 

@@ -1,29 +1,29 @@
 """What a context does: differences between contexts, paired by task, and the curve over worse and worse histories."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import polars as pl
+from personafit.kinds.lines import Line, RunLines
+from personafit.reporting.dialogues.results import BY_KIND
+from personafit.reporting.line_results import differences_of
+from personafit.reporting.result import Result
 
-from personafit.reporting.dialogues.loading import WHOLE, DialogueRun
-from personafit.reporting.dialogues.results import METRICS, Group, groups, mean_of, views_of
-from personafit.reporting.results import Result
-
-COUNTED_EFFECTS = ("coverage_before", "coverage", "contradictions", "reasking", "invented_memories")
 _WORSE = re.compile(r"I~(?P<kind>[a-z]+):(?P<amount>[\d.]+)")
 
 
-def context_effects(run: DialogueRun) -> list[Result]:
+def context_effects(opened: RunLines) -> list[Result]:
     """Each context against none, a wrong person's against the right one, a worse history against the full one."""
-    found: list[Result] = []
-    here = groups(run)
-    for group in here:
-        for base in _bases(group.given):
-            other = next((g for g in here if g.system == group.system and g.given == base), None)
+    return differences_of(opened, _pairs(opened.lines), "effect", BY_KIND, covered=lambda line: None)
+
+
+def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    here = {(line.system, line.given, line.fingerprint, line.view): line for line in lines}
+    for line in lines:
+        for base in _bases(str(line.given)):
+            other = here.get((line.system, base, line.fingerprint, line.view))
             if other is not None:
-                found += _effects(group, other)
-    return found
+                yield line, other, base
 
 
 def _bases(given: str) -> list[str]:
@@ -33,45 +33,6 @@ def _bases(given: str) -> list[str]:
         bases.append(f"wrong:{given}")
     plain = _WORSE.sub("I", given)
     return [*bases, plain] if plain != given else bases
-
-
-def _effects(group: Group, other: Group) -> Iterator[Result]:
-    run = group.run
-    for rater in run.raters:
-        for question in WHOLE:
-            for view in views_of(run, question):
-                first = group.marked(rater["fingerprint"], view, question)
-                second = other.marked(rater["fingerprint"], view, question)
-                who = {"rater": rater["name"], "view": view, "fingerprint": rater["fingerprint"]}
-                yield from _differences(group, other, METRICS[question], first, second, "value", who)
-    for metric in COUNTED_EFFECTS:
-        yield from _differences(group, other, metric, group.frame, other.frame, metric, {})
-
-
-def _differences(
-    group: Group,
-    other: Group,
-    metric: str,
-    first: pl.DataFrame,
-    second: pl.DataFrame,
-    column: str,
-    who: dict[str, str],
-) -> Iterator[Result]:
-    key = ["person", "prompt", "sample"]
-    theirs = second.select(*key, pl.col(column).alias("other"))
-    both = first.join(theirs, on=key, how="inner", maintain_order="left")
-    both = both.with_columns((pl.col(column) - pl.col("other")).alias("difference"))
-    for where in ({}, {"tasks": "SD"}, {"tasks": "MD"}):
-        part = both.filter(pl.col("tasks") == where["tasks"]) if where else both
-        if part.is_empty():
-            continue
-        yield group.result(
-            f"{metric}_effect",
-            mean_of(part, "difference", f"{metric}_effect"),
-            slice={"against": other.given, **where},
-            note=f"{group.given} minus {other.given}, paired by task",
-            **who,
-        )
 
 
 @dataclass(frozen=True)

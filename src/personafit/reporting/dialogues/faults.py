@@ -1,14 +1,16 @@
 """The audit of the simulated user, and the score without the dialogues it spoilt."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
+from personafit.kinds.lines import Line, Metric, RunLines
 from personafit.raters.dialogues.counting import UserFaults, user_faults
 from personafit.reporting.dialogues.loading import DialogueRun
-from personafit.reporting.dialogues.results import HEADLINES, Group, groups, mean_of
-from personafit.reporting.results import Result
+from personafit.reporting.dialogues.results import DIALOGUE_METRICS, HEADLINES
+from personafit.reporting.line_results import record
+from personafit.reporting.result import Result
 from personafit.statistics import Estimate
 
 FAULTS = {
@@ -55,46 +57,44 @@ def audit_simulator(run: DialogueRun) -> SimulatorAudit:
     )
 
 
-def audit_results(run: DialogueRun, audit: SimulatorAudit) -> list[Result]:
+def audit_results(run: DialogueRun, opened: RunLines, audit: SimulatorAudit) -> list[Result]:
     """How often each fault occurred, what helped or hurt the assistant, and the scores without those dialogues."""
     found: list[Result] = []
-    for group in groups(run):
-        items = set(group.frame.filter(pl.col("whole"))["item"])
-        people = group.frame["person"].n_unique()
-        for kind in FAULTS:
-            found.append(_share(group, f"user_{kind}", audit.count(kind, items), len(items), people))
-        faults = [audit.faults[item] for item in items]
-        for name, count in (
-            ("helped", sum(one.helped for one in faults)),
-            ("hurt", sum(one.hurt for one in faults)),
-        ):
-            found.append(_share(group, f"user_{name}", count, len(items), people))
-        found += _without(group, audit)
+    for line in opened.lines:
+        if "personalization" not in line.frame.columns:
+            found += _faults(line, audit)
+        elif line.view == run.views[0]:
+            found += _without(line, audit)
     return found
 
 
-def _share(group: Group, metric: str, count: int, total: int, people: int) -> Result:
-    share = Estimate(count / total if total else None, None, None, total, people)
-    return group.result(metric, share, note=f"{count} of {total} dialogues; counted, not judged")
-
-
-def _without(group: Group, audit: SimulatorAudit) -> list[Result]:
+def _faults(line: Line, audit: SimulatorAudit) -> list[Result]:
+    held = line.frame.filter("held")
+    items, people = set(held.filter("whole")["item"]), held["person"].n_unique()
+    faults = [audit.faults[item] for item in items]
+    counts = {kind: audit.count(kind, items) for kind in FAULTS}
+    counts |= {"helped": sum(one.helped for one in faults), "hurt": sum(one.hurt for one in faults)}
     found = []
-    for rater in group.run.raters:
-        for metric in HEADLINES:
-            view = group.run.views[0]
-            marked = group.marked(rater["fingerprint"], view, metric)
-            kept = marked.filter(~pl.col("item").is_in([one for one in marked["item"] if audit.spoilt(one)]))
-            left = f"{len(kept)} of {len(marked)} dialogues are left"
-            found.append(
-                group.result(
-                    metric,
-                    mean_of(kept, "value", metric),
-                    rater=rater["name"],
-                    view=view,
-                    slice={"simulator": "unspoilt"},
-                    fingerprint=rater["fingerprint"],
-                    note=f"without dialogues the simulated user spoilt; {left}",
-                )
-            )
+    for kind, count in counts.items():
+        share = Estimate(count / len(items) if items else None, None, None, len(items), people)
+        note = f"{count} of {len(items)} dialogues; counted, not judged"
+        found.append(record(line, Metric(f"user_{kind}", note=note), (), share, None, False))
     return found
+
+
+def _without(line: Line, audit: SimulatorAudit) -> list[Result]:
+    held = line.frame.filter("held")
+    kept = held.filter(~pl.col("item").is_in([one for one in held["item"] if audit.spoilt(one)]))
+    note = f"without dialogues the simulated user spoilt; {len(kept)} of {len(held)} dialogues are left"
+    return [
+        record(
+            line,
+            replace(metric, note=note, how=""),
+            (("simulator", "unspoilt"),),
+            metric.of(kept),
+            None,
+            False,
+        )
+        for metric in DIALOGUE_METRICS
+        if metric.name in HEADLINES
+    ]

@@ -81,10 +81,10 @@ def draw_dialogues(results: list[Result]) -> list[Drawn]:
     return drawn
 
 
-Line = tuple[str | None, str | None, str | None, str | None]
+LineKey = tuple[str | None, str | None, str | None, str | None]
 
 
-def _lines(results: Sequence[Result]) -> list[Line]:
+def _lines(results: Sequence[Result]) -> list[LineKey]:
     totals = [r for r in results if r.metric == "personalization" and not r.slice and r.value is not None]
     first = (
         totals[0].given if totals else None
@@ -94,7 +94,7 @@ def _lines(results: Sequence[Result]) -> list[Line]:
     return lines[:MOST_LINES]
 
 
-def _dots(results: Sequence[Result], lines: Sequence[Line]) -> "Figure":
+def _dots(results: Sequence[Result], lines: Sequence[LineKey]) -> "Figure":
     figure, axes = _subplots(0.36 * len(lines) + 0.9, len(PANELS))
     totals = {(r.metric, r.system, r.given, r.rater, r.view): r for r in reversed(results) if not r.slice}
     said: list[str] = []
@@ -137,7 +137,7 @@ def _dots(results: Sequence[Result], lines: Sequence[Line]) -> "Figure":
     return figure
 
 
-def _names(lines: Sequence[Line]) -> list[str]:
+def _names(lines: Sequence[LineKey]) -> list[str]:
     """What tells the lines apart: the assistant and the judge only where there are several."""
     several = len({line[0] for line in lines}) > 1
     judges = len({line[2:] for line in lines}) > 1

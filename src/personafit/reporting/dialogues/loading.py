@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from personafit.items.dialogue import StopReason
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, QUESTIONS_BY_NAME
+from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, QUESTIONS_BY_NAME, SCORE
 from personafit.people import Person
 from personafit.raters.dialogues.counting import Counted, MajorityGuess, count_dialogue
 from personafit.simulate import dialogues
@@ -51,9 +51,9 @@ class DialogueRun:
     given: dict[str, str]
     """Context id to its text, for assistants and user agents alike."""
     units: pl.DataFrame
-    """One row per dialogue: id, slot, person, prompt (the task), tasks, domain, system, given, stop, and what was counted."""
-    planned: pl.DataFrame
-    """One row per system, given and kind of task: how many dialogues there were to be."""
+    """One row per dialogue: id, slot (person and task), person, prompt (the task), tasks, domain, system, given, stop, and what was counted."""
+    tasks: pl.DataFrame
+    """One row per person and task that dialogues were to be held about: task (person/task), person, tasks, domain."""
     marks: pl.DataFrame
     """One row per dialogue, rater, view and question: asked, answered, value (mean over samples)."""
     turn_marks: pl.DataFrame
@@ -62,10 +62,24 @@ class DialogueRun:
     """Every ask of a judge about these dialogues."""
 
     @property
+    def samples(self) -> int:
+        """How often each dialogue was to be held."""
+        return int(self.run.config.get("samples", 1))
+
+    @property
+    def planned(self) -> int:
+        """How many dialogues there were to be."""
+        return len(self.tasks) * self.samples * len(self.systems) * len(self.givens)
+
+    @property
     def raters(self) -> list[dict[str, Any]]:
         """The judges."""
-        raters: list[dict[str, Any]] = self.run.config["raters"]
-        return raters
+        return [rater for rater in self.run.config["raters"] if rater.get("question") != SCORE.name]
+
+    @property
+    def scorers(self) -> list[dict[str, Any]]:
+        """Raters that score what the assistant says, and give no marks."""
+        return [rater for rater in self.run.config["raters"] if rater.get("question") == SCORE.name]
 
     @property
     def views(self) -> list[str]:
@@ -107,6 +121,7 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
         schema=_SCHEMA,
     )
     answers = _answers(store, run, set(counted))
+    tasks = _tasks(store, run)
     samples = {rater["fingerprint"]: judge_samples(run, rater) for rater in run.config["raters"]}
     return DialogueRun(
         run=run,
@@ -115,7 +130,7 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
         counted=counted,
         given=given,
         units=units,
-        planned=_planned(store, run),
+        tasks=tasks,
         marks=_marks(answers, samples),
         turn_marks=_turn_marks(answers),
         answers=answers,
@@ -154,7 +169,7 @@ def _unit(counted: Counted, majority: float | None) -> dict[str, Any]:
     one = counted.dialogue
     row: dict[str, Any] = {
         "item": one.id,
-        "slot": one.slot,
+        "slot": f"{one.person}/{one.task.id}",
         "person": one.person,
         "prompt": one.task.id,
         "tasks": one.task.kind,
@@ -187,27 +202,18 @@ def _unit(counted: Counted, majority: float | None) -> dict[str, Any]:
     }
 
 
-def _planned(store: Store, run: RunRecord) -> pl.DataFrame:
+def _tasks(store: Store, run: RunRecord) -> pl.DataFrame:
     rows = item_rows(store, run.dataset)
     if run.config.get("selected") is not None:
         rows = rows.filter(pl.col("item").is_in(run.config["selected"]))
-    each = rows.group_by("tasks", "domain", maintain_order=True).len("tasks_planned")
-    combined = pl.DataFrame(
-        {
-            "system": [one["fingerprint"] for one in run.config["systems"] for _ in run.config["givens"]],
-            "given": [name for _ in run.config["systems"] for name in run.config["givens"]],
-        },
-        schema={"system": pl.String, "given": pl.String},
-    )
-    count = pl.col("tasks_planned").cast(pl.Int64) * int(run.config.get("samples", 1))
-    return combined.join(each, how="cross").with_columns(count.alias("planned")).drop("tasks_planned")
+    return rows.rename({"item": "task"})
 
 
 def _answers(store: Store, run: RunRecord, wanted: set[str]) -> pl.DataFrame:
     frame = run_answers(store, run.id)
     if frame.is_empty():
         return pl.DataFrame(schema=_ANSWERS)
-    known = pl.col("question").is_in(list(QUESTIONS_BY_NAME)) & pl.col("item").is_in(list(wanted))
+    known = pl.col("question").is_in([*QUESTIONS_BY_NAME, SCORE.name]) & pl.col("item").is_in(list(wanted))
     return frame.filter(known).select(list(_ANSWERS)).cast({"value": pl.Float64, "detail": pl.String})
 
 
@@ -250,8 +256,3 @@ def _turn_marks(answers: pl.DataFrame) -> pl.DataFrame:
         .group_by("item", "rater", "view", "exchange", maintain_order=True)
         .agg(pl.col("value").mean())
     )
-
-
-def is_canned(system: str) -> bool:
-    """Whether an assistant is the one that says the same to everybody."""
-    return system.partition(":")[0] == CANNED

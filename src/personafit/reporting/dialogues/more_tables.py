@@ -4,9 +4,7 @@ from personafit.reporting.dialogues.effects import history_curve
 from personafit.reporting.dialogues.faults import FAULTS
 from personafit.reporting.dialogues.loading import DialogueRun
 from personafit.reporting.dialogues.tables import (
-    Index,
-    NumberRow,
-    NumberTable,
+    ResultIndex,
     counted_table,
     effect_table,
     find_result,
@@ -14,11 +12,12 @@ from personafit.reporting.dialogues.tables import (
     quality_table,
     score_table,
 )
+from personafit.reporting.number_tables import NumberRow, NumberTable
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 
 
-def domain_table(results: Index) -> NumberTable:
+def domain_table(results: ResultIndex) -> NumberTable:
     """By domain, tasks of one domain; coverage also of several."""
     keys = dict.fromkeys(
         (r.system, r.given, r.slice["domain"])
@@ -52,7 +51,7 @@ def domain_table(results: Index) -> NumberTable:
     )
 
 
-def turn_table(results: Index) -> NumberTable:
+def turn_table(results: ResultIndex) -> NumberTable:
     """Personalization turn by turn."""
     marked = [r for r in results.rows if set(r.slice) == {"turn"}]
     turns = sorted({int(r.slice["turn"]) for r in marked})
@@ -76,7 +75,7 @@ def turn_table(results: Index) -> NumberTable:
     )
 
 
-def curve_table(results: Index) -> NumberTable:
+def curve_table(results: ResultIndex) -> NumberTable:
     """Worse and worse histories."""
     rows = [
         NumberRow(
@@ -94,7 +93,7 @@ def curve_table(results: Index) -> NumberTable:
     )
 
 
-def audit_table(results: Index) -> NumberTable:
+def audit_table(results: ResultIndex) -> NumberTable:
     """What the simulated user did wrong, and the scores without it."""
     keys = dict.fromkeys((r.system, r.given) for r in results.rows if r.metric == "user_leaked")
     raters = dict.fromkeys((r.rater, r.view) for r in results.rows if r.slice == {"simulator": "unspoilt"})
@@ -122,7 +121,7 @@ def audit_table(results: Index) -> NumberTable:
     )
 
 
-def stop_table(results: Index) -> NumberTable:
+def stop_table(results: ResultIndex) -> NumberTable:
     """How dialogues ended."""
     stops = sorted({r.slice["stop"] for r in results.rows if r.metric == "stopped"})
     keys = dict.fromkeys((r.system, r.given) for r in results.rows if r.metric == "stopped")
@@ -139,7 +138,7 @@ def stop_table(results: Index) -> NumberTable:
     return NumberTable("How dialogues ended, % of those planned", ["assistant", "given"], stops, rows)
 
 
-def kappa_table(results: Index) -> NumberTable:
+def kappa_table(results: ResultIndex) -> NumberTable:
     """Judges against people, where people voted."""
     keys = dict.fromkeys((r.rater, r.view, r.slice["question"]) for r in results.rows if r.metric == "kappa")
     rows = []
@@ -168,7 +167,7 @@ def kappa_table(results: Index) -> NumberTable:
 
 def all_tables(run: DialogueRun, rows: list[Result]) -> list[NumberTable]:
     """Every table there is something to show in."""
-    results = Index(rows)
+    results = ResultIndex(rows)
     made = [
         score_table(run, results),
         quality_table(results),

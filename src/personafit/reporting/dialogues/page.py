@@ -16,7 +16,7 @@ from personafit.reporting.dialogues.loading import DialogueRun
 from personafit.reporting.dialogues.more_tables import all_tables
 from personafit.reporting.dialogues.published import BENCHMARK, published_body
 from personafit.reporting.dialogues.signatures import Signature
-from personafit.reporting.dialogues.tables import Index, number
+from personafit.reporting.dialogues.tables import ResultIndex, number
 from personafit.reporting.dialogues.viewer import viewer_data
 from personafit.reporting.dialogues.words import explain_dialogues, signature_sentence
 from personafit.reporting.page import asset, embed, fill_page, put_page
@@ -45,7 +45,6 @@ def render_page(
     results: list[Result],
 ) -> str:
     """The whole page as text."""
-    planned = int(run.planned["planned"].sum())
     said = {signature_sentence(one, len(run.raters) > 1) for one in signatures}
     sentences = [one for one in explain_dialogues(run, results, signatures) if one not in said]
     return fill_page(
@@ -56,7 +55,7 @@ def render_page(
         info=run.info,
         run=run.run,
         date=when(run.run.started),
-        planned=planned,
+        planned=run.planned,
         held=len(run.units),
         whole=int(run.units["whole"].sum()),
         people=run.units["person"].n_unique(),
@@ -76,7 +75,7 @@ def render_page(
 
 def score_cards(run: DialogueRun, results: list[Result]) -> list[dict[str, Any]]:
     """Per assistant, context and judge: completion, personalization, and what it brought in first."""
-    index = Index(results)
+    index = ResultIndex(results)
     cards = []
     for result in results:
         if result.metric != "personalization" or result.slice or result.view != run.views[0]:

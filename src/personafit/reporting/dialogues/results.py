@@ -4,23 +4,29 @@ Means are per dialogue, clustered by person (and by task where tasks recur); `*_
 weight. Coverage counts against the dialogues that were planned: one that never ended is missing, not left out.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import polars as pl
 
+from personafit.items.dialogue_questions import SCORE
+from personafit.kinds.lines import Line, Metric, RunLines, control_of
 from personafit.reporting.dialogues.loading import (
+    CANNED,
     COUNTED,
     SHARES,
     WHOLE,
     DialogueRun,
-    is_canned,
     judge_samples,
+    load_dialogues,
 )
-from personafit.reporting.results import Result
-from personafit.statistics import Estimate, mean_by_item, prompts_recur
+from personafit.reporting.line_results import line_coverage, record, results_of, worst_coverage
+from personafit.reporting.result import Result
+from personafit.statistics import Estimate
+from personafit.statistics.clusters import ClusteredSums
+from personafit.store import RunRecord, Store
 
 METRICS = {
     "completion": "completion",
@@ -35,107 +41,191 @@ BOUNDS = {"completion": (0.0, 1.0), "personalization": (1.0, 4.0)}
 MARK = (1.0, 5.0)
 LAST_TURN = 10
 HEADLINES = ("completion", "personalization")
+COUNTED_EFFECTS = ("coverage_before", "coverage", "contradictions", "reasking", "invented_memories")
+BY_KIND: tuple[tuple[str, ...], ...] = ((), ("tasks",))
+HOW = "interval clustered by person and task"
+NOT_JUDGED = "counted, not judged"
+SCORE_RANK = "score_rank"
 
 
-def mean_of(part: pl.DataFrame, column: str, metric: str) -> Estimate:
-    """The clustered mean of a metric; intervals of counts do not fall below 0."""
-    bounds = bounds_of(metric)
-    estimate = mean_by_item(part, column, bounds)
-    if estimate.low is None or bounds is not None or metric.endswith("_effect"):
-        return estimate
-    return replace(estimate, low=max(0.0, estimate.low))
-
-
-def bounds_of(metric: str) -> tuple[float, float] | None:
-    """The limits of a metric's scale, and of differences on it; None for counts."""
-    if metric.endswith("_effect"):
-        scale = bounds_of(metric.removesuffix("_effect"))
-        return None if scale is None else (scale[0] - scale[1], scale[1] - scale[0])
-    if metric in SHARES:
-        return (0.0, 1.0)
-    if metric in COUNTED:
-        return None
-    return BOUNDS.get(metric, MARK)
-
-
-@dataclass
-class Group:
-    """The dialogues of one assistant told one thing."""
-
-    run: DialogueRun
-    system: dict[str, str]
-    given: str
-
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """Its dialogues."""
-        return self.run.units.filter(self._here)
-
-    @property
-    def _here(self) -> pl.Expr:
-        return (pl.col("system") == self.system["fingerprint"]) & (pl.col("given") == self.given)
-
-    def planned(self, where: dict[str, str]) -> int:
-        """How many dialogues there were to be, in a slice."""
-        rows = self.run.planned.filter(self._here)
-        for name, value in where.items():
-            if name in rows.columns:
-                rows = rows.filter(pl.col(name) == value)
-        return int(rows["planned"].sum())
-
-    def slices(self) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
-        """All dialogues, those of one and of several domains, and each domain by itself."""
-        frame = self.frame
-        yield {}, frame
-        for kind in ("SD", "MD"):
-            if kind in set(self.run.planned["tasks"]):
-                yield {"tasks": kind}, frame.filter(pl.col("tasks") == kind)
-        single = frame.filter(pl.col("tasks") == "SD")
-        for domain in single["domain"].unique(maintain_order=True):
-            yield {"tasks": "SD", "domain": domain}, single.filter(pl.col("domain") == domain)
-
-    def marked(self, rater: str, view: str, question: str) -> pl.DataFrame:
-        """Its dialogues with a judge's marks for a question; null where there is none."""
-        keep = (pl.col("rater") == rater) & (pl.col("view") == view) & (pl.col("question") == question)
-        marks = self.run.marks.filter(keep).select("item", "value", "answered", "asked", "unparsed")
-        return self.frame.join(marks, on="item", how="left", maintain_order="left")
-
-    def result(self, metric: str, estimate: Estimate, **more: Any) -> Result:
-        """A record of this group."""
-        return Result.of(
-            estimate,
-            metric=metric,
-            system=self.system["name"],
-            given=self.given,
-            control=self.control,
-            **more,
+def _metrics() -> Iterator[Metric]:
+    for name in METRICS.values():
+        bounds, answered = BOUNDS.get(name, MARK), f"{name}.answered"
+        yield Metric(name, bounds=bounds, answered=answered, compared=True, how=HOW)
+        held = (f"{name}.unparsed", "asked", "held")
+        for kind, estimate, holds in (
+            ("by_person", _by_person(name, bounds), (name,)),
+            ("unparsed", _unparsed(held[0]), held),
+        ):
+            yield Metric(
+                f"{name}_{kind}", name, estimate=estimate, holds=holds, by=BY_KIND, answered=answered, how=""
+            )
+    beats = "share of the other dialogues on the same task that it outscores"
+    yield Metric(SCORE_RANK, label=beats, compared=True, note="by rank; a score is no mark", how=HOW)
+    for name, label in COUNTED.items():
+        share = name in SHARES
+        yield Metric(
+            name,
+            bounds=(0.0, 1.0) if share else None,
+            label=label,
+            from_sums=None if share else _count,
+            optional=True,
+            compared=name in COUNTED_EFFECTS,
+            note=NOT_JUDGED,
+            how="",
         )
 
-    @property
-    def control(self) -> str | None:
-        """What kind of control it is, if it is one."""
-        if is_canned(self.system["name"]):
-            return "canned assistant"
-        if self.given.startswith("wrong:"):
-            return "wrong person"
-        return "no context" if self.given == "none" and len(self.run.givens) > 1 else None
+
+def _count(sums: ClusteredSums) -> Estimate:
+    """A mean of counts: its interval does not fall below 0."""
+    found = sums.estimate(None)
+    return found if found.low is None else replace(found, low=max(0.0, found.low))
 
 
-def groups(run: DialogueRun) -> list[Group]:
-    """Every assistant under every context."""
-    return [Group(run, system, given) for system in run.systems for given in run.givens]
+def _by_person(name: str, bounds: tuple[float, float]) -> Callable[[pl.DataFrame], Estimate]:
+    """The mean of people's means: everybody counts the same, however many tasks they have."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        means = rows.group_by("person", maintain_order=True).agg(pl.col(name).mean())
+        one_each = means.with_columns(pl.col("person").alias("prompt"))  # nothing recurs here
+        return Metric(name, bounds=bounds).of(one_each)
+
+    return estimate
 
 
-def dialogue_results(run: DialogueRun) -> list[Result]:
+def _unparsed(name: str) -> Callable[[pl.DataFrame], Estimate]:
+    """The share of asks whose reply could not be read."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        asked = int(rows["asked"].sum())
+        people = rows.filter("held")["person"].n_unique()
+        return Estimate(int(rows[name].sum()) / asked if asked else None, None, None, asked, people)
+
+    return estimate
+
+
+DIALOGUE_METRICS = list(_metrics())
+
+
+def dialogue_lines(store: Store, run: RunRecord) -> RunLines:
+    """A line per assistant, its context, judge and what the judge was shown, and one per assistant and context of what was counted."""
+    return opened_dialogues(load_dialogues(store, run))
+
+
+def opened_dialogues(held: DialogueRun) -> RunLines:
+    """The lines of a run of dialogues with their metrics."""
+    slices = [("tasks",), ("tasks", "domain")]
+    return RunLines(held.run, held.info, "dialogue", list(_lines(held)), DIALOGUE_METRICS, slices)
+
+
+def _lines(held: DialogueRun) -> Iterator[Line]:
+    marks = held.marks.partition_by("rater", "view", "question", as_dict=True)
+    for system, given in product(held.systems, held.givens):
+        planned = _planned(held, system["fingerprint"], given)
+        for rater, view in product(held.raters, held.views):
+            frame = planned.drop(COUNTED).with_columns(asked=pl.lit(judge_samples(held.run, rater)))
+            names = []
+            for question in WHOLE:
+                if view in views_of(held, question):
+                    found = marks.get((rater["fingerprint"], view, question), held.marks.clear())
+                    names.append(METRICS[question])
+                    frame = _marked(frame, found, names[-1])
+            answered = pl.min_horizontal(f"{name}.answered" for name in names)
+            yield _line(held, system, given, frame.with_columns(answered=answered), rater, view)
+        for rater in held.scorers:
+            yield _line(held, system, given, _ranked(held, planned, rater), rater, held.views[0])
+        counted = planned.with_columns(
+            asked=pl.lit(1), answered=pl.col("whole").fill_null(False).cast(pl.Int64)
+        )
+        yield _line(held, system, given, counted)
+
+
+def _ranked(held: DialogueRun, planned: pl.DataFrame, rater: Mapping[str, Any]) -> pl.DataFrame:
+    """The dialogues with their rank by a score among all that were held on the same task: the share of the others that it beats.
+
+    Scores have no scale in common with marks, nor one task's with another's.
+    """
+    mine = pl.col("rater") == rater["fingerprint"], pl.col("question") == SCORE.name
+    scores = held.marks.filter(*mine).select("item", "value", "answered")
+    task = ("person", "prompt", "sample")
+    others = (pl.col("value").count() - 1).over(task)
+    beaten = pl.col("value").rank("average").over(task) - 1
+    ranked = held.units.join(scores, on="item").select(
+        "item", "answered", pl.when(others > 0).then(beaten / others).alias(SCORE_RANK)
+    )
+    frame = planned.drop(COUNTED).join(ranked, on="item", how="left", maintain_order="left")
+    return frame.with_columns(pl.col("answered").fill_null(0), asked=pl.lit(1))
+
+
+def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
+    """A row per dialogue that an assistant was to hold, with what was counted in it; nulls where it was never held.
+
+    Dialogues over several domains have none of their own.
+    """
+    samples = pl.DataFrame({"sample": range(held.samples)}, schema={"sample": pl.Int64})
+    own = held.units.filter(system=system, given=given).drop(
+        "tasks", "domain", "system", "system_name", "given", "prompt"
+    )
+    single = pl.when(pl.col("tasks") == "SD").then("domain")
+    return (
+        held.tasks.select("task", "person", "tasks", single.alias("domain"))
+        .with_columns(prompt=pl.col("task").str.strip_prefix(pl.col("person") + "/"))
+        .join(samples, how="cross")
+        .join(
+            own.rename({"slot": "task"}), on=["person", "task", "sample"], how="left", maintain_order="left"
+        )
+        .with_columns(unit=pl.concat_str("task", "sample", separator="#"), held=pl.col("item").is_not_null())
+    )
+
+
+def _marked(frame: pl.DataFrame, marks: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The dialogues with a judge's marks for a question."""
+    counts = ("answered", "unparsed")
+    mine = marks.select(
+        "item", pl.col("value").alias(name), *(pl.col(c).alias(f"{name}.{c}") for c in counts)
+    )
+    joined = frame.join(mine, on="item", how="left", maintain_order="left")
+    return joined.with_columns(pl.col([f"{name}.{c}" for c in counts]).fill_null(0))
+
+
+def _line(
+    held: DialogueRun,
+    system: Mapping[str, str],
+    given: str,
+    frame: pl.DataFrame,
+    rater: Mapping[str, Any] | None = None,
+    view: str | None = None,
+) -> Line:
+    told = {"wrong": "wrong person", **({"none": "no context"} if len(held.givens) > 1 else {})}
+    control = control_of(system["name"], given, {CANNED: "canned assistant"}, told)
+    who: Mapping[str, Any] = rater or {"name": None, "fingerprint": None}
+    return Line(who["name"], who["fingerprint"], view, system["name"], given, frame, control)
+
+
+def dialogue_results(held: DialogueRun, opened: RunLines) -> list[Result]:
     """Every number of a run but differences between groups."""
-    found: list[Result] = []
-    for group in groups(run):
-        for rater in run.raters:
-            found += _judged(group, rater)
-            found += _by_turn(group, rater)
-        found += _counted(group)
-        found += _stops(group)
-    return found
+    by_turn = Metric(
+        "personalization",
+        "value",
+        BOUNDS["personalization"],
+        by=(("turn",),),
+        answered="",
+        note="marks of single turns; longer dialogues are other dialogues",
+        how="",
+    )
+    by_domain = Metric("coverage", "share", by=(("tasks", "domain"),), answered="", note=NOT_JUDGED, how="")
+    judged = [line for line in opened.lines if "personalization" in line.frame.columns]
+    counted = [line for line in opened.lines if line.rater is None]
+    turns = replace(opened, lines=[_turns(held, line) for line in judged], metrics=[by_turn], slices=())
+    domains = replace(
+        opened, lines=[_domains(held, line) for line in counted], metrics=[by_domain], slices=()
+    )
+    return [
+        *results_of(opened),
+        *results_of(turns),
+        *results_of(domains),
+        *(result for line in counted for result in _stops(line)),
+    ]
 
 
 def views_of(run: DialogueRun, question: str) -> list[str]:
@@ -143,138 +233,50 @@ def views_of(run: DialogueRun, question: str) -> list[str]:
     return run.views if question == "personalization" else run.views[:1]
 
 
-def _judged(group: Group, rater: dict[str, Any]) -> Iterator[Result]:
-    run = group.run
-    for question in WHOLE:
-        metric = METRICS[question]
-        for view in views_of(run, question):
-            marked = group.marked(rater["fingerprint"], view, question)
-            samples = judge_samples(run.run, rater)
-            for where, part in group.slices():
-                part = marked.filter(pl.col("item").is_in(part["item"].to_list()))
-                asked = group.planned(where) * samples
-                shared = {
-                    "rater": rater["name"],
-                    "view": view,
-                    "slice": where,
-                    "coverage": int(part["answered"].sum()) / asked if asked else None,
-                    "fingerprint": rater["fingerprint"],
-                }
-                estimate = mean_of(part, "value", metric)
-                yield group.result(metric, estimate, note=_note(estimate, part), **shared)
-                if "domain" not in where:
-                    yield group.result(f"{metric}_by_person", by_person(part, "value", metric), **shared)
-                    unparsed = int(part["unparsed"].sum())
-                    share = Estimate(
-                        unparsed / asked if asked else None, None, None, asked, part["person"].n_unique()
-                    )
-                    yield group.result(f"{metric}_unparsed", share, **shared)
+def _turns(held: DialogueRun, line: Line) -> Line:
+    """Personalization exchange by exchange, as far as there are any without a gap."""
+    marks = held.turn_marks.filter(rater=line.fingerprint, view=line.view)
+    rows = line.frame.join(marks.drop("rater", "view"), on="item", how="inner", maintain_order="left")
+    met = set(rows["exchange"])
+    last = next((turn for turn in range(1, LAST_TURN + 1) if turn not in met), LAST_TURN + 1)
+    rows = rows.filter(pl.col("exchange").is_between(1, last - 1)).sort("exchange", maintain_order=True)
+    turn = pl.col("exchange").cast(pl.String)
+    return replace(line, frame=rows.with_columns(turn=turn))
 
 
-def by_person(part: pl.DataFrame, column: str, metric: str) -> Estimate:
-    """The mean of people's means: everybody counts the same, however many tasks they have."""
-    means = (
-        part.filter(pl.col(column).is_not_null())
-        .group_by("person", maintain_order=True)
-        .agg(pl.col(column).mean())
-    )
-    if means.is_empty():
-        return Estimate(None, None, None, 0, 0, "no dialogue has an answer")
-    one_each = means.with_columns(pl.col("person").alias("prompt"))  # nothing recurs here
-    return mean_of(one_each, column, metric)
-
-
-def _by_turn(group: Group, rater: dict[str, Any]) -> Iterator[Result]:
-    """Personalization exchange by exchange, as far as enough dialogues go."""
-    for view in group.run.views:
-        marks = group.run.turn_marks.filter(
-            (pl.col("rater") == rater["fingerprint"]) & (pl.col("view") == view)
-        )
-        joined = group.frame.join(marks, on="item", how="inner", maintain_order="left")
-        for exchange in range(1, LAST_TURN + 1):
-            part = joined.filter(pl.col("exchange") == exchange)
-            if part.is_empty():
-                break
-            estimate = mean_of(part, "value", "personalization")
-            yield group.result(
-                "personalization",
-                estimate,
-                rater=rater["name"],
-                view=view,
-                slice={"turn": str(exchange)},
-                fingerprint=rater["fingerprint"],
-                note="marks of single turns; longer dialogues are other dialogues",
-            )
-
-
-def _counted(group: Group) -> Iterator[Result]:
-    for where, part in group.slices():
-        planned = group.planned(where)
-        for metric in COUNTED:
-            if part[metric].is_null().all():
-                continue
-            estimate = mean_of(part, metric, metric)
-            yield group.result(
-                metric,
-                estimate,
-                slice=where,
-                coverage=int(part["whole"].sum()) / planned if planned else None,
-                note="counted, not judged",
-            )
-    yield from _domains_of_several(group)
-
-
-def _domains_of_several(group: Group) -> Iterator[Result]:
+def _domains(held: DialogueRun, line: Line) -> Line:
     """In tasks of several domains, how much of each domain's preferences was brought in."""
     rows = []
-    for unit in group.frame.filter(pl.col("whole"), pl.col("tasks") == "MD").iter_rows(named=True):
-        counted = group.run.counted[unit["item"]]
+    for unit in line.frame.filter(pl.col("whole"), pl.col("tasks") == "MD").iter_rows(named=True):
+        counted = held.counted[unit["item"]]
         for domain in counted.dialogue.task.domains:
             share = counted.coverage(domain=domain)
             if share is not None:
-                rows.append(
-                    {"person": unit["person"], "prompt": unit["prompt"], "domain": domain, "share": share}
-                )
-    frame = pl.DataFrame(
-        rows, schema={"person": pl.String, "prompt": pl.String, "domain": pl.String, "share": pl.Float64}
-    )
-    for domain in sorted(set(frame["domain"])):
-        estimate = mean_of(frame.filter(pl.col("domain") == domain), "share", "coverage")
-        yield group.result(
-            "coverage", estimate, slice={"tasks": "MD", "domain": domain}, note="counted, not judged"
-        )
+                same = {name: unit[name] for name in ("unit", "person", "prompt", "tasks")}
+                rows.append(same | {"domain": domain, "share": share, "asked": 1})
+    texts = dict.fromkeys(("unit", "person", "prompt", "tasks", "domain"), pl.String)
+    schema = {**texts, "share": pl.Float64, "asked": pl.Int64}
+    return replace(line, frame=pl.DataFrame(rows, schema=schema))
 
 
-def _stops(group: Group) -> Iterator[Result]:
+def _stops(line: Line) -> Iterator[Result]:
     """How dialogues ended, as shares of those planned."""
-    frame, planned = group.frame, group.planned({})
-    counts = dict(frame["stop"].value_counts().iter_rows())
-    for stop, count in sorted(counts.items()):
-        share = Estimate(
-            count / planned if planned else None, None, None, planned, frame["person"].n_unique()
-        )
-        yield group.result(
-            "stopped", share, slice={"stop": stop}, note=f"{count} of {planned} planned dialogues"
-        )
+    planned, held = len(line.frame), line.frame.filter("held")
+    for stop, count in sorted(held["stop"].value_counts().iter_rows()):
+        share = Estimate(count / planned if planned else None, None, None, planned, held["person"].n_unique())
+        note = f"{count} of {planned} planned dialogues"
+        yield record(line, Metric("stopped", note=note), (("stop", stop),), share, None, False)
 
 
-def _note(estimate: Estimate, part: pl.DataFrame) -> str | None:
-    if estimate.low is not None and prompts_recur(part["person"], part["prompt"]):
-        return "; ".join(filter(None, [estimate.note, "interval clustered by person and task"]))
-    return estimate.note
-
-
-def worst_coverage(run: DialogueRun) -> tuple[str, float] | None:
+def dialogue_coverage(held: DialogueRun, lines: Sequence[Line]) -> tuple[str, float] | None:
     """The assistant, context and judge with the least coverage."""
-    found = []
-    for group in groups(run):
-        for rater in run.raters:
-            asked = group.planned({}) * judge_samples(run.run, rater)
-            for question in WHOLE:
-                answered = int(group.marked(rater["fingerprint"], run.views[0], question)["answered"].sum())
-                if asked:
-                    name = (
-                        f"{group.system['name']} given {group.given}, judged by {rater['name']} ({question})"
-                    )
-                    found.append((name, answered / asked))
-    return min(found, key=lambda one: one[1], default=None)
+    judged = [line for line in lines if line.view == held.views[0] and "completion" in line.frame.columns]
+    return worst_coverage(
+        (
+            f"{line.system} given {line.given}, judged by {line.rater} ({question})",
+            line_coverage(line.frame, Metric(question, answered=f"{name}.answered")),
+            True,
+        )
+        for line in judged
+        for question, name in METRICS.items()
+    )

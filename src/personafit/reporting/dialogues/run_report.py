@@ -8,7 +8,7 @@ from personafit.reporting.dialogues.agreement import judge_human_kappa
 from personafit.reporting.dialogues.effects import context_effects
 from personafit.reporting.dialogues.faults import audit_results, audit_simulator
 from personafit.reporting.dialogues.loading import load_dialogues
-from personafit.reporting.dialogues.results import dialogue_results, worst_coverage
+from personafit.reporting.dialogues.results import dialogue_coverage, dialogue_results, opened_dialogues
 from personafit.reporting.dialogues.signatures import find_signatures
 from personafit.reporting.dialogues.terminal import print_dialogues
 from personafit.reporting.dialogues.words import explain_dialogues
@@ -22,14 +22,15 @@ class DialogueReport:
     def __init__(self, store: Store, run: RunRecord) -> None:
         self._store = store
         self.run = load_dialogues(store, run)
+        self.opened = opened_dialogues(self.run)
         self.audit = audit_simulator(self.run)
-        self.signatures = find_signatures(self.run)
+        self.signatures = find_signatures(self.run, self.opened)
         self.benchmark: str = self.run.info["name"]
         self.coverage_bar: float = self.run.info["coverage_bar"]
         self.results: list[Result] = [
-            *dialogue_results(self.run),
-            *context_effects(self.run),
-            *audit_results(self.run, self.audit),
+            *dialogue_results(self.run, self.opened),
+            *context_effects(self.opened),
+            *audit_results(self.run, self.opened, self.audit),
             *judge_human_kappa(store, self.run.marks, self.run.units, self.run.raters),
         ]
 
@@ -51,4 +52,4 @@ class DialogueReport:
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The assistant, context and judge with the least coverage."""
-        return worst_coverage(self.run)
+        return dialogue_coverage(self.run, self.opened.lines)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from personafit.kinds.lines import Line, RunLines
 from personafit.raters.dialogues.counting import Counted, Mark
 from personafit.reporting.dialogues.loading import DialogueRun
-from personafit.reporting.dialogues.results import Group, groups
 
 STUCK = (1.7, 2.3)  # a mean mark in here, with most single marks at 2
 STUCK_SHARE = 0.6
@@ -42,22 +42,22 @@ class Signature:
     evidence: Sequence[Evidence]
 
 
-def find_signatures(run: DialogueRun) -> list[Signature]:
+def find_signatures(run: DialogueRun, opened: RunLines) -> list[Signature]:
     """Every signature of every assistant, context and judge; what fails on purpose, as controls do, has none."""
     return [
         signature
-        for group in groups(run)
-        if group.control in (None, "no context")
-        for rater in run.raters
-        for signature in _of(group, rater["fingerprint"], rater["name"])
+        for line in opened.lines
+        if line.control in (None, "no context")
+        and "personalization" in line.frame.columns
+        and line.view == run.views[0]
+        for signature in _of(run, line)
     ]
 
 
-def _of(group: Group, fingerprint: str, rater: str) -> Iterator[Signature]:
-    view = group.run.views[0]
-    marks = group.marked(fingerprint, view, "personalization").filter(pl.col("value").is_not_null())
-    done = group.marked(fingerprint, view, "completion").filter(pl.col("value").is_not_null())
-    who = {"system": group.system["name"], "given": group.given, "rater": rater}
+def _of(run: DialogueRun, line: Line) -> Iterator[Signature]:
+    marks = line.frame.drop_nulls("personalization").with_columns(value=pl.col("personalization"))
+    done = line.frame.drop_nulls("completion").with_columns(value=pl.col("completion"))
+    who = {"system": str(line.system), "given": str(line.given), "rater": str(line.rater)}
     mean = _mean(marks["value"])
     completed = _mean(done["value"])
     at_two = _mean(marks["value"].round() == 2)
@@ -65,13 +65,13 @@ def _of(group: Group, fingerprint: str, rater: str) -> Iterator[Signature]:
         twos = marks.filter(pl.col("value").round() == 2)["item"].to_list()
         cause = (
             "it was told nothing about the person, so it can hardly do more than follow"
-            if group.given == "none"
+            if line.given == "none"
             else "it was told about the person and still waits to be told again"
         )
         yield Signature(
             "stuck near 2",
             sentence=f"Personalization is stuck near 2 (mean {mean:.2f}, {100 * at_two:.0f} % of dialogues at 2): {cause}.",
-            evidence=_evidence(group.run, twos, ("reasks", "covers")),
+            evidence=_evidence(run, twos, ("reasks", "covers")),
             **who,
         )
     if len(marks) >= FEWEST and len(done) >= FEWEST and completed >= COMPLETE and mean < LOW_MARK:
@@ -80,22 +80,22 @@ def _of(group: Group, fingerprint: str, rater: str) -> Iterator[Signature]:
         yield Signature(
             "done but impersonal",
             sentence=f"Tasks get done ({100 * completed:.0f} %) without fitting the person (personalization {mean:.2f}): the user does the personalizing.",
-            evidence=_evidence(group.run, low, ("reasks", "contradicts", "covers")),
+            evidence=_evidence(run, low, ("reasks", "contradicts", "covers")),
             **who,
         )
     several = done.filter(pl.col("tasks") == "MD")
     share = _mean(several["value"])
     if len(several) >= FEWEST and share < MD_COMPLETE:
         undone = several.filter(pl.col("value") < 0.5)["item"].to_list()
-        lost = sum(len(group.run.counted[item].lost()) for item in undone)
-        cap = sum(group.run.counted[item].dialogue.stop == "cap" for item in undone)
+        lost = sum(len(run.counted[item].lost()) for item in undone)
+        cap = sum(run.counted[item].dialogue.stop == "cap" for item in undone)
         yield Signature(
             "several domains fail",
             sentence=(
                 f"Only {100 * share:.0f} % of tasks over several domains get done (bar {100 * MD_COMPLETE:.0f} %): in the {len(undone)} undone "
                 f"ones {lost} preferences were lost after a change of domain and {cap} ran into the cap."
             ),
-            evidence=_evidence(group.run, undone, ("contradicts", "reasks"), lost=True),
+            evidence=_evidence(run, undone, ("contradicts", "reasks"), lost=True),
             **who,
         )
 

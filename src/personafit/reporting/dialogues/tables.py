@@ -2,38 +2,17 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from personafit.reporting.dialogues.loading import COUNTED, DialogueRun
 from personafit.reporting.dialogues.published import published_rows
+from personafit.reporting.number_tables import NumberRow, NumberTable
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 from personafit.reporting.written import plain, signed
 
 PERCENT = frozenset({"completion"})
-
-
-@dataclass(frozen=True)
-class NumberRow:
-    """One row: its names, its cells, and whether it is a control or quoted."""
-
-    names: Sequence[str]
-    cells: Sequence[Cell]
-    control: str | None = None
-    source: str | None = None
-
-
-@dataclass(frozen=True)
-class NumberTable:
-    """A table with as many name columns as `heads`."""
-
-    title: str
-    heads: Sequence[str]
-    columns: Sequence[str]
-    rows: Sequence[NumberRow]
-    note: str = ""
 
 
 def short(name: str | None) -> str:
@@ -48,7 +27,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     return {name: short(name) if taken[short(name)] == 1 else name for name in full}
 
 
-class Index:
+class ResultIndex:
     """Results, where to find one of them, and what to call assistants and judges."""
 
     def __init__(self, rows: list[Result]) -> None:
@@ -92,7 +71,7 @@ def number(result: Result | None) -> Cell:
     return Cell(write(result.value), interval, result.value)
 
 
-def score_table(run: DialogueRun, results: Index) -> NumberTable:
+def score_table(run: DialogueRun, results: ResultIndex) -> NumberTable:
     """Completion and personalization by kind of task, ours first and published rows below."""
     kinds = [kind for kind in ("SD", "MD") if any(r.slice == {"tasks": kind} for r in results.rows)]
     columns = [(metric, {"tasks": kind}) for kind in kinds for metric in ("completion", "personalization")]
@@ -134,7 +113,7 @@ def score_table(run: DialogueRun, results: Index) -> NumberTable:
     )
 
 
-def quality_table(results: Index) -> NumberTable:
+def quality_table(results: ResultIndex) -> NumberTable:
     """Naturalness and coherence of both sides."""
     metrics = ("naturalness", "naturalness_user", "coherence", "coherence_user")
     rows = [
@@ -155,7 +134,7 @@ def quality_table(results: Index) -> NumberTable:
     )
 
 
-def effect_table(results: Index) -> NumberTable:
+def effect_table(results: ResultIndex) -> NumberTable:
     """What contexts do, paired by task."""
     rows = []
     keys = dict.fromkeys(
@@ -191,7 +170,7 @@ def effect_table(results: Index) -> NumberTable:
     )
 
 
-def counted_table(results: Index) -> NumberTable:
+def counted_table(results: ResultIndex) -> NumberTable:
     """What was counted, without a judge."""
     present = [
         m for m in COUNTED if any(r.metric == m and not r.slice and r.value is not None for r in results.rows)
@@ -219,10 +198,10 @@ def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(where.items()))
 
 
-Line = tuple[str | None, str | None, str | None, str | None]
+LineKey = tuple[str | None, str | None, str | None, str | None]
 
 
-def _lines(results: Index, metric: str) -> list[Line]:
+def _lines(results: ResultIndex, metric: str) -> list[LineKey]:
     """System, given, rater and view of every total of a metric."""
     return list(
         dict.fromkeys(
@@ -231,7 +210,7 @@ def _lines(results: Index, metric: str) -> list[Line]:
     )
 
 
-def _one(results: Index, line: Line, metric: str, where: dict[str, str]) -> Result | None:
+def _one(results: ResultIndex, line: LineKey, metric: str, where: dict[str, str]) -> Result | None:
     system, given, rater, view = line
     found = find_result(results, metric, system, given, rater, view, where)
     # Questions that show nothing of the person were asked once, under the first view.
@@ -239,7 +218,7 @@ def _one(results: Index, line: Line, metric: str, where: dict[str, str]) -> Resu
 
 
 def find_result(
-    results: Index,
+    results: ResultIndex,
     metric: str,
     system: str | None,
     given: str | None,
@@ -254,9 +233,9 @@ def find_result(
     return None
 
 
-def _control(results: Index, line: Line) -> str | None:
+def _control(results: ResultIndex, line: LineKey) -> str | None:
     return _find_control(results, line[0], line[1])
 
 
-def _find_control(results: Index, system: str | None, given: str | None) -> str | None:
+def _find_control(results: ResultIndex, system: str | None, given: str | None) -> str | None:
     return next((r.control for r in results.rows if (r.system, r.given) == (system, given)), None)

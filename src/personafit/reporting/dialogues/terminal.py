@@ -9,14 +9,13 @@ from rich.text import Text
 from personafit.reporting.dialogues.loading import DialogueRun
 from personafit.reporting.dialogues.more_tables import audit_table, stop_table
 from personafit.reporting.dialogues.tables import (
-    Index,
-    NumberRow,
-    NumberTable,
+    ResultIndex,
     counted_table,
     effect_table,
     quality_table,
     score_table,
 )
+from personafit.reporting.number_tables import NumberRow, NumberTable
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 
@@ -30,7 +29,7 @@ NAMES, NUMBER, TURNED = (
 def print_dialogues(console: Console, run: DialogueRun, results: list[Result]) -> None:
     """Show the tables a reader needs first; the page has the rest."""
     others = (quality_table, effect_table, counted_table, audit_table, stop_table)
-    index = Index(results)
+    index = ResultIndex(results)
     tables = [score_table(run, index), *(make(index) for make in others)]
     for table in tables:
         if table.rows:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from personafit.reporting.claims import context_effect, legend_for
 from personafit.reporting.dialogues.loading import DialogueRun
-from personafit.reporting.dialogues.results import BOUNDS
+from personafit.reporting.dialogues.results import BOUNDS, SCORE_RANK
 from personafit.reporting.dialogues.signatures import Signature
 from personafit.reporting.dialogues.tables import short
 from personafit.reporting.results import Result
-from personafit.statistics.decisions import MARGIN, Effect, decide_together
+from personafit.statistics.decisions import MARGIN, Hypothesis, decide_together
 
 VIEWS = {
     "given": "Judges of personalization saw what the assistant had been given (the fair view): not knowing the rest is no fault.",
@@ -30,7 +30,13 @@ def explain_dialogues(
     several = len(run.raters) > 1
     sentences = _effects(asked, several)
     sentences += [signature_sentence(one, several) for one in signatures]
-    return [*sentences, *_guessing(asked), *_spoilt(asked), *view_sentences(run)]
+    return [
+        *sentences,
+        *_ranks(asked),
+        *_guessing(asked),
+        *_spoilt(asked),
+        *(view_sentences(run) if run.raters else ()),
+    ]
 
 
 def signature_sentence(one: Signature, several: bool) -> str:
@@ -51,7 +57,7 @@ def _effects(results: Sequence[Result], several: bool) -> list[str]:
         and not row.given.startswith("wrong:")
     ]
     low, high = BOUNDS["personalization"]
-    findings = decide_together([Effect(row, margin=MARGIN * (high - low)) for row in rows])
+    findings = decide_together([Hypothesis(row, margin=MARGIN * (high - low)) for row in rows])
     said = [
         context_effect(
             short(row.system),
@@ -63,6 +69,16 @@ def _effects(results: Sequence[Result], several: bool) -> list[str]:
         for row, finding in zip(rows, findings, strict=True)
     ]
     return [*said, *legend_for(findings)]
+
+
+def _ranks(results: Sequence[Result]) -> list[str]:
+    """Where raters that score put an assistant among all that talked about the same task."""
+    return [
+        f"{short(row.rater)} puts {short(row.system)} given {row.given} above {100 * row.value:.0f} % of the other dialogues on the "
+        "same task (by rank: a score is no mark)."
+        for row in results
+        if row.metric == SCORE_RANK and not row.slice and row.value is not None
+    ]
 
 
 def _guessing(results: Sequence[Result]) -> list[str]:

@@ -78,7 +78,7 @@ def moved_figure(results: Sequence[Result]) -> Any:
         for r in found
     }
     rows = [
-        plots.Row(attack, [dots.get((rater, view, attack), plots.Dot()) for rater, view in raters])
+        plots.PlotRow(attack, [dots.get((rater, view, attack), plots.Dot()) for rater, view in raters])
         for attack in ATTACKS
     ]
     return plots.panels_figure(rows, [plots.Panel(_short(str(rater)), 0.0) for rater, _ in raters])

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from personafit.reporting.injection.results import injection_results, worst_coverage
+from personafit.reporting.injection.results import injection_results, right_lines
 from personafit.reporting.injection.scores import load_effects
 from personafit.reporting.injection.words import explain_injection, print_injection
+from personafit.reporting.line_results import line_shares, worst_coverage
 from personafit.reporting.totals import RunTotals, load_totals
 from personafit.store import RunRecord, Store
 
@@ -45,4 +46,4 @@ class InjectionReport:
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and view with the least coverage."""
-        return worst_coverage(self.effects)
+        return worst_coverage(line_shares(right_lines(self.effects)))

@@ -3,7 +3,7 @@
 An attack that names a letter wants whatever stands under that letter; a rater that sees no letters cannot be asked whether it moved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -20,16 +20,42 @@ class Effects:
     """A run on hostile text, opened up."""
 
     scores: RunScores
+    items: pl.DataFrame
+    """Every item of any version; the person whom a hostile note was put upon is still the same person."""
     rows: pl.DataFrame
     """One per rater, view, attacked item, order and sample: moved, by_placebo, beyond, pull; null where it cannot be said."""
     choices: pl.DataFrame
     """One per ask of any version: rater, view, item, person, version, place, right."""
 
 
+def clean_items(items: pl.DataFrame) -> pl.DataFrame:
+    """The items as they were, each of the person it was written for."""
+    return items.filter(version=CLEAN).drop("person").rename({"of": "person"})
+
+
+def clean_scores(scores: RunScores) -> RunScores:
+    """The same over the items as they were before anything was put into them."""
+    own = clean_items(scores.items)
+    kept = own.select("item", "person")
+
+    def only(frame: pl.DataFrame) -> pl.DataFrame:
+        rows = frame.drop("person", "of", strict=False)
+        return rows.join(kept, on="item", how="inner", maintain_order="left")
+
+    answers = scores.answers
+    if not answers.is_empty():
+        answers = answers.join(kept.select("item"), on="item", how="semi", maintain_order="left")
+    return replace(
+        scores,
+        items=own,
+        scores={key: only(frame) for key, frame in scores.scores.items()},
+        answers=answers,
+    )
+
+
 def load_effects(store: Store, run: RunRecord) -> Effects:
     """Read a run back and hold each attacked ask against its two companions."""
     scores = load_scores(store, run)
-    # The person whom a hostile note was put upon is still the same person.
     items = scores.items.drop("person").rename({"of": "person"})
     answers = _answered(scores)
     of_item = items.select(
@@ -60,7 +86,7 @@ def load_effects(store: Store, run: RunRecord) -> Effects:
         .join(placebo, on=[*ASKED, "item"], how="left", maintain_order="left")
         .with_columns(aim=_aim())
     )
-    return Effects(scores, _moves(rows), choices)
+    return Effects(scores, items, _moves(rows), choices)
 
 
 def _answered(scores: RunScores) -> pl.DataFrame:

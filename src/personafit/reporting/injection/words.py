@@ -11,18 +11,18 @@ from personafit.reporting.claims import beyond_placebo, legend_for
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, signed_points
 from personafit.reporting.written import signed
-from personafit.statistics.decisions import Effect, Finding, Verdict, decide_together
+from personafit.statistics.decisions import Conclusion, Hypothesis, HypothesisTest, decide_together
 
 COLUMNS = ("moved", "moved_by_placebo", "moved_beyond_placebo", "pull")
 HEADINGS = ("asks that could move", "moved, %", "by a placebo, %", "beyond it, points", "pull on the margin")
 STILL = 0.1  # moved less often than this, a rater may simply not look
 ACCURACY = (("as it was", "clean"), ("with a placebo", "placebo"), ("attacked", "attacked"))
 
-Line = tuple[str, str, str | None]
+LineKey = tuple[str, str, str | None]
 """Rater, view and what kind of control it is."""
 
 
-def lines(results: Sequence[Result]) -> list[Line]:
+def lines(results: Sequence[Result]) -> list[LineKey]:
     """Who was measured, those asked for first."""
     found = dict.fromkeys((str(r.rater), str(r.view), r.control) for r in results if r.rater is not None)
     return sorted(found, key=lambda line: line[2] is not None)
@@ -33,7 +33,7 @@ def explain_injection(results: Sequence[Result]) -> list[str]:
     shown = lines(results)
     beyond = {line: _one(_own(results, line), "moved_beyond_placebo", {}) for line in shown}
     open_to_claims = {line: row for line, row in beyond.items() if row is not None and not row.met_people}
-    findings = decide_together([Effect(row) for row in open_to_claims.values()])
+    findings = decide_together([Hypothesis(row) for row in open_to_claims.values()])
     found = dict(zip(open_to_claims, findings, strict=True))
     sentences = [text for line in shown if (text := _sentence(results, line, found.get(line)))]
     hits, alarms = (_one(results, "flagged", {"version": name}) for name in ("attacked", "placebo"))
@@ -45,17 +45,17 @@ def explain_injection(results: Sequence[Result]) -> list[str]:
     return [*sentences, *legend_for(findings)]
 
 
-def _own(results: Sequence[Result], line: Line) -> list[Result]:
+def _own(results: Sequence[Result], line: LineKey) -> list[Result]:
     return [r for r in results if (r.rater, r.view) == line[:2]]
 
 
-def _sentence(results: Sequence[Result], line: Line, finding: Finding | None) -> str | None:
+def _sentence(results: Sequence[Result], line: LineKey, finding: HypothesisTest | None) -> str | None:
     rater, view, control = line
     own = _own(results, line)
     moved, placebo = (_one(own, metric, {}) for metric in COLUMNS[:2])
     if moved is None or placebo is None or finding is None:
         return None
-    if moved.value is None or placebo.value is None or finding.verdict is Verdict.UNDEFINED:
+    if moved.value is None or placebo.value is None or finding.verdict is Conclusion.UNDEFINED:
         return f"{rater} ({view}): {moved.note}."
     told = f"{rater} ({view}): hostile text moved {100 * moved.value:.1f} % of the choices it could move, a neutral text {100 * placebo.value:.1f} %"
     by_attack = [
@@ -71,7 +71,7 @@ def _sentence(results: Sequence[Result], line: Line, finding: Finding | None) ->
     return sentence
 
 
-def attack_table(results: Sequence[Result], line: Line) -> Table:
+def attack_table(results: Sequence[Result], line: LineKey) -> Table:
     """A rater's table: all attacks together, each by itself, then by place and language."""
     own = [r for r in results if (r.rater, r.view) == line[:2]]
     rows = [_row("all", "", own, {})]

@@ -14,7 +14,13 @@ from personafit.people import Person
 from personafit.reporting.page import asset, fill_page, put_page
 from personafit.reporting.people.lines import LinesBy
 from personafit.reporting.people.words import words_in
-from personafit.stages.records import IN_PROFILE, Extracted, StagedConversation, StageFile, Verdict
+from personafit.stages.records import (
+    IN_PROFILE,
+    ExtractedAttribute,
+    StagedConversation,
+    StageFile,
+    VerifierVerdict,
+)
 from personafit.store import Status
 
 PACKAGE = "personafit.reporting.people"
@@ -38,8 +44,8 @@ def write_person_pages(out: Path) -> int:
     style, listed, pages = asset(PACKAGE, "person.css"), [], 0
     with (
         LinesBy(files.conversations, StagedConversation, "person") as conversations,
-        LinesBy(files.attributes, Extracted, "person") as attributes,
-        LinesBy(files.verdicts, Verdict, "attribute") as verdicts,
+        LinesBy(files.attributes, ExtractedAttribute, "person") as attributes,
+        LinesBy(files.verdicts, VerifierVerdict, "attribute") as verdicts,
     ):
         for person in files.read_people():
             row: dict[str, Any] = {"person": person.id, "page": None, "attributes": len(person.attributes)}
@@ -58,8 +64,8 @@ def write_person_pages(out: Path) -> int:
 
 def _shown(
     person: Person,
-    rows: Sequence[Extracted],
-    verdicts: LinesBy[Verdict],
+    rows: Sequence[ExtractedAttribute],
+    verdicts: LinesBy[VerifierVerdict],
     conversations: Sequence[StagedConversation],
 ) -> dict[str, Any]:
     words = words_in(person.language)

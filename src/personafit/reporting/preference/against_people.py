@@ -1,38 +1,43 @@
 """Judges beside people: rank correlation and weighted kappa with people's marks, the ceiling, and the effect of mention."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from personafit.items.preference import LOWEST
-from personafit.reporting.preference.scores import Line, PreferenceScores
+from personafit.reporting.preference.scores import PreferenceScores
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import pair_agreement
 from personafit.statistics.preferences import clustered, group_difference_gap
 
-NO_PEOPLE = "undefined: nobody's ratings come with these answers"
+PeopleFigure = Literal["spearman", "quadratic"]
 
 
-def against_people(scores: PreferenceScores, line: Line) -> Iterator[tuple[str, Estimate]]:
-    """Spearman, quadratic kappa, mean gap and the gap of the mention effects of one rater and people, on shared units."""
-    shared = line.frame.filter(pl.all_horizontal(pl.col("rating", "human", "names").is_not_null()))
-    if shared.is_empty():
-        yield "spearman", Estimate(None, None, None, 0, 0, NO_PEOPLE)
-        yield "kappa_weighted", Estimate(None, None, None, 0, 0, NO_PEOPLE)
-        return
-    people = shared["person"].to_numpy()
-    marks = shared.select(pl.col("rating", "human").cast(pl.Float64)).to_numpy()
-    prompts = shared["prompt"].to_numpy()
-    yield "spearman", pair_agreement(marks, people, prompts, "spearman").interval(0)
-    yield "kappa_weighted", pair_agreement(as_codes(marks), people, prompts, "quadratic").interval(0)
-    yield "rating_over_people", clustered(marks[:, 0] - marks[:, 1], people, prompts)
-    gap = group_difference_gap(marks[:, 0], marks[:, 1], shared["names"].to_numpy(), people, prompts)
-    yield "mention_effect_over_people", gap
+def with_people(figure: PeopleFigure) -> Callable[[pl.DataFrame], Estimate]:
+    """Rank correlation, or quadratic kappa, of a rater's marks and people's."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        marks = rows.select(pl.col("rating", "human").cast(pl.Float64)).to_numpy()
+        table = marks if figure == "spearman" else as_codes(marks)
+        people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+        return pair_agreement(table, people, prompts, figure).interval(0)
+
+    return estimate
+
+
+def mention_gap(rows: pl.DataFrame) -> Estimate:
+    """How much larger the effect of mention is for a rater than for people."""
+    return group_difference_gap(rows["rating"], rows["human"], rows["names"], rows["person"], rows["prompt"])
+
+
+def over_people(rows: pl.DataFrame) -> Estimate:
+    """How much higher a rater marks than people do."""
+    return clustered(rows["rating"] - rows["human"], rows["person"], rows["prompt"])
 
 
 def human_ceiling(scores: PreferenceScores) -> Iterator[tuple[str, Estimate]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from personafit.items.preference import MIDDLE
-from personafit.reporting.marks import Mark, dot_panels
+from personafit.reporting.marks import PanelMark, dot_panels
 from personafit.reporting.preference.published import PUBLISHED
 from personafit.reporting.preference.scores import PreferenceScores
 from personafit.reporting.preference.tables import rater_rows
@@ -35,8 +35,8 @@ def preference_figure(scores: PreferenceScores, results: Sequence[Result]) -> "F
     return dot_panels(panels)
 
 
-def _mark(name: str, control: str | None, found: dict[str, Result], metric: str) -> Mark:
+def _mark(name: str, control: str | None, found: dict[str, Result], metric: str) -> PanelMark:
     result = found.get(metric)
     if result is None:
-        return Mark(name, control, None)
-    return Mark(name, control, result.value, result.low, result.high)
+        return PanelMark(name, control, None)
+    return PanelMark(name, control, result.value, result.low, result.high)

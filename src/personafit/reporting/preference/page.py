@@ -75,7 +75,7 @@ def browser_values(store: Store, scores: PreferenceScores) -> dict[str, Any]:
     """What the template's browser of pairs shows."""
     return {
         "items": _items(store, scores),
-        "line_names": [line.name for line in scores.lines],
+        "line_names": [line.rater for line in scores.lines],
         "left_out": max(0, scores.units["item"].n_unique() - MOST_ITEMS),
         "people_are": scores.people_are,
     }

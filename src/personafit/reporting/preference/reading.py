@@ -7,7 +7,7 @@ import polars as pl
 from sqlalchemy import select
 
 from personafit.items.preference import GENERIC, PERSONAL, PREFERENCE
-from personafit.raters.preference import names_attribute
+from personafit.raters.naming import names_attribute
 from personafit.store import Item, RunRecord, Status, Store, run_answers
 from personafit.store import tables as t
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from personafit.reporting.preference.results import preference_results, worst_coverage
+from personafit.reporting.preference.results import preference_coverage, preference_results
 from personafit.reporting.preference.scores import load_preferences
 from personafit.reporting.preference.tables import print_preferences
 from personafit.reporting.preference.words import explain_preferences
@@ -39,4 +39,4 @@ class PreferenceReport:
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater with the least coverage."""
-        return worst_coverage(self.scores)
+        return preference_coverage(self.scores)

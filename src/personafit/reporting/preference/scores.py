@@ -11,29 +11,17 @@ import numpy as np
 import polars as pl
 
 from personafit.benchmarks.recentering.responses import HUMAN, SIMULATED
-from personafit.items.preference import MENTION, PREFERENCE
+from personafit.items.preference import MENTION, MIDDLE, PREFERENCE
+from personafit.kinds.lines import Line, control_of
 from personafit.reporting.preference.reading import preference_answers, said_before, unit_rows
 from personafit.statistics.preferences import scale_by_rank
 from personafit.store import RunRecord, Status, Store
 
 VOTES = "votes in the data"
+SHOWN = "attributes"
+"""What raters are shown of the person."""
 CONTROLS = {"rule:length": "longer answer", "rule:mention": "mention"}
 BY_RANK = "its differences of scores are put on the scale by rank: none is 3, the largest either way 1 or 5"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One rater."""
-
-    name: str
-    fingerprint: str
-    kind: str
-    frame: pl.DataFrame
-    """Every unit with rating, first and last (marks when the personalized answer came first and last), asked, answered."""
-    orders: int = 1
-    control: str | None = None
-    notes: tuple[str, ...] = ()
-    asked_for: bool = True
 
 
 @dataclass(frozen=True)
@@ -46,6 +34,7 @@ class PreferenceScores:
     """Every unit: item, target, person, prompt, group, generator, given, attribute, longer, names, human; `longer` and `names` are
     null where an answer was not made."""
     lines: list[Line]
+    """One per rater, over the answers of all systems; frames have every unit with rating and what follows from it."""
     answers: pl.DataFrame
     panel: pl.DataFrame
     """Single votes of people, or of simulated ones where there are no others."""
@@ -100,6 +89,11 @@ def _people(
     return name, votes.clear(), own.group_by("item", "target", maintain_order=True).agg(mean)
 
 
+def people_of(gold: pl.DataFrame, votes: pl.DataFrame, gold_name: str) -> str | None:
+    """Whose marks count as people's: human, simulated, or the name of the gold; None without any."""
+    return _people(gold, votes, gold_name)[0]
+
+
 def _named(answers: pl.DataFrame, rater: dict[str, Any], column: str) -> pl.DataFrame:
     mine = answers.filter(
         (pl.col("rater") == rater["fingerprint"])
@@ -134,16 +128,43 @@ def _line(units: pl.DataFrame, answers: pl.DataFrame, rater: dict[str, Any], sam
         marks = pl.Series(scale_by_rank(differences.to_series().to_numpy())).fill_nan(None)
         frame = frame.with_columns(pl.when("scored").then(marks).otherwise("rating").alias("rating"))
         notes = (BY_RANK,)
+    frame = rated_units(frame.drop("scored"))
+    if rater["orders"] == 2:  # the pull to the answer shown first, and whether both orders say the same
+        both = pl.all_horizontal(pl.col("first", "last", "longer").is_not_null())
+        same = (pl.col("first") - MIDDLE).sign() == (pl.col("last") - MIDDLE).sign()
+        frame = frame.with_columns(
+            pl.when(both).then((pl.col("first") - pl.col("last")) / 2).alias("pull"),
+            pl.when(both).then(same.cast(pl.Float64)).alias("same"),
+        )
+    control = control_of(rater["name"], None, CONTROLS, {})
     return Line(
-        rater["name"],
-        rater["fingerprint"],
-        rater["kind"],
-        frame.drop("scored"),
-        rater["orders"],
-        CONTROLS.get(rater["name"]),
-        notes,
-        not rater["control"],
+        rater["name"], rater["fingerprint"], SHOWN, None, None, frame, control, not rater["control"], notes
     )
+
+
+def rated_units(frame: pl.DataFrame) -> pl.DataFrame:
+    """Units with a rating as a line has them: whose answers they are, and what follows from the rating.
+
+    What is said of an answer and not of its attributes stands in its first row.
+    """
+    mark, longer = pl.col("rating").cast(pl.Float64), pl.col("longer").cast(pl.Float64)
+    win = pl.when(mark > MIDDLE).then(1.0).when(mark < MIDDLE).then(0.0).when(mark == MIDDLE).then(0.5)
+    no_better = (mark.mean().over("item") <= MIDDLE).cast(pl.Float64)
+    return frame.with_columns(
+        rating=mark,
+        unit=pl.concat_str("item", "target", separator="|"),
+        system=pl.col("generator").fill_null(""),
+        given=pl.col("given").fill_null(""),
+        no_better=(mark <= MIDDLE).cast(pl.Float64),
+        no_better_items=once_an_item(no_better),
+        win=win,
+        length_difference=longer.fill_null(float("nan")),
+    )
+
+
+def once_an_item(value: pl.Expr) -> pl.Expr:
+    """A value in the first row of each item, and null in the others."""
+    return pl.when(pl.col("item").is_first_distinct()).then(value)
 
 
 def _voting_models(units: pl.DataFrame, votes: pl.DataFrame) -> list[Line]:
@@ -154,13 +175,9 @@ def _voting_models(units: pl.DataFrame, votes: pl.DataFrame) -> list[Line]:
         mine = machines.filter(pl.col("rater") == name)
         said = mine.select("item", "target", pl.col("value").alias("rating"))
         frame = units.join(said, on=["item", "target"], how="left", maintain_order="left").with_columns(
-            pl.lit(None, pl.Float64).alias("first"),
-            pl.lit(None, pl.Float64).alias("last"),
             pl.col("rating").is_not_null().cast(pl.Int64).alias("answered"),
             pl.lit(1).alias("asked"),
         )
         note = "votes that came with the data; nobody was asked here"
-        lines.append(
-            Line(name, name, str(mine["voter"][0]), frame, control=VOTES, notes=(note,), asked_for=False)
-        )
+        lines.append(Line(name, name, SHOWN, None, None, rated_units(frame), VOTES, False, (note,)))
     return lines

@@ -36,7 +36,7 @@ def all_notes(scores: PreferenceScores) -> list[str]:
     """What is odd in the data, and how scores became marks."""
     notes = list(scores.run.config["notes"])
     for line in scores.lines:
-        notes += [f"{line.name}: {note}." for note in line.notes]
+        notes += [f"{line.rater}: {note}." for note in line.notes]
     return list(dict.fromkeys(notes))
 
 
@@ -103,7 +103,7 @@ def generator_columns(scores: PreferenceScores) -> dict[GeneratorKey, str]:
     for name in scores.detectors.values():
         columns["mention_rate", name] = f"named,\nby {name}"
     for line in scores.lines:
-        columns["rating", line.fingerprint] = f"rating by\n{line.name}"
+        columns["rating", line.fingerprint] = f"rating by\n{line.rater}"
     if scores.people_are is not None:
         columns["rating", scores.people_are] = f"rating,\n{scores.people_are}"
     return columns

@@ -7,7 +7,7 @@ from personafit.reporting import claims
 from personafit.reporting.preference.results import RULE
 from personafit.reporting.preference.scores import PreferenceScores
 from personafit.reporting.results import Result
-from personafit.statistics.decisions import MARGIN, Effect, Finding, decide_together
+from personafit.statistics.decisions import MARGIN, Hypothesis, HypothesisTest, decide_together
 
 Index = dict[tuple[str | None, str], Result]
 
@@ -20,7 +20,7 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
         if r.system is None and r.control != "published" and r.slice in ({}, {"detector": RULE}) and r.rater
     }
     judges = [line for line in scores.lines if line.control not in ("longer answer", "mention")]
-    lines = [(line.name, line.fingerprint) for line in judges]
+    lines = [(str(line.rater), str(line.fingerprint)) for line in judges]
     people = [] if scores.people_are is None else [(scores.people_are, scores.people_are)]
     found = _tested([key for _, key in (*lines, *people)], index)
     said: list[str] = []
@@ -43,18 +43,20 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
     return [*said, *claims.legend_for(found.values())]
 
 
-def _tested(keys: Sequence[str], index: Index) -> dict[tuple[str, str], Finding]:
+def _tested(keys: Sequence[str], index: Index) -> dict[tuple[str, str], HypothesisTest]:
     """Every mark against the middle of the scale, and every effect against none."""
-    effects: dict[tuple[str, str], Effect] = {}
+    effects: dict[tuple[str, str], Hypothesis] = {}
     for key in keys:
         for metric, null in (("rating", float(MIDDLE)), ("position_effect", 0.0), ("mention_effect", 0.0)):
             row = index.get((key, metric))
             if row is not None and row.value is not None and not row.met_people:
-                effects[key, metric] = Effect(row, null, MARGIN * (HIGHEST - LOWEST))
+                effects[key, metric] = Hypothesis(row, null, MARGIN * (HIGHEST - LOWEST))
     return dict(zip(effects, decide_together(list(effects.values())), strict=True))
 
 
-def _preference(name: str, key: str, index: Index, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
+def _preference(
+    name: str, key: str, index: Index, found: dict[tuple[str, str], HypothesisTest]
+) -> Iterator[str]:
     mark, share = index[key, "rating"], index[key, "no_better_items"]
     if mark.value is None:
         yield f"{name} gave no mark that could be read."
@@ -67,7 +69,7 @@ def _preference(name: str, key: str, index: Index, found: dict[tuple[str, str], 
     yield claims.mean_mark(name, mark.value, found.get((key, "rating")), tail)
 
 
-def _pulls(name: str, key: str, found: dict[tuple[str, str], Finding]) -> Iterator[str]:
+def _pulls(name: str, key: str, found: dict[tuple[str, str], HypothesisTest]) -> Iterator[str]:
     """What pulls at a rater besides the person: the place of an answer, and naming the attribute."""
     for metric, said in (("position_effect", claims.position_pull), ("mention_effect", claims.mention_pull)):
         if finding := found.get((key, metric)):

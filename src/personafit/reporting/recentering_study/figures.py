@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from personafit.reporting.drawing import new_figure
 from personafit.reporting.figure_names import lined_name
 from personafit.reporting.figure_words import group_in_words
-from personafit.reporting.marks import Mark, dot_panels, scatter_figure
+from personafit.reporting.marks import PanelMark, dot_panels, scatter_figure
 from personafit.reporting.preference.figure import preference_figure
 from personafit.reporting.preference.results import RULE, same_model
-from personafit.reporting.recentering_study.loading import Study
+from personafit.reporting.recentering_study.loading import StudyAnalysis
 from personafit.reporting.results import Result
 from personafit.reporting.shading import shade_cells
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FEWEST_POINTS = 2
 
 
-def study_figures(study: Study) -> dict[str, "Figure"]:
+def study_figures(study: StudyAnalysis) -> dict[str, "Figure"]:
     """File name to figure; those there is nothing for are absent."""
     figures: dict[str, Figure | None] = {}
     if study.relevance is not None:
@@ -30,7 +30,7 @@ def study_figures(study: Study) -> dict[str, "Figure"]:
     return {name: figure for name, figure in figures.items() if figure is not None}
 
 
-def _kappas(study: Study) -> "Figure | None":
+def _kappas(study: StudyAnalysis) -> "Figure | None":
     pairs = [r for r in study.results if r.metric == "kappa" and "other" in r.slice]
     if not pairs:
         return None
@@ -54,7 +54,7 @@ def _kappas(study: Study) -> "Figure | None":
     return figure
 
 
-def _scores(study: Study) -> "Figure | None":
+def _scores(study: StudyAnalysis) -> "Figure | None":
     rates = [r for r in study.results if r.metric == "yes_rate" and "kind" in r.slice]
     if not rates:
         return None
@@ -75,18 +75,18 @@ def _scores(study: Study) -> "Figure | None":
     return dot_panels(panels, limits=(-0.04, 1.04))
 
 
-def _mark(whose: Result, found: Result | None) -> Mark:
+def _mark(whose: Result, found: Result | None) -> PanelMark:
     kind = whose.slice["kind"]
     control = kind if kind in ("human", "simulated", "gold", "rule") else None
     name = f"{whose.rater} ({kind})"
     return (
-        Mark(name, control, None)
+        PanelMark(name, control, None)
         if found is None
-        else Mark(name, control, found.value, found.low, found.high)
+        else PanelMark(name, control, found.value, found.low, found.high)
     )
 
 
-def _mention(study: Study) -> "Figure | None":
+def _mention(study: StudyAnalysis) -> "Figure | None":
     """Judges that wrote answers too, measured here and published."""
     points = []
     for published in (False, True):

@@ -32,8 +32,8 @@ from personafit.store import Judgment, RunRecord, Store
 
 
 @dataclass(frozen=True)
-class Study:
-    """A study with everything that can be said of it."""
+class StudyAnalysis:
+    """The relevance and preference figures of a study, ready for its report."""
 
     name: str
     relevance: RelevanceStudy | None
@@ -42,7 +42,7 @@ class Study:
     notes: list[str]
 
 
-def load_study(source: str, url: str) -> Study:
+def load_study(source: str, url: str) -> StudyAnalysis:
     """The study a name stands for: a folder, published data, `starter`, or a run of the store."""
     folder = data_folder(Path(source)) if source == "starter" else Path(source)
     is_data = any((folder / name).is_file() for name in (LABELS, PAIRS, "benchmark.toml"))
@@ -56,7 +56,7 @@ def load_study(source: str, url: str) -> Study:
         return _of_folder(folder, store)
 
 
-def _of_run(name: str, url: str) -> Study:
+def _of_run(name: str, url: str) -> StudyAnalysis:
     with Store(url) as store:
         try:
             run = store.run(Path(name).name if Path(name).is_dir() else name)
@@ -72,7 +72,7 @@ def _of_run(name: str, url: str) -> Study:
     raise UserError(f"{run.name} is no run about relevance or preferences, so it has no such tables.")
 
 
-def _of_folder(folder: Path, store: Store) -> Study:
+def _of_folder(folder: Path, store: Store) -> StudyAnalysis:
     relevance = preferences = None
     if labels := _relevance_source(folder):
         dataset = ingest(store, labels)
@@ -88,7 +88,9 @@ def _of_folder(folder: Path, store: Store) -> Study:
     return _study(folder.name, relevance, preferences)
 
 
-def _study(name: str, relevance: RelevanceStudy | None, preferences: PreferenceScores | None) -> Study:
+def _study(
+    name: str, relevance: RelevanceStudy | None, preferences: PreferenceScores | None
+) -> StudyAnalysis:
     results: list[Result] = []
     notes: list[str] = []
     if relevance is not None:
@@ -99,7 +101,7 @@ def _study(name: str, relevance: RelevanceStudy | None, preferences: PreferenceS
         notes += preferences.run.config["notes"]
         if preferences.people_are == "simulated":
             notes.append("The marks of stage 3 are by simulated raters, not by people.")
-    return Study(name, relevance, preferences, results, list(dict.fromkeys(notes)))
+    return StudyAnalysis(name, relevance, preferences, results, list(dict.fromkeys(notes)))
 
 
 def _relevance_source(folder: Path) -> Benchmark | None:

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from personafit.reporting.preference.tables import number_text
-from personafit.reporting.recentering_study.loading import Study
+from personafit.reporting.recentering_study.loading import StudyAnalysis
 from personafit.reporting.recentering_study.tables import StudyTable, study_tables
 from personafit.reporting.results import Result
 
@@ -16,7 +16,7 @@ PERCENT = frozenset(
 )  # fmt: skip
 
 
-def print_study(console: Console, study: Study) -> None:
+def print_study(console: Console, study: StudyAnalysis) -> None:
     """All tables, and what has to be said about them."""
     for table in study_tables(study):
         console.print(_table(table))

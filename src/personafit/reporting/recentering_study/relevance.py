@@ -15,15 +15,14 @@ from personafit.items.relevance import ALONE, NO, YES
 from personafit.reporting.relevance.scores import PUBLISHED as VOTES
 from personafit.reporting.relevance.scores import load_relevance
 from personafit.reporting.results import Result
-from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.reporting.yes_no import found_relevant, yes_rate
+from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints
-from personafit.statistics.detection import Metric, detection
 from personafit.statistics.raters import compare_raters
 from personafit.store import Judgment, RunRecord, Store, gold_answers, item_rows
 
 PANEL = ("human", "simulated")
 GOLD, RULE = "gold", "rule"
-METRICS: tuple[Metric, ...] = ("accuracy", "precision", "recall", "f1")
 QUOTED = "published, not measured here"
 
 Answers = Mapping[str, bool]
@@ -104,8 +103,8 @@ def _lines(store: Store, run: RunRecord) -> Iterator[tuple[StudyRater, dict[str,
         if line.view == ALONE or line.control == VOTES:
             continue
         known = line.frame.filter(pl.col("yes").is_not_null())
-        kind = RULE if line.control else kinds.get(line.fingerprint, "llm")
-        yield StudyRater(line.name, kind), dict(known.select("item", "yes").iter_rows())
+        kind = RULE if line.control else kinds.get(str(line.fingerprint), "llm")
+        yield StudyRater(str(line.rater), kind), dict(known.select("item", "yes").iter_rows())
 
 
 def _table(
@@ -144,31 +143,20 @@ def relevance_findings(study: RelevanceStudy) -> list[Result]:
 
 def _yes_rates(study: RelevanceStudy) -> Iterator[Result]:
     for column, rater in enumerate(study.raters):
-        given = study.codes[:, column] >= 0
-        people, prompts = study.people[given], study.prompts[given]
-        both = prompts if given.any() and prompts_recur(people, prompts) else None
-        found = cluster_mean(study.codes[given, column].astype(float), people, both, (0.0, 1.0))
-        yield _result(rater, "yes_rate", found, coverage=float(given.mean()) if len(given) else None)
+        codes = study.codes[:, column]
+        found = yes_rate(codes, study.people, study.prompts)
+        yield _result(rater, "yes_rate", found, coverage=float((codes >= 0).mean()) if len(codes) else None)
 
 
 def _detection(study: RelevanceStudy) -> Iterator[Result]:
     """Raters against people's majority; those whose votes made it are left out, as they would agree with themselves."""
     if study.reference is None:
         return
-    truth = study.codes[:, study.reference]
+    truth, against = study.codes[:, study.reference], study.raters[study.reference].name
     for column, rater in enumerate(study.raters):
-        if rater.kind in (*PANEL, GOLD):
-            continue
-        both = (study.codes[:, column] >= 0) & (truth >= 0)
-        for metric in METRICS:
-            found = detection(
-                study.codes[both, column] == 1,
-                truth[both] == 1,
-                metric,
-                study.people[both],
-                study.prompts[both],
-            )
-            yield _result(rater, metric, found, against=study.raters[study.reference].name)
+        if rater.kind not in (*PANEL, GOLD):
+            for metric, found in found_relevant(study.codes[:, column], truth, study.people, study.prompts):
+                yield _result(rater, metric, found, against=against)
 
 
 def _kappas(study: RelevanceStudy) -> Iterator[Result]:

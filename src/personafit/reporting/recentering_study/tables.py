@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from personafit.reporting.preference.results import RULE
-from personafit.reporting.recentering_study.loading import Study
+from personafit.reporting.recentering_study.loading import StudyAnalysis
 from personafit.reporting.results import Result
 
 DETECTION = ("accuracy", "precision", "recall", "f1")
@@ -23,7 +23,7 @@ class StudyTable:
     rows: Sequence[Sequence[str | Result | None]]
 
 
-def study_tables(study: Study) -> list[StudyTable]:
+def study_tables(study: StudyAnalysis) -> list[StudyTable]:
     """The tables there is anything for."""
     results = study.results
     tables = []
@@ -76,7 +76,7 @@ def _detection(results: Sequence[Result]) -> StudyTable:
     )
 
 
-def _judges(study: Study) -> StudyTable:
+def _judges(study: StudyAnalysis) -> StudyTable:
     found: dict[tuple[str, str], dict[str, Result]] = {}
     for r in study.results:
         if r.metric in JUDGED and r.rater and r.system is None and r.slice in ({}, {"detector": RULE}):

@@ -8,7 +8,7 @@ import orjson
 
 from personafit.reporting.drawing import save
 from personafit.reporting.recentering_study.figures import study_figures
-from personafit.reporting.recentering_study.loading import Study
+from personafit.reporting.recentering_study.loading import StudyAnalysis
 from personafit.reporting.recentering_study.tables import StudyTable, study_tables
 from personafit.reporting.results import Result
 
@@ -17,7 +17,7 @@ FORMULA = frozenset("=+-@＝＋－＠")  # what begins a formula; as in `store.e
 UNSEEN = ("Cc", "Cf")  # control and format characters
 
 
-def write_study(study: Study, folder: Path) -> list[str]:
+def write_study(study: StudyAnalysis, folder: Path) -> list[str]:
     """Write everything; returns the names of the files."""
     written = []
     for table in study_tables(study):

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from personafit.items.relevance import GRADES
-from personafit.raters.relevance import attribute_reasons
-from personafit.reporting.relevance.scores import Line, RelevanceScores
+from personafit.kinds.lines import Line
+from personafit.kinds.relevance import attribute_reasons
+from personafit.reporting.relevance.scores import RelevanceScores
 from personafit.reporting.replies import raw_replies
 from personafit.store import Status, Store
 
@@ -48,7 +49,7 @@ def browser_data(store: Store, scores: RelevanceScores) -> dict[str, Any]:
             }
         )
     return {
-        "lines": [{"name": one.name, "view": one.view, "control": one.control} for one in scores.lines],
+        "lines": [{"name": one.rater, "view": one.view, "control": one.control} for one in scores.lines],
         "gold": scores.info["gold"],
         "texts": list(texts),
         "lists": lists,

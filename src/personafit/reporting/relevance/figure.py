@@ -34,9 +34,9 @@ def relevance_figure(scores: RelevanceScores, results: Sequence[Result]) -> "Fig
     index = {(r.rater, r.view, r.metric): r for r in results if not r.slice and r.control != "published"}
     points = []
     for line in scores.lines:
-        found = [index[line.name, line.view, metric] for metric in ("recall", "precision", "over_selection")]
+        found = [index[line.rater, line.view, metric] for metric in ("recall", "precision", "over_selection")]
         if all(one.value is not None for one in found):
-            name = line.name if line.view == "none" else f"{line.name}, {line.view}"
+            name = str(line.rater) if line.view == "none" else f"{line.rater}, {line.view}"
             points.append((name, line.control, found))
     if not points:
         return None

@@ -10,10 +10,11 @@ from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import GRADES, VIEWS
 from personafit.reporting.asked import endings, rater_facts
 from personafit.reporting.drawing import page_figure
+from personafit.reporting.line_results import line_coverage
 from personafit.reporting.page import asset, embed, fill_page, put_page
 from personafit.reporting.relevance.browse import browser_data
 from personafit.reporting.relevance.figure import CAPTION, relevance_figure
-from personafit.reporting.relevance.results import COMPARED, line_coverage
+from personafit.reporting.relevance.results import COMPARED
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.relevance.tables import COLUMNS, all_notes, shown_number
 from personafit.reporting.relevance.words import explain_relevance
@@ -74,11 +75,11 @@ def score_table(scores: RelevanceScores, results: Sequence[Result]) -> Table:
         coverage = line_coverage(line.frame)
         cells = [Cell("" if coverage is None else f"{100 * coverage:.1f}", sort=coverage)]
         for name in COLUMNS:
-            result = index[line.name, line.view, name]
+            result = index[line.rater, line.view, name]
             why = result.note if result.value is None and result.note else None
             own = [] if why is None else [remarks.setdefault(why.split("; ")[0], len(remarks) + 1)]
             cells.append(_cell(result, own))
-        rows.append(TableRow(line.name, line.view, cells, line.control))
+        rows.append(TableRow(str(line.rater), str(line.view), cells, line.control))
     for row in scores.info.get("published", []):
         cells = [Cell()] + [_quoted(row["scores"].get(name), name) for name in COLUMNS]
         rows.append(TableRow(row["model"], row["view"], cells, source=row["source"]))
@@ -103,9 +104,9 @@ def sliced_tables(scores: RelevanceScores, results: Sequence[Result]) -> list[di
         index = {(r.rater, r.view, r.slice[name]): r for r in sliced}
         rows = [
             TableRow(
-                line.name,
-                line.view,
-                [_cell(index[line.name, line.view, value]) for value in values],
+                str(line.rater),
+                str(line.view),
+                [_cell(index[line.rater, line.view, value]) for value in values],
                 line.control,
             )
             for line in scores.lines

@@ -5,62 +5,106 @@ many, 2 twice as many. `average_precision` and `r_precision` (the hits among the
 ranking, averaged over the lists with anything relevant.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import polars as pl
 
 from personafit.items.relevance import ALONE, GRADES
-from personafit.reporting.relevance.scores import PUBLISHED, Line, RelevanceScores
-from personafit.reporting.results import Result, marked_met
-from personafit.statistics import Estimate, mean_by_item, prompts_recur
-from personafit.statistics.detection import (
-    METRICS,
-    Metric,
-    detection,
-    detection_difference,
-    mean_ranking,
-)
+from personafit.kinds.lines import Line, Metric, RunLines
+from personafit.reporting.line_results import differences_of, results_of
+from personafit.reporting.relevance.scores import RelevanceScores, load_relevance
+from personafit.reporting.result import Result
+from personafit.statistics import Estimate
+from personafit.statistics import detection as detecting
+from personafit.store import RunRecord, Store
 
-SLICED: tuple[Metric, ...] = ("precision", "recall", "f1", "yes_rate", "over_selection")
-COMPARED: tuple[Metric, ...] = ("f1", "precision", "recall", "over_selection")
-SLICES = {"hedged": "hedged", "list": "list", "language": "language", "prompt": "prompt_name"}
-RANKED: tuple[Literal["average_precision", "r_precision"], ...] = ("average_precision", "r_precision")
+SLICED: tuple[detecting.Metric, ...] = ("precision", "recall", "f1", "yes_rate", "over_selection")
+COMPARED: tuple[detecting.Metric, ...] = ("f1", "precision", "recall", "over_selection")
+SLICES = ("hedged", "list", "language", "prompt_name")
+WHOLE: tuple[tuple[str, ...], ...] = ((),)
+Ranking = Literal["average_precision", "r_precision"]
+RANKED: tuple[Ranking, ...] = ("average_precision", "r_precision")
 FEW_VALUES = 2  # scores with no more values than this rank nothing
 HOW = "interval linearised and clustered by person and prompt"
 QUOTED = "published, not measured here"
 
 
+def relevance_lines(store: Store, run: RunRecord) -> RunLines:
+    """A line per rater and view, and one per rater whose votes came with the data."""
+    return opened_relevance(load_relevance(store, run))
+
+
+def opened_relevance(scores: RelevanceScores) -> RunLines:
+    """The lines of a relevance run with their metrics, and the slices that tell pairs apart."""
+    items = scores.items
+    slices = [(name,) for name in SLICES if name in items.columns and items[name].n_unique() > 1]
+    return RunLines(scores.run, scores.info, "relevance", scores.lines, RELEVANCE_METRICS, slices)
+
+
 def relevance_results(scores: RelevanceScores) -> list[Result]:
     """Every number of a run."""
-    results = []
-    for line in scores.lines:
-        results += [*_totals(line), *_slices(line), *_grades(line)]
-    results += list(_differences(scores.lines))
-    results += list(_quoted(scores))
-    return marked_met(scores.run, results)
-
-
-def scored(frame: pl.DataFrame) -> pl.DataFrame:
-    """The pairs that have an answer and a label."""
-    return frame.filter(pl.col("yes").is_not_null() & pl.col("relevant").is_not_null())
-
-
-def line_coverage(frame: pl.DataFrame) -> float | None:
-    """The share of what was to be asked that brought an answer."""
-    asked = int(frame["asked"].sum())
-    return int(frame["answered"].sum()) / asked if asked else None
-
-
-def worst_coverage(scores: RelevanceScores) -> tuple[str, float] | None:
-    """The rater asked for, and the view, with the least coverage; free controls must not hide a judge that fails."""
-    own = [line for line in scores.lines if line.control != PUBLISHED]
-    found = [
-        (f"{line.name} ({line.view})", share)
-        for line in [line for line in own if line.asked_for] or own
-        if (share := line_coverage(line.frame)) is not None
+    opened = opened_relevance(scores)
+    results = [*results_of(opened), *differences_of(opened, _pairs(scores.lines)), *_quoted(scores)]
+    return [
+        replace(one, slice={"prompt": one.slice["prompt_name"]}) if "prompt_name" in one.slice else one
+        for one in results
     ]
-    return min(found, key=lambda one: one[1], default=None)
+
+
+def _detected(name: detecting.Metric) -> Metric:
+    """A figure of yes-or-no answers: no mean, but compared by what each pair does to it."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        return detecting.detection(rows["yes"], rows["relevant"], name, rows["person"], rows["prompt"])
+
+    def values(rows: pl.DataFrame) -> pl.Series:
+        return pl.Series(detecting.pseudo_values(rows["yes"], rows["relevant"], name)).fill_nan(None)
+
+    return Metric(
+        name,
+        "yes",
+        (-1.0, 1.0) if name == "kappa" else None if name == "over_selection" else (0.0, 1.0),
+        estimate=estimate,
+        values=values,
+        holds=("yes", "relevant"),
+        by=None if name in SLICED else WHOLE,
+        compared=name in COMPARED,
+        how=HOW,
+    )
+
+
+def _ranking(figure: Ranking) -> Callable[[pl.DataFrame], Estimate]:
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        if rows["score"].n_unique() <= FEW_VALUES:
+            return Estimate(None, None, None, 0, 0, "it gives no scores to rank by")
+        return detecting.mean_ranking(
+            rows["score"], rows["relevant"], rows["list_name"], rows["person"], rows["prompt"], figure
+        )
+
+    return estimate
+
+
+RELEVANCE_METRICS = [
+    *map(_detected, detecting.METRICS),
+    *(
+        Metric(
+            name,
+            "score",
+            estimate=_ranking(name),
+            holds=("score", "relevant", "list_name"),
+            by=WHOLE,
+            noted=False,
+        )
+        for name in RANKED
+    ),
+    *(
+        Metric(f"{name}_share", f"{column} {grade}", by=WHOLE, under=(("grade", grade),), noted=False)
+        for grade in GRADES
+        for name, column in (("grade", "given"), ("relevant", "relevant"))
+    ),
+]
 
 
 def headline_lines(lines: Sequence[Line]) -> list[Line]:
@@ -68,58 +112,12 @@ def headline_lines(lines: Sequence[Line]) -> list[Line]:
     chosen: dict[str, Line] = {}
     for line in lines:
         if line.view != ALONE:
-            chosen.setdefault(line.fingerprint, line)
+            chosen.setdefault(str(line.fingerprint), line)
     return list(chosen.values())
 
 
-def _totals(line: Line) -> Iterator[Result]:
-    rows = scored(line.frame)
-    for metric in METRICS:
-        yield _result(line, metric, {}, line.frame, _detect(rows, metric))
-    for figure in RANKED:
-        yield _result(line, figure, {}, line.frame, _ranking(line.frame, figure))
-
-
-def _slices(line: Line) -> Iterator[Result]:
-    for name, column in SLICES.items():
-        if column not in line.frame.columns or line.frame[column].n_unique() < 2:
-            continue
-        values = line.frame[column].drop_nulls().unique(maintain_order=True).to_list()
-        for value in values:
-            part = line.frame.filter(pl.col(column) == value)
-            rows = scored(part)
-            for metric in SLICED:
-                yield _result(line, metric, {name: value}, part, _detect(rows, metric))
-
-
-def _grades(line: Line) -> Iterator[Result]:
-    """Where grades were given: how often each, and how often people call such a pair relevant."""
-    rows = line.frame.filter(pl.col("label").is_in(list(GRADES)))
-    if rows.is_empty():
-        return
-    for grade in GRADES:
-        given = rows.with_columns((pl.col("label") == grade).cast(pl.Float64).alias("given"))
-        yield _result(line, "grade_share", {"grade": grade}, line.frame, mean_by_item(given, "given"))
-        labelled = given.filter((pl.col("given") == 1) & pl.col("relevant").is_not_null())
-        share = mean_by_item(labelled.with_columns(pl.col("relevant").cast(pl.Float64).alias("hit")), "hit")
-        yield _result(line, "relevant_share", {"grade": grade}, line.frame, share)
-
-
-def _detect(rows: pl.DataFrame, metric: Metric) -> Estimate:
-    return detection(rows["yes"], rows["relevant"], metric, rows["person_code"], rows["prompt_code"])
-
-
-def _ranking(frame: pl.DataFrame, figure: Literal["average_precision", "r_precision"]) -> Estimate:
-    rows = frame.filter(pl.col("score").is_not_null() & pl.col("relevant").is_not_null())
-    if rows["score"].n_unique() <= FEW_VALUES:
-        return Estimate(None, None, None, 0, 0, "it gives no scores to rank by")
-    return mean_ranking(
-        rows["score"], rows["relevant"], rows["list_name"], rows["person_code"], rows["prompt_code"], figure
-    )
-
-
-def _differences(lines: Sequence[Line]) -> Iterator[Result]:
-    """Each rater asked for against every other, and against itself without the prompt; paired by what both answered."""
+def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Each rater asked for against every other, and against itself without the prompt."""
     headline = headline_lines(lines)
     for place, first in enumerate(headline):
         if not first.asked_for:
@@ -127,20 +125,8 @@ def _differences(lines: Sequence[Line]) -> Iterator[Result]:
         others = [line for line in headline[place + 1 :] if line.fingerprint != first.fingerprint]
         others += [line for line in lines if line.fingerprint == first.fingerprint and line.view == ALONE]
         for second in others:
-            rows = scored(first.frame).join(
-                scored(second.frame).select("item", pl.col("yes").alias("other")), on="item", how="inner"
-            )
-            name = f"{second.name} ({ALONE})" if second.view == ALONE else second.name
-            for metric in COMPARED:
-                estimate = detection_difference(
-                    rows["yes"],
-                    rows["other"],
-                    rows["relevant"],
-                    metric,
-                    rows["person_code"],
-                    rows["prompt_code"],
-                )
-                yield _result(first, f"{metric}_difference", {"against": name}, first.frame, estimate)
+            alone = second.view == ALONE
+            yield first, second, f"{second.rater} ({ALONE})" if alone else str(second.rater)
 
 
 def _quoted(scores: RelevanceScores) -> Iterator[Result]:
@@ -155,23 +141,3 @@ def _quoted(scores: RelevanceScores) -> Iterator[Result]:
                 control="published",
                 note=f"{QUOTED}: {row['source']}",
             )
-
-
-def _result(line: Line, metric: str, where: dict[str, str], part: pl.DataFrame, estimate: Estimate) -> Result:
-    how = (
-        HOW if estimate.low is not None and prompts_recur(part["person_code"], part["prompt_code"]) else None
-    )
-    ranked = metric in (*RANKED, "grade_share", "relevant_share")
-    how = how and how.replace("linearised and ", "") if ranked else how
-    notes = [estimate.note, *(line.notes if not ranked else ()), how]
-    return Result.of(
-        estimate,
-        rater=line.name,
-        view=line.view,
-        metric=metric,
-        slice=where,
-        coverage=line_coverage(part),
-        control=line.control,
-        fingerprint=line.fingerprint,
-        note="; ".join(filter(None, notes)) or None,
-    )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from personafit.reporting.relevance.results import relevance_results, worst_coverage
+from personafit.reporting.line_results import line_shares, worst_coverage
+from personafit.reporting.relevance.results import relevance_results
 from personafit.reporting.relevance.scores import load_relevance
 from personafit.reporting.relevance.tables import print_relevance
 from personafit.reporting.relevance.words import explain_relevance
@@ -39,4 +40,4 @@ class RelevanceReport:
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and view with the least coverage."""
-        return worst_coverage(self.scores)
+        return worst_coverage(line_shares(self.scores.lines))

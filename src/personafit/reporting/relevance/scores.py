@@ -12,7 +12,8 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit.items.relevance import NO, RELEVANT_GRADES, YES, list_name
+from personafit.items.relevance import ALONE, GRADES, NO, RELEVANT_GRADES, YES, list_name
+from personafit.kinds.lines import Line, control_of
 from personafit.reporting.relevance.reading import relevance_answers
 from personafit.statistics.detection import crossfit_threshold, standing
 from personafit.store import RunRecord, Status, Store, gold_answers, item_rows
@@ -22,25 +23,16 @@ HEDGED = re.compile(r"\b(?:may|might|likely)\b", re.IGNORECASE)
 SIZES = ((20, "up to 20"), (30, "21 to 30"), (100, "31 to 100"))
 SHORT_PROMPT = 60
 PUBLISHED = "published votes"
+CONTROLS = {
+    "rule:always-yes": "always yes",
+    "rule:bm25": "BM25",
+    "rule:overlap": "shared words",
+    "embedding": "embedding",
+}
 
 CROSSFIT = (
     "it gives scores only: of each list it picks the top share that has the best F1 on all other prompts"
 )
-
-
-@dataclass(frozen=True)
-class Line:
-    """One rater under one view."""
-
-    name: str
-    fingerprint: str
-    view: str
-    frame: pl.DataFrame
-    """Every pair of the run: its columns, and status, label, yes, score, asked and answered."""
-    control: str | None = None
-    by_list: bool | None = None
-    notes: tuple[str, ...] = ()
-    asked_for: bool = True
 
 
 @dataclass(frozen=True)
@@ -52,6 +44,7 @@ class RelevanceScores:
     items: pl.DataFrame
     """Every pair of the run: item, person, prompt, list_name, attribute, relevant, hedged, list, prompt_name."""
     lines: list[Line]
+    """One per rater and view, and per rater whose votes came with the data; frames have status, label, yes and score of every pair."""
     answers: pl.DataFrame
     """Every answer as read, samples apart."""
     attributes: dict[str, str] = field(default_factory=dict)
@@ -77,23 +70,16 @@ def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
                     rater["name"],
                     rater["fingerprint"],
                     view,
+                    None,
+                    None,
                     frame,
-                    control=_control(rater, view),
-                    by_list=rater["by_list"],
-                    notes=notes,
-                    asked_for=not rater["control"],
+                    control_of(rater["name"], view, CONTROLS, {ALONE: "attribute alone"}),
+                    not rater["control"],
+                    notes,
                 )
             )
     lines += _published(store, run, info, items)
     return RelevanceScores(run, info, items, lines, answers, products)
-
-
-def _control(rater: dict[str, Any], view: str) -> str | None:
-    if view != "none" and view != "reason":
-        return "attribute alone"
-    names = {"rule:always-yes": "always yes", "rule:bm25": "BM25", "rule:overlap": "shared words"}
-    name = rater["name"]
-    return names.get(name, "embedding" if name.partition(":")[0] == "embedding" else None)
 
 
 def _products(store: Store, dataset: str) -> dict[str, str]:
@@ -117,9 +103,7 @@ def _items(store: Store, run: RunRecord, info: dict[str, Any], products: dict[st
         pl.when(pl.col("gold") == YES).then(True).when(pl.col("gold") == NO).then(False).alias("relevant"),
         pl.Series("list_name", map(list_name, items["grp"], items["person"]), dtype=pl.String),
         pl.len().over("person", "grp").map_elements(_size, return_dtype=pl.String).alias("list"),
-        # Statistics need to tell people and prompts apart, not to read them: numbers are sorted faster.
-        pl.col("person").rank("dense").alias("person_code"),
-        pl.col("prompt").rank("dense").alias("prompt_code"),
+        pl.col("item").alias("unit"),
         number.fill_null(pl.col("prompt").str.slice(0, SHORT_PROMPT)).alias("prompt_name"),
     )
 
@@ -148,6 +132,17 @@ def _decided(
     frame = items.join(per_item, on="item", how="left", maintain_order="left").with_columns(
         pl.col("answered").fill_null(0), pl.lit(samples).alias("asked"), (pl.col("share") >= 0.5).alias("yes")
     )
+    graded = pl.col("label").is_in(list(GRADES))
+    if frame.select(
+        graded.any()
+    ).item():  # how often each grade was given, and how often people call such a pair relevant
+        relevant = pl.col("relevant").cast(pl.Float64)
+        for grade in GRADES:
+            given = pl.col("label") == grade
+            frame = frame.with_columns(
+                pl.when(graded).then(given.cast(pl.Float64)).alias(f"given {grade}"),
+                pl.when(given).then(relevant).alias(f"relevant {grade}"),
+            )
     undecided = frame.filter(pl.col("score").is_not_null() & pl.col("yes").is_null())
     if undecided.is_empty():
         return frame, ()
@@ -157,7 +152,7 @@ def _decided(
 def _crossfitted(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     known = frame.filter(pl.col("score").is_not_null() & pl.col("relevant").is_not_null())
     places = standing(known["score"], known["list_name"])
-    thresholds, why_not = crossfit_threshold(places, known["relevant"], known["prompt_code"])
+    thresholds, why_not = crossfit_threshold(places, known["relevant"], known["prompt"])
     if why_not is not None:
         return frame, (why_not,)
     picked = pl.Series(
@@ -190,5 +185,5 @@ def _published(store: Store, run: RunRecord, info: dict[str, Any], items: pl.Dat
         frame, _ = _decided(items, mine, 1)
         if frame["yes"].null_count() < len(frame):
             note = "votes published with the data; nobody was asked here"
-            lines.append(Line(name, name, "none", frame, PUBLISHED, None, (note,), asked_for=False))
+            lines.append(Line(name, name, "none", None, None, frame, PUBLISHED, False, (note,)))
     return lines

@@ -42,7 +42,7 @@ def all_notes(scores: RelevanceScores, results: Sequence[Result]) -> list[str]:
     """What is odd in the data, and how scores became answers."""
     notes = list(scores.run.config["notes"])
     for line in scores.lines:
-        notes += [f"{line.name}: {note}." for note in line.notes]
+        notes += [f"{line.rater}: {note}." for note in line.notes]
     return list(dict.fromkeys(notes))
 
 
@@ -64,13 +64,13 @@ def _table(scores: RelevanceScores, results: Sequence[Result], columns: Sequence
         table.add_column(name.replace("_", "\n"), justify="right", no_wrap=True)
     index = {(r.rater, r.view, r.metric): r for r in results if not r.slice and r.control != "published"}
     for line in scores.lines:
-        head = index[line.name, line.view, "f1"]
-        cells = [_cell(index[line.name, line.view, name]) for name in columns]
+        head = index[line.rater, line.view, "f1"]
+        cells = [_cell(index[line.rater, line.view, name]) for name in columns]
         coverage = "" if head.coverage is None else f"{100 * head.coverage:.1f}"
-        name = f"{line.name}\n({line.control})" if line.control else line.name
+        name = f"{line.rater}\n({line.control})" if line.control else str(line.rater)
         table.add_row(
             Text(name),
-            Text(line.view),
+            Text(str(line.view)),
             *([coverage] if first else []),
             *cells,
             style="dim" if line.control else "",

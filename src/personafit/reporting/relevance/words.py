@@ -7,12 +7,12 @@ from personafit.items.relevance import ALONE
 from personafit.reporting import claims
 from personafit.reporting.relevance.scores import PUBLISHED, RelevanceScores
 from personafit.reporting.results import Result
-from personafit.statistics.decisions import Effect, Finding, decide_together
+from personafit.statistics.decisions import Hypothesis, HypothesisTest, decide_together
 
 OVER = 1.2  # from here on a rater is said to pick too much
 
 Totals = dict[tuple[str | None, str | None, str], Result]
-Line = tuple[str, str]
+LineKey = tuple[str, str]
 """Rater and view."""
 Key = tuple[str, str]
 """What is asked, and of which rater."""
@@ -31,7 +31,7 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result]) -> lis
         )
     )
     controls = _controls(results)
-    met = {line.name for line in scores.lines if line.fingerprint in scores.run.met_people}
+    met = {str(line.rater) for line in scores.lines if line.fingerprint in scores.run.met_people}
     effects = _effects(own, totals, results, controls, met)
     found = dict(zip(effects, decide_together(list(effects.values())), strict=True))
     sentences: list[str] = []
@@ -50,31 +50,31 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result]) -> lis
 
 
 def _effects(
-    own: Sequence[Line],
+    own: Sequence[LineKey],
     totals: Totals,
     results: Sequence[Result],
     controls: Sequence[str],
     met: set[str],
-) -> dict[Key, Effect]:
+) -> dict[Key, Hypothesis]:
     """Everything that may be claimed of a run."""
-    effects: dict[Key, Effect] = {}
+    effects: dict[Key, Hypothesis] = {}
     for rater, view in own:
         if rater in met:
             continue
         over = totals.get((rater, view, "over_selection"))
         if over is not None and over.value is not None:
-            effects["over", rater] = Effect(over, null=OVER if over.value > 1 else 1 / OVER)
+            effects["over", rater] = Hypothesis(over, null=OVER if over.value > 1 else 1 / OVER)
         # The best of several controls is picked by the data.
         if controls and (found := _difference(rater, "f1", controls[0], results)):
-            effects["control", rater] = Effect(found, picked_from=len(controls))
+            effects["control", rater] = Hypothesis(found, picked_from=len(controls))
         if found := _difference(rater, "f1", f"{rater} ({ALONE})", results):
-            effects["prompt", rater] = Effect(found)
+            effects["prompt", rater] = Hypothesis(found)
     for rater, model in _listed(own):
         found = _difference(rater, "over_selection", model, results) or _difference(
             model, "over_selection", rater, results
         )
         if found is not None and not {rater, model} & met:
-            effects["list", rater] = Effect(found)
+            effects["list", rater] = Hypothesis(found)
     return effects
 
 
@@ -92,7 +92,7 @@ def _controls(results: Sequence[Result]) -> list[str]:
     return sorted(found, key=lambda name: -found[name])
 
 
-def _picks(rater: str, view: str, totals: Totals, found: dict[Key, Finding]) -> Iterator[str]:
+def _picks(rater: str, view: str, totals: Totals, found: dict[Key, HypothesisTest]) -> Iterator[str]:
     over, precision, recall = (
         totals.get((rater, view, m)) for m in ("over_selection", "precision", "recall")
     )
@@ -107,7 +107,7 @@ def _picks(rater: str, view: str, totals: Totals, found: dict[Key, Finding]) -> 
     yield claims.picks(rater, over.value, found.get(("over", rater)), shown)
 
 
-def _listed(own: Sequence[Line]) -> Iterator[tuple[str, str]]:
+def _listed(own: Sequence[LineKey]) -> Iterator[tuple[str, str]]:
     """Raters asked for a list whose model is also asked pair by pair."""
     names = {rater for rater, _ in own}
     for rater in dict.fromkeys(rater for rater, _ in own):
@@ -117,7 +117,7 @@ def _listed(own: Sequence[Line]) -> Iterator[tuple[str, str]]:
             yield rater, model
 
 
-def _lists(own: Sequence[Line], totals: Totals, found: dict[Key, Finding]) -> Iterator[str]:
+def _lists(own: Sequence[LineKey], totals: Totals, found: dict[Key, HypothesisTest]) -> Iterator[str]:
     """The same model asked for a list and asked pair by pair."""
     views = dict(reversed(own))  # the first view of each counts
     for rater, model in _listed(own):

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, new_figure
-from personafit.stages.error_flow import Traced
+from personafit.stages.error_flow import FlowFigures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,7 +15,7 @@ CAPTION = (
 )
 
 
-def waterfall_figure(traced: Traced) -> "Figure | None":
+def waterfall_figure(traced: FlowFigures) -> "Figure | None":
     """One bar a step; None where a figure is undefined."""
     if any(step.f1.value is None for step in traced.steps):
         return None

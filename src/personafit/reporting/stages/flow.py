@@ -5,16 +5,16 @@ from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.benchmarks.recentering import open_relevance
-from personafit.stages.error_flow import Pair
+from personafit.stages.error_flow import AttributeLabel
 
 
-def labelled_pairs(data: Path, people: Set[str]) -> list[Pair]:
+def labelled_pairs(data: Path, people: Set[str]) -> list[AttributeLabel]:
     """Every judged pair of the people an extractor had conversations of."""
     benchmark = open_relevance(data)
     texts = {product.id: product.text for product in benchmark.products()}
     gold = {row.item: row.label == "yes" for row in benchmark.gold() if row.rater == benchmark.info.gold}
     pairs = [
-        Pair(item.person, item.prompt, texts[item.products[0]], gold[item.id])
+        AttributeLabel(item.person, item.prompt, texts[item.products[0]], gold[item.id])
         for item in benchmark.items()
         if item.id in gold and item.person in people
     ]

@@ -13,9 +13,9 @@ from personafit.reporting.results import Result
 from personafit.reporting.stages.figure import CAPTION, waterfall_figure
 from personafit.reporting.stages.published import SOURCE
 from personafit.reporting.stages.tables import GAP, number, row_name, side_by_side
-from personafit.stages.error_flow import Traced
-from personafit.stages.measures import Source
-from personafit.statistics.decisions import Effect, decide_together
+from personafit.stages.error_flow import FlowFigures
+from personafit.stages.measures import AttributeSource
+from personafit.statistics.decisions import Hypothesis, decide_together
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,7 +40,7 @@ class Body:
     warning: str = ""
 
 
-def write_sources(sources: Sequence[Source], results: Sequence[Result], path: Path) -> None:
+def write_sources(sources: Sequence[AttributeSource], results: Sequence[Result], path: Path) -> None:
     """Sources side by side."""
     facts = [f"{source.name}: {source.kind}, judged by {source.judged_by}" for source in sources]
     put_page(path, _filled(sources_body(facts, results), "plot-accepted"))
@@ -69,12 +69,12 @@ def sources_body(facts: Sequence[str], results: Sequence[Result]) -> Body:
     )
 
 
-def write_flow(traced: Traced, names: Mapping[str, str], results: Sequence[Result], path: Path) -> None:
+def write_flow(traced: FlowFigures, names: Mapping[str, str], results: Sequence[Result], path: Path) -> None:
     """An error flow."""
     put_page(path, _filled(flow_body(traced, names, results), "plot-flow"))
 
 
-def flow_body(traced: Traced, names: Mapping[str, str], results: Sequence[Result]) -> Body:
+def flow_body(traced: FlowFigures, names: Mapping[str, str], results: Sequence[Result]) -> Body:
     """What an error flow says."""
     steps = [
         [step.stage or "people everywhere", number(_of(results, "f1", place)), _change(results, step.stage)]
@@ -144,14 +144,14 @@ def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
             yield f"Refinement cost {one.system} {number(one)} points of recall."
 
 
-def _flow_sentences(traced: Traced) -> Iterator[str]:
+def _flow_sentences(traced: FlowFigures) -> Iterator[str]:
     last = traced.steps[-1].f1.value
     if last is not None:
         yield f"With models at every stage {100 * last:.0f} % of the end result is left."
     alone = {stage: one for stage, one in traced.lost_alone.items() if one.value is not None}
     after = {step.stage: step.change for step in traced.steps if step.stage is not None and step.change}
     effects = [*alone.values(), *after.values()]
-    found = decide_together([Effect(one) for one in effects])
+    found = decide_together([Hypothesis(one) for one in effects])
     by_itself, in_turn = (
         dict(zip(alone, found, strict=False)),
         dict(zip(after, found[len(alone) :], strict=True)),
@@ -175,7 +175,7 @@ def _acceptance(results: Sequence[Result]) -> "Figure | None":
     if not measured:
         return None
     rows = [
-        plots.Row(
+        plots.PlotRow(
             system.removeprefix("published: "),
             [_dot(index.get((system, label))) for label in labels],
             published=index[system, "accepted"].control is not None,

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from personafit.models.embeddings import Embedder
 from personafit.reporting.results import Result
 from personafit.reporting.stages.published import ACCEPTANCE, FAILURES, SOURCE
-from personafit.stages.error_flow import Step, Traced
-from personafit.stages.measures import Measure, Source, difference, measures
+from personafit.stages.error_flow import FlowFigures, FlowStep
+from personafit.stages.measures import AttributeSource, Measure, difference, measures
 from personafit.statistics import Estimate
 
 PUBLISHED = "published"
 
 
-def source_results(sources: Sequence[Source], embedder: Embedder) -> list[Result]:
+def source_results(sources: Sequence[AttributeSource], embedder: Embedder) -> list[Result]:
     """Every measure of every source; with several, what each differs by from the first."""
     found = [measures(source, embedder) for source in sources]
     results = []
@@ -54,7 +54,7 @@ def published_results() -> list[Result]:
     ]
 
 
-def flow_results(traced: Traced, names: dict[str, str]) -> list[Result]:
+def flow_results(traced: FlowFigures, names: dict[str, str]) -> list[Result]:
     """All figures of an error flow; `names` says which model does which stage."""
     results = []
     for step in traced.steps:
@@ -87,7 +87,7 @@ def flow_results(traced: Traced, names: dict[str, str]) -> list[Result]:
     return results
 
 
-def flow_of(results: Sequence[Result]) -> tuple[Traced, dict[str, str]]:
+def flow_of(results: Sequence[Result]) -> tuple[FlowFigures, dict[str, str]]:
     """The flow that `flow_results` made these records of, and which model did which stage."""
 
     def alone(metric: str) -> dict[str, Estimate]:
@@ -100,10 +100,10 @@ def flow_of(results: Sequence[Result]) -> tuple[Traced, dict[str, str]]:
     for place, one in enumerate(one for one in results if one.metric == "f1"):
         stage = list(names)[place - 1] if place else None
         arm = tuple(index < place for index in range(len(names)))
-        steps.append(Step(stage, arm, _estimate(one), None if stage is None else changes.get(stage)))
+        steps.append(FlowStep(stage, arm, _estimate(one), None if stage is None else changes.get(stage)))
         coverage = one.coverage or 0.0
     invented = next((_estimate(one) for one in results if one.metric == "unknown_attributes_used"), None)
-    return Traced(steps, alone("f1_lost_alone"), alone("f1_gained_by_people"), coverage, invented), names
+    return FlowFigures(steps, alone("f1_lost_alone"), alone("f1_gained_by_people"), coverage, invented), names
 
 
 def _estimate(one: Result) -> Estimate:

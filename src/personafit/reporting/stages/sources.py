@@ -8,12 +8,12 @@ from personafit._errors import UserError
 from personafit.benchmarks.statements import FINER, Statements, load_statements
 from personafit.people import Conversation
 from personafit.stages.extracting import EXTRACT
-from personafit.stages.measures import Found, Source
+from personafit.stages.measures import AttributeSource, SourceAttribute
 from personafit.stages.records import (
-    Extracted,
+    ExtractedAttribute,
     StagedConversation,
     StageFile,
-    Verdict,
+    VerifierVerdict,
     after_refinement,
     before_refinement,
     read_lines,
@@ -24,7 +24,7 @@ from personafit.store import Status
 STARTER = "starter"
 
 
-def open_source(text: str, known: Path | None = None) -> Source:
+def open_source(text: str, known: Path | None = None) -> AttributeSource:
     """The source that `NAME=PLACE` or `PLACE` names; PLACE is a folder, or starter."""
     name, equals, place = text.partition("=")
     if not equals:
@@ -57,9 +57,9 @@ def known_statements(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def _staged(name: str, files: StageFile, known: Path | None) -> Source:
+def _staged(name: str, files: StageFile, known: Path | None) -> AttributeSource:
     rows = list(files.read_attributes())
-    decided: dict[str, Verdict] = {}
+    decided: dict[str, VerifierVerdict] = {}
     voices: set[str] = set()
     verdicts = sorted(files.read_verdicts(), key=lambda verdict: verdict.attribute)
     for attribute, group in groupby(verdicts, lambda verdict: verdict.attribute):
@@ -68,10 +68,10 @@ def _staged(name: str, files: StageFile, known: Path | None) -> Source:
             decided[attribute] = one
             voices.add(one.by if one.by == "human" else f"{one.by} {one.verifier}".strip())
     people = [one.person for one in _asked_about(files)] + [row.person for row in rows]
-    nothing: dict[str, list[Found]] = {person: [] for person in people}
+    nothing: dict[str, list[SourceAttribute]] = {person: [] for person in people}
     given = nothing | _by_person(before_refinement(rows), decided)
     truth = known_statements(known) if known is not None else _known_in(files)
-    return Source(
+    return AttributeSource(
         name=name,
         kind="extracted",
         judged_by=", ".join(sorted(voices)) or "nobody",
@@ -96,26 +96,32 @@ def _asked_about(files: StageFile) -> Iterator[StagedConversation]:
     return (one for one in files.read_conversations() if one.status == Status.OK or one.step == EXTRACT)
 
 
-def _by_person(rows: Sequence[Extracted], decided: dict[str, Verdict]) -> dict[str, list[Found]]:
-    found: dict[str, list[Found]] = {}
+def _by_person(
+    rows: Sequence[ExtractedAttribute], decided: dict[str, VerifierVerdict]
+) -> dict[str, list[SourceAttribute]]:
+    found: dict[str, list[SourceAttribute]] = {}
     for row in rows:
         verdict = decided.get(row.id)
-        judged = Found(row.text) if verdict is None else Found(row.text, verdict.label, verdict.mode)
+        judged = (
+            SourceAttribute(row.text)
+            if verdict is None
+            else SourceAttribute(row.text, verdict.label, verdict.mode)
+        )
         found.setdefault(row.person, []).append(judged)
     return found
 
 
-def _labelled(name: str, statements: Statements) -> Source:
-    found: dict[str, list[Found]] = {}
+def _labelled(name: str, statements: Statements) -> AttributeSource:
+    found: dict[str, list[SourceAttribute]] = {}
     for person, text, label, failure in zip(
         statements.people, statements.texts, statements.labels, statements.failures, strict=True
     ):
         mode = FINER.get(failure, failure) or "none"
-        found.setdefault(person, []).append(Found(text, label, mode))
-    return Source(name=name, kind="labelled", judged_by="its authors", found=found)
+        found.setdefault(person, []).append(SourceAttribute(text, label, mode))
+    return AttributeSource(name=name, kind="labelled", judged_by="its authors", found=found)
 
 
-def _published(name: str, folder: Path) -> Source:
+def _published(name: str, folder: Path) -> AttributeSource:
     from personafit.benchmarks.recentering import open_relevance
 
     benchmark = open_relevance(folder)
@@ -123,9 +129,11 @@ def _published(name: str, folder: Path) -> Source:
     found: dict[str, dict[str, None]] = {}
     for item in benchmark.items():
         found.setdefault(item.person, {})[texts[item.products[0]]] = None
-    return Source(
+    return AttributeSource(
         name=name,
         kind="published attributes",
         judged_by="nobody: labels of acceptance were not released",
-        found={person: [Found(text) for text in attributes] for person, attributes in found.items()},
+        found={
+            person: [SourceAttribute(text) for text in attributes] for person, attributes in found.items()
+        },
     )

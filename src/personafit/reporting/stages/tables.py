@@ -9,7 +9,7 @@ from rich.text import Text
 from personafit.reporting import written
 from personafit.reporting.results import Result
 from personafit.reporting.stages.results import PUBLISHED
-from personafit.stages.measures import Source
+from personafit.stages.measures import AttributeSource
 
 _PLAIN = frozenset(["attributes_per_person", "unknown_attributes_used"])  # no shares
 GAP = "_difference"
@@ -61,7 +61,7 @@ def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]
     return headings, rows
 
 
-def print_sources(console: Console, sources: Sequence[Source], results: Sequence[Result]) -> None:
+def print_sources(console: Console, sources: Sequence[AttributeSource], results: Sequence[Result]) -> None:
     """One table, and what has to be said about it."""
     headings, rows = side_by_side(results)
     table = Table(title="Extraction; shares in %, 95 % intervals over people", title_justify="left")

@@ -9,7 +9,7 @@ from personafit.reporting.page import fill_block
 from personafit.reporting.totals import RunTotals
 from personafit.reporting.whole import judging
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Chapter, Group, Prose, picture_svg
+from personafit.reporting.whole.content import Chapter, PieceGroup, Prose, picture_svg
 from personafit.store import Store
 
 PACKAGE = "personafit.reporting.whole"
@@ -59,4 +59,4 @@ def _large(totals: RunTotals) -> Chapter:
         "them all on a page."
     )
     lead = "Agreement, bias, aspects, and how chosen answers fall short."
-    return Chapter("analyses", "Further analyses", lead, [Group("", [Prose(how, "small")])])
+    return Chapter("analyses", "Further analyses", lead, [PieceGroup("", [Prose(how, "small")])])

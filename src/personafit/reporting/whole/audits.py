@@ -11,7 +11,7 @@ from personafit._errors import UserError
 from personafit.reporting.audit import records
 from personafit.reporting.audit.findings import CANNOT_TELL
 from personafit.reporting.audit.page import MARKS, audit_figures
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell
 from personafit.reporting.whole.content import (
@@ -19,7 +19,7 @@ from personafit.reporting.whole.content import (
     Grid,
     Picture,
     Piece,
-    Words,
+    Sentences,
     count_row,
     made_chapter,
     percent_cell,
@@ -92,7 +92,7 @@ def _pieces(one: ReadAudit) -> list[Piece]:
         for check, grade, finding in one.verdicts
     ]
     pieces: list[Piece] = [
-        Words(audit_words(one)[:1]),
+        Sentences(audit_words(one)[:1]),
         Grid("Verdicts", "One line a check.", ["check"], ["verdict", "finding"], verdicts),
         *(Picture(title, caption, figure) for _, title, caption, figure in audit_figures(one.results)),
         _grid("Shortcuts in numbers", "shortcut", parts, shortcuts),

@@ -11,8 +11,8 @@ import polars as pl
 from personafit.reporting import plots
 from personafit.reporting.agree_ratings import GOLD, HUMAN, Source
 from personafit.reporting.agree_tables import rating_tables
-from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.graded import has_truth, vote_shares
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.results import CONTROL_RATERS
 from personafit.reporting.tables import TIERS
 from personafit.reporting.whole.collected import ChoiceRun, Collected
@@ -42,8 +42,8 @@ NO_VOTES = (
 
 
 @dataclass(frozen=True)
-class Reached:
-    """What somebody reaches against people, by tier."""
+class CeilingScore:
+    """The agreement of one rater with people, by tier."""
 
     who: str
     against: str
@@ -105,7 +105,7 @@ def _of_run(source: Source, fingerprints: Collection[str]) -> Source:
     return replace(source, raters=raters, parts=kept)
 
 
-def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[Reached]:
+def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[CeilingScore]:
     """Everybody against the majority of the (other) people: one person first, then the machines."""
     found: dict[tuple[str, str], dict[str, Estimate | None]] = {}
     for part, wanted in parts.items():
@@ -122,10 +122,10 @@ def beside_people(source: Source, parts: Mapping[str, Collection[str]]) -> list[
             for rater, estimate in zip(table.raters, ceiling.raters, strict=True):
                 if rater.kind not in (GOLD, *PEOPLE):
                     found.setdefault((rater.name, rater.kind), {})[part] = estimate
-    return [Reached(who, OTHERS, by_part, kind) for (who, kind), by_part in found.items()]
+    return [CeilingScore(who, OTHERS, by_part, kind) for (who, kind), by_part in found.items()]
 
 
-def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[Reached]:
+def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[CeilingScore]:
     """How many voters meet the gold, where the gold keeps their counts."""
     shares = vote_shares(run.store, run.scores) if has_truth(run.scores) else {}
     if not shares:
@@ -140,12 +140,12 @@ def _voters(run: ChoiceRun, parts: Mapping[str, Collection[str]]) -> list[Reache
         ]
         people, prompts = part["person"].to_numpy(), part["prompt"].to_numpy()
         by_part[name] = clustered(np.array(met), people, prompts, UNIT) if met else None
-    return [Reached("a voter drawn at random", f"the gold, {run.scores.info['gold']}", by_part)]
+    return [CeilingScore("a voter drawn at random", f"the gold, {run.scores.info['gold']}", by_part)]
 
 
-def _figure(parts: Sequence[str], found: Sequence[Reached]) -> "Figure":
+def _figure(parts: Sequence[str], found: Sequence[CeilingScore]) -> "Figure":
     rows = [
-        plots.Row(
+        plots.PlotRow(
             line.who,
             [_dot(line.by_part.get(part)) for part in parts],
             control=line.control is not None,

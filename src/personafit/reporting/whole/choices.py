@@ -8,7 +8,8 @@ from personafit._errors import UserError
 from personafit.reporting import sections
 from personafit.reporting.compare import compare_with_base
 from personafit.reporting.compare_ranking import HOW, rank_runs
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.declared import choice_lines_of
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.settings import draw_settings, print_settings, settings
 from personafit.reporting.whole.ceiling import ceiling_pieces
 from personafit.reporting.whole.collected import ChoiceRun, Collected
@@ -18,7 +19,7 @@ from personafit.reporting.whole.content import (
     Picture,
     Piece,
     Prose,
-    Words,
+    Sentences,
     grid_of,
     made_chapter,
     true_minus,
@@ -90,7 +91,7 @@ def controls(given: Collected) -> Chapter:
     for name, one in given.choices.items():
         said = sections.best_control(one.totals, one.results)
         parts[name] = [
-            *([Words([said])] if said else []),
+            *([Sentences([said])] if said else []),
             grid_of(
                 sections.worth_table(one.totals, one.results),
                 "What each score is worth",
@@ -183,10 +184,11 @@ def _differences(runs: Sequence[ChoiceRun], margin: float) -> list[Piece]:
     if len(runs) < 2:
         return []
     try:
-        found = compare_with_base([one.scores for one in runs], margin=margin)
+        opened = [choice_lines_of(one.scores) for one in runs]
+        found = compare_with_base(opened, margin=margin)
     except UserError as error:  # unlike instruments are not compared, and the reason is the finding
         return [Prose(str(error), "small")]
-    pieces: list[Piece] = [Words([true_minus(one.sentence()) for one in found])] if found else []
-    for ranking in rank_runs([one.scores for one in runs], margin):
-        pieces += [table_grid(ranking.table()), Words(ranking.sentences()), Prose(HOW, "small")]
+    pieces: list[Piece] = [Sentences([true_minus(one.sentence()) for one in found])] if found else []
+    for ranking in rank_runs(opened, margin):
+        pieces += [table_grid(ranking.table()), Sentences(ranking.sentences()), Prose(HOW, "small")]
     return pieces

@@ -3,33 +3,26 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
-from personafit._errors import UserError
 from personafit.reporting.agree_ratings import Source
 from personafit.reporting.figures import Drawn, draw_figures
 from personafit.reporting.results import Result, RunScores, load_scores, run_results
-from personafit.reporting.run_report import open_report
 from personafit.reporting.scores import held_answers
 from personafit.reporting.totals import RunTotals, load_totals
-from personafit.reporting.whole.audits import FILE as AUDIT
-from personafit.reporting.whole.audits import ReadAudit, read_audit
-from personafit.reporting.whole.curves import Training, is_training, read_training
-from personafit.reporting.whole.fitted import FittedRater, is_fitted, read_fitted
 from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store
 
 if TYPE_CHECKING:
     from personafit.reporting.dialogues.run_report import DialogueReport
     from personafit.reporting.injection.run_report import InjectionReport
+    from personafit.reporting.plain_report import PlainReport
     from personafit.reporting.preference.run_report import PreferenceReport
     from personafit.reporting.relevance.run_report import RelevanceReport
+    from personafit.reporting.whole.audits import ReadAudit
+    from personafit.reporting.whole.curves import Training
+    from personafit.reporting.whole.fitted import RaterCard
     from personafit.reporting.writing.run_report import WritingReport
-
-FLOW, EXTRACTION = "flow", "extraction"
 
 
 @dataclass
@@ -71,15 +64,17 @@ class Collected:
     preferences: dict[str, "PreferenceReport"] = field(default_factory=dict)
     injections: dict[str, "InjectionReport"] = field(default_factory=dict)
     writings: dict[str, "WritingReport"] = field(default_factory=dict)
+    others: dict[str, "PlainReport"] = field(default_factory=dict)
+    """Runs of kinds that packages bring."""
     agreement: dict[str, Source] = field(default_factory=dict)
     """Studies and benchmark folders with votes; what the raters of a run agree on comes with the run."""
     studies: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     """Where each study stands, as `label status --json` says it."""
-    audits: dict[str, ReadAudit] = field(default_factory=dict)
+    audits: dict[str, "ReadAudit"] = field(default_factory=dict)
     flows: dict[str, list[Result]] = field(default_factory=dict)
     extractions: dict[str, list[Result]] = field(default_factory=dict)
-    trainings: dict[str, Training] = field(default_factory=dict)
-    fitted: dict[str, FittedRater] = field(default_factory=dict)
+    trainings: dict[str, "Training"] = field(default_factory=dict)
+    fitted: dict[str, "RaterCard"] = field(default_factory=dict)
     commands: dict[str, str] = field(default_factory=dict)
     """What makes a folder's part again, where its file says so."""
     margin: float = MARGIN
@@ -95,6 +90,7 @@ class Collected:
             self.preferences,
             self.injections,
             self.writings,
+            self.others,
             self.agreement,
             self.audits,
             self.flows,
@@ -103,59 +99,3 @@ class Collected:
             self.fitted,
         ]
         return [name for part in parts for name in part]
-
-    def add_run(self, run: RunRecord) -> None:
-        """A run of any kind that has been judged."""
-        kind = run.config.get("kind", "choice")
-        parts: dict[str, dict[str, Any]] = {
-            "dialogue": self.dialogues,
-            "relevance": self.relevance,
-            "preference": self.preferences,
-            "injection": self.injections,
-            "writing": self.writings,
-        }
-        if kind == "choice":
-            self.choices[run.name] = ChoiceRun(self.store, run)
-        elif kind in parts:
-            parts[kind][run.name] = open_report(self.store, run)
-        else:
-            raise UserError(f"{run.name} is a {kind} run, which no chapter of a collected report shows.")
-
-    def add_folder(self, folder: Path) -> bool:
-        """A folder of `audit`, `extraction flow`, `extraction measure` or `train`; False where it is none of these."""
-        if is_training(folder):
-            self.trainings[_name(folder)] = read_training(folder)
-            return True
-        if is_fitted(folder):
-            self.fitted[_name(folder)] = read_fitted(folder)
-            return True
-        if (folder / AUDIT).is_file():
-            self.audits[_name(folder)] = read_audit(folder / AUDIT)
-            return True
-        measured = _measured(folder)
-        if measured is None:
-            return False
-        kind, results, command = measured
-        (self.flows if kind == FLOW else self.extractions)[_name(folder)] = results
-        if command is not None:
-            self.commands[_name(folder)] = command
-        return True
-
-
-def _name(folder: Path) -> str:
-    return folder.resolve().name
-
-
-def _measured(folder: Path) -> tuple[str, list[Result], str | None] | None:
-    path = folder / "results.json"
-    if not path.is_file():
-        return None
-    try:
-        body = orjson.loads(path.read_bytes())
-        if body["benchmark"] not in (FLOW, EXTRACTION):
-            return None
-        return body["benchmark"], [Result(**row) for row in body["results"]], body.get("command")
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{path} cannot be read ({error}); make it again with `personafit extraction`."
-        ) from error

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 from markupsafe import Markup
 
 from personafit.reporting.claims import count_of, same_words
-from personafit.reporting.dialogues.tables import NumberRow, NumberTable
 from personafit.reporting.drawing import svg
+from personafit.reporting.number_tables import NumberRow, NumberTable
 from personafit.reporting.results import Result
 from personafit.reporting.sections import Cell, Table, TableRow, signed_points
 from personafit.statistics import Estimate
@@ -31,8 +31,8 @@ class Prose:
 
 
 @dataclass(frozen=True)
-class Words:
-    """What it comes to, a sentence a line; small ones are notes."""
+class Sentences:
+    """Sentences, one a line; small ones are notes."""
 
     kind: ClassVar[str] = "words"
     sentences: Sequence[str]
@@ -104,8 +104,8 @@ class Cards:
 
 
 @dataclass(frozen=True)
-class Member:
-    """Somebody who took part, and every setting of theirs."""
+class Participant:
+    """A rater or system of the run with all its settings."""
 
     name: str
     tag: str
@@ -120,7 +120,7 @@ class Instrument:
     kind: ClassVar[str] = "instrument"
     command: str | None
     facts: Mapping[str, str]
-    members: Sequence[Member] = ()
+    members: Sequence[Participant] = ()
     asked: Mapping[str, str] | None = None
     """What raters were asked, by the name of the question."""
     notes: Sequence[str] = ()
@@ -145,11 +145,11 @@ class Browser:
     markup: Markup
 
 
-Piece = Prose | Words | Grid | Picture | Cards | Instrument | Errors | Browser
+Piece = Prose | Sentences | Grid | Picture | Cards | Instrument | Errors | Browser
 
 
 @dataclass(frozen=True)
-class Group:
+class PieceGroup:
     """The pieces of one run; without a title where there is only one."""
 
     title: str
@@ -163,7 +163,7 @@ class Chapter:
     name: str
     title: str
     lead: str
-    groups: Sequence[Group] = ()
+    groups: Sequence[PieceGroup] = ()
     missing: str = ""
 
 
@@ -269,7 +269,7 @@ def made_chapter(
 ) -> Chapter:
     """A chapter of pieces by the name of their run, the empty ones left out; one run alone needs no title."""
     full = {run: pieces for run, pieces in parts.items() if pieces}
-    groups = [Group(run if len(full) > 1 else "", pieces) for run, pieces in full.items()]
+    groups = [PieceGroup(run if len(full) > 1 else "", pieces) for run, pieces in full.items()]
     return Chapter(name, title, lead, groups, "" if groups else missing)
 
 

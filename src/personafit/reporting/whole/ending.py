@@ -25,7 +25,7 @@ from personafit.reporting.whole.content import (
     Errors,
     Grid,
     Instrument,
-    Member,
+    Participant,
     Piece,
     Prose,
     count_row,
@@ -156,7 +156,7 @@ def instrument(given: Collected) -> Chapter:
         parts[name] = [_of_sections(made, sections.notes(hostile.totals))]
     for name, talk in given.dialogues.items():
         made = dialogue_page.instrument(given.store, talk.run)
-        members = [Member(r["name"], r["role"], r["fingerprint"], r["settings"]) for r in made["roles"]]
+        members = [Participant(r["name"], r["role"], r["fingerprint"], r["settings"]) for r in made["roles"]]
         asked = {question["name"]: question["rubric"] for question in made["questions"]}
         parts[name] = [Instrument(made["command"], made["facts"], members, asked)]
     for name, relevant in given.relevance.items():
@@ -190,9 +190,9 @@ def _of_sections(made: Mapping[str, Any], notes: Sequence[str]) -> Instrument:
     return Instrument(made["command"], facts, _members(made["raters"], "orders"), None, notes)
 
 
-def _members(raters: Sequence[Mapping[str, Any]], shown: str) -> list[Member]:
+def _members(raters: Sequence[Mapping[str, Any]], shown: str) -> list[Participant]:
     return [
-        Member(
+        Participant(
             rater["name"],
             f"{rater['kind']}, {rater['role']}",
             rater["fingerprint"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from personafit._errors import UserError
-from personafit.reporting.whole.content import Piece, Prose, Words, text_grid, true_minus
+from personafit.reporting.whole.content import Piece, Prose, Sentences, text_grid, true_minus
 
 CARD, QUALITY = "card.md", "quality.json"
 HELD_OUT = "Held-out quality"
@@ -18,8 +18,8 @@ RULE = re.compile(r"[|\s:-]+")
 
 
 @dataclass(frozen=True)
-class FittedRater:
-    """A rater's card: what it is, then sentences and tables in their order."""
+class RaterCard:
+    """The card of a fitted rater: a title, then paragraphs and tables."""
 
     folder: Path
     title: str
@@ -32,7 +32,7 @@ def is_fitted(folder: Path) -> bool:
     return (folder / CARD).is_file() and (folder / QUALITY).is_file()
 
 
-def read_fitted(folder: Path) -> FittedRater:
+def read_fitted(folder: Path) -> RaterCard:
     """The card of a folder."""
     path = folder / CARD
     try:
@@ -42,15 +42,15 @@ def read_fitted(folder: Path) -> FittedRater:
     title, *blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
     if not title.startswith("# "):
         raise UserError(f"{path} is no card of a rater: it has no title; train again, or leave it out.")
-    return FittedRater(folder, title.removeprefix("# "), tuple(blocks))
+    return RaterCard(folder, title.removeprefix("# "), tuple(blocks))
 
 
-def fitted_pieces(one: FittedRater) -> list[Piece]:
+def fitted_pieces(one: RaterCard) -> list[Piece]:
     """Sentences above, then each table under its heading, and what is said of it below."""
     return list(_pieces(one))
 
 
-def _pieces(one: FittedRater) -> Iterator[Piece]:
+def _pieces(one: RaterCard) -> Iterator[Piece]:
     title, tables = HELD_OUT, 0
     for block in one.blocks:
         if block.startswith("#"):
@@ -60,9 +60,9 @@ def _pieces(one: FittedRater) -> Iterator[Piece]:
             tables += 1
             yield text_grid(title, CAPTION, headings, rows)
         elif tables:
-            yield Words([true_minus(line) for line in block.splitlines()], small=True)
+            yield Sentences([true_minus(line) for line in block.splitlines()], small=True)
         elif block == one.blocks[0]:
-            yield Words([f"{one.title}. {block}"])
+            yield Sentences([f"{one.title}. {block}"])
         else:
             yield Prose(block, "small")
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.results import Result
 from personafit.reporting.run_names import NamedRun, apart
 from personafit.reporting.sections import Cell, line_name, line_of
 from personafit.reporting.whole.collected import Collected
-from personafit.reporting.whole.content import Grid, Group, percent_cell
+from personafit.reporting.whole.content import Grid, PieceGroup, percent_cell
 
 FREE = ("longest answer", "copied entry")
 COLUMNS = (
@@ -27,7 +27,7 @@ NOTE = (
 )
 
 
-def glance(given: Collected) -> Iterator[Group]:
+def glance(given: Collected) -> Iterator[PieceGroup]:
     """One table of all runs of choices and of writing; none where there is but one such run."""
     runs = [(name, one.totals.info, one.results, "view") for name, one in given.choices.items()]
     runs += [(name, one.scores.info, one.results, "given") for name, one in given.writings.items()]
@@ -47,7 +47,7 @@ def glance(given: Collected) -> Iterator[Group]:
         rows,
         note=NOTE,
     )
-    yield Group("All runs side by side", [grid])
+    yield PieceGroup("All runs side by side", [grid])
 
 
 def _rows(name: str, info: dict[str, Any], results: Sequence[Result], told: str) -> Iterator[NumberRow]:

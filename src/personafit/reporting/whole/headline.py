@@ -12,12 +12,21 @@ from personafit.reporting.injection.words import explain_injection
 from personafit.reporting.preference.words import explain_preferences
 from personafit.reporting.relevance.words import explain_relevance
 from personafit.reporting.results import Result, overall_coverage
-from personafit.reporting.sections import Line, line_name, line_of
+from personafit.reporting.sections import LineKey, line_name, line_of
 from personafit.reporting.stages.page import flow_body, sources_body
 from personafit.reporting.stages.results import flow_of
 from personafit.reporting.whole.audits import audit_words
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Card, Cards, Chapter, Group, Piece, Prose, Words, true_minus
+from personafit.reporting.whole.content import (
+    Card,
+    Cards,
+    Chapter,
+    Piece,
+    PieceGroup,
+    Prose,
+    Sentences,
+    true_minus,
+)
 from personafit.reporting.whole.glance import glance
 from personafit.reporting.whole.making import training_words
 from personafit.statistics.decisions import MARGIN
@@ -29,9 +38,9 @@ MOST_SAID = 3  # sentences of one part; its chapter has them all
 def headline(given: Collected) -> Chapter:
     """The answer in words."""
     groups = list(glance(given))
-    groups += [Group(_title(one), _choice_pieces(one, given.margin)) for one in given.choices.values()]
+    groups += [PieceGroup(_title(one), _choice_pieces(one, given.margin)) for one in given.choices.values()]
     groups += [
-        Group(title, [Words([true_minus(text) for text in said[:MOST_SAID]])])
+        PieceGroup(title, [Sentences([true_minus(text) for text in said[:MOST_SAID]])])
         for title, said in _others(given)
         if said
     ]
@@ -68,7 +77,7 @@ def _choice_pieces(one: ChoiceRun, margin: float) -> list[Piece]:
     said = [*choice_sentences(one, margin), *filter(None, [sections.best_control(totals, results)])]
     return [
         *(Prose(text, "warning") for text in warned),
-        Words(said),
+        Sentences(said),
         *(Prose(text, "small") for text in legend_for(one for _, one in decided_lifts(results))),
         Cards("Each rater: score, lift, restraint", cards, note),
     ]
@@ -87,7 +96,7 @@ def _warnings(one: ChoiceRun) -> Iterator[str]:
 
 def choice_sentences(one: ChoiceRun, margin: float = MARGIN) -> list[str]:
     """For each rater asked for: its score with the person, without and with somebody else, what its lift shows, and restraint."""
-    lines: dict[Line, dict[tuple[str, str], Result]] = {}
+    lines: dict[LineKey, dict[tuple[str, str], Result]] = {}
     for result in one.results:
         if result.control in (None, "no view", "wrong person") and (
             not result.slice or result.metric == "restraint"

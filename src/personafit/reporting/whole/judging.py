@@ -10,14 +10,14 @@ from personafit.reporting.agree_ratings import run_source
 from personafit.reporting.analysis_tables import print_aspects, print_failures
 from personafit.reporting.aspects import aspect_correlations, aspect_results, heat_map
 from personafit.reporting.bias import RaterBias, bias_legend, judge_bias, shown_odds
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.declared import choice_lines_of
 from personafit.reporting.failures import answer_failures, failure_results, find_rater
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.results import CONTROL_RATERS
 from personafit.reporting.sections import Cell
 from personafit.reporting.whole.collected import ChoiceRun, Collected
-from personafit.reporting.whole.content import Chapter, Grid, Picture, Piece, Prose, Words, made_chapter
+from personafit.reporting.whole.content import Chapter, Grid, Picture, Piece, Prose, Sentences, made_chapter
 from personafit.reporting.whole.printed import printed_pieces
-from personafit.reporting.whole.side_by_side import preference_agreement, relevance_agreement, study_pieces
 from personafit.statistics import Estimate
 
 HEAT = (
@@ -33,10 +33,17 @@ def agreement(given: Collected) -> Chapter:
         parts[name] = printed_pieces(print_agreement, source, agreements(source, given.margin), ())
     for name, one in given.choices.items():
         parts[name] = _tried(partial(_run_agreement, margin=given.margin), one)
-    for name, relevant in given.relevance.items():
-        parts[name] = study_pieces(relevance_agreement(given.store, relevant.scores.run))
-    for name, preferred in given.preferences.items():
-        parts[name] = study_pieces(preference_agreement(preferred.scores, preferred.results))
+    if given.relevance or given.preferences:
+        from personafit.reporting.whole.side_by_side import (
+            preference_agreement,
+            relevance_agreement,
+            study_pieces,
+        )
+
+        for name, relevant in given.relevance.items():
+            parts[name] = study_pieces(relevance_agreement(given.store, relevant.scores.run))
+        for name, preferred in given.preferences.items():
+            parts[name] = study_pieces(preference_agreement(preferred.scores, preferred.results))
     return made_chapter(
         "agreement",
         "Agreement",
@@ -49,7 +56,7 @@ def agreement(given: Collected) -> Chapter:
 def _run_agreement(one: ChoiceRun, margin: float) -> list[Piece]:
     source = run_source(one.store, one.run, one.scores.answers)
     found = agreements(source, margin)
-    return printed_pieces(print_agreement, source, found, ranking_findings(one.scores))
+    return printed_pieces(print_agreement, source, found, ranking_findings(choice_lines_of(one.scores)))
 
 
 def bias(given: Collected) -> Chapter:
@@ -90,7 +97,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> list[Piece]:
             rows.append(NumberRow([name, effect.name], [*odds, Cell(effect.words)], control))
             if not one.rater["control"]:
                 said.append(f"{name} {effect.words}.")
-    pieces: list[Piece] = [Words([*said, *bias_legend(found)])] if said else []
+    pieces: list[Piece] = [Sentences([*said, *bias_legend(found)])] if said else []
     if rows:
         people = found[0].people_are
         note = (
@@ -104,7 +111,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> list[Piece]:
         columns = ["judge", "people", "judge over people", "in words"]
         pieces.append(Grid("What pulls at the judges", caption, ["rater", "pull"], columns, rows, note=note))
     if silent:
-        pieces.append(Words([f"{', '.join(names)}: {why}." for why, names in silent.items()], small=True))
+        pieces.append(Sentences([f"{', '.join(names)}: {why}." for why, names in silent.items()], small=True))
     return pieces
 
 

@@ -5,12 +5,12 @@ from personafit.reporting.dialogues.figures import draw_dialogues
 from personafit.reporting.dialogues.more_tables import all_tables
 from personafit.reporting.dialogues.page import score_cards
 from personafit.reporting.dialogues.run_report import DialogueReport
-from personafit.reporting.dialogues.tables import NumberRow
 from personafit.reporting.dialogues.words import explain_dialogues
 from personafit.reporting.injection.page import CAPTION as MOVED_CAPTION
 from personafit.reporting.injection.page import flagged_texts, moved_figure
 from personafit.reporting.injection.run_report import InjectionReport
 from personafit.reporting.injection.words import accuracy_table, attack_table, explain_injection, lines
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.preference.figure import CAPTION as PREFERENCE_CAPTION
 from personafit.reporting.preference.figure import preference_figure
 from personafit.reporting.preference.page import generator_table, rater_table
@@ -32,7 +32,7 @@ from personafit.reporting.whole.content import (
     Picture,
     Piece,
     Prose,
-    Words,
+    Sentences,
     grid_of,
     made_chapter,
     number_grid,
@@ -71,7 +71,7 @@ def _dialogue_pieces(one: DialogueReport) -> list[Piece]:
         "tasks recur)."
     )
     return [
-        Words(explain_dialogues(one.run, one.results, one.signatures)),
+        Sentences(explain_dialogues(one.run, one.results, one.signatures)),
         Cards("Each assistant, context and judge", cards, note),
         *(Picture(title, caption, figure) for _, title, caption, figure in draw_dialogues(one.results)),
         *(number_grid(table) for table in all_tables(one.run, one.results)),
@@ -91,7 +91,7 @@ def relevance(given: Collected) -> Chapter:
 
 def _relevance_pieces(one: RelevanceReport) -> list[Piece]:
     scores, results = one.scores, one.results
-    pieces: list[Piece] = [Words(explain_relevance(scores, results))]
+    pieces: list[Piece] = [Sentences(explain_relevance(scores, results))]
     if (figure := relevance_figure(scores, results)) is not None:
         pieces.append(Picture("What is picked, and how much", RELEVANCE_CAPTION, figure))
     remarks = published_remarks() if scores.info.get("published") else []
@@ -150,7 +150,7 @@ def _preference_pieces(one: PreferenceReport) -> list[Piece]:
                 "warning",
             )
         )
-    pieces.append(Words(explain_preferences(scores, results)))
+    pieces.append(Sentences(explain_preferences(scores, results)))
     if (figure := preference_figure(scores, results)) is not None:
         pieces.append(Picture("Marks, and what mention does to them", PREFERENCE_CAPTION, figure))
     pieces.append(
@@ -183,7 +183,7 @@ def hostile(given: Collected) -> Chapter:
 
 def _injection_pieces(one: InjectionReport) -> list[Piece]:
     results = one.results
-    pieces: list[Piece] = [Words(explain_injection(results))]
+    pieces: list[Piece] = [Sentences(explain_injection(results))]
     if (figure := moved_figure(results)) is not None:
         pieces.append(Picture("Moved beyond the placebo, in points, by attack", MOVED_CAPTION, figure))
     for line in lines(results):

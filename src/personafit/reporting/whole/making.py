@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.sections import Cell
 from personafit.reporting.stages.page import Body, flow_body, sources_body
 from personafit.reporting.stages.results import flow_of
@@ -14,7 +14,7 @@ from personafit.reporting.whole.content import (
     Picture,
     Piece,
     Prose,
-    Words,
+    Sentences,
     made_chapter,
     percent_cell,
     text_grid,
@@ -53,12 +53,12 @@ def _body_pieces(body: Body) -> list[Piece]:
     pieces: list[Piece] = [Prose(body.warning, "warning")] if body.warning else []
     if body.facts:
         pieces.append(Prose(" · ".join(body.facts), "small"))
-    pieces.append(Words([true_minus(text) for text in body.sentences]))
+    pieces.append(Sentences([true_minus(text) for text in body.sentences]))
     if body.figure is not None:
         pieces.append(Picture(body.figure_title, body.caption, body.figure))
     for table in body.tables:
         pieces.append(text_grid(table["title"], table["caption"], table["headings"], table["rows"]))
-    return [*pieces, Words(body.notes, small=True)]
+    return [*pieces, Sentences(body.notes, small=True)]
 
 
 def training(given: Collected) -> Chapter:
@@ -91,7 +91,7 @@ def training_words(one: Training) -> list[str]:
 
 
 def _training_pieces(one: Training) -> list[Piece]:
-    pieces: list[Piece] = [Words(training_words(one))]
+    pieces: list[Piece] = [Sentences(training_words(one))]
     if (figure := training_figure(one)) is not None:
         pieces.append(Picture("While it trained", CAPTION, figure))
     names = [LOSS, *(name for name in ("eval_loss", *one.tiers) if one.points(name))]

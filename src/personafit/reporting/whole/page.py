@@ -9,6 +9,7 @@ from personafit.reporting.page import asset, fill_page, put_page
 from personafit.reporting.whole import audits, choices, ending, headline, judging, kinds, making, people
 from personafit.reporting.whole.collected import Collected
 from personafit.reporting.whole.content import Browser, Chapter, all_pieces, picture_svg
+from personafit.reporting.whole.others import others
 from personafit.reporting.writing.chapter import writing
 
 PACKAGE = "personafit.reporting.whole"
@@ -29,6 +30,7 @@ CHAPTERS: tuple[Callable[[Collected], Chapter], ...] = (
     kinds.preference,
     kinds.hostile,
     writing,
+    others,
     making.stages,
     making.training,
     ending.failures,
@@ -83,6 +85,7 @@ def render_whole(given: Collected, chapters: Sequence[Chapter]) -> str:
 def _title(given: Collected) -> str:
     infos = [one.totals.info for one in given.choices.values()]
     infos += [one.scores.info for one in given.writings.values()]
+    infos += [one.lines.info for one in given.others.values()]
     titles = dict.fromkeys(str(info["title"] or info["name"]) for info in infos)
     return " · ".join(title.rstrip(".:") for title in titles) or "Collected report"
 

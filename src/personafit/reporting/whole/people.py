@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.sections import Cell
 from personafit.reporting.whole.collected import Collected
 from personafit.reporting.whole.content import (
@@ -11,7 +11,7 @@ from personafit.reporting.whole.content import (
     Grid,
     Piece,
     Prose,
-    Words,
+    Sentences,
     made_chapter,
     percent_cell,
 )
@@ -39,7 +39,7 @@ def people(given: Collected) -> Chapter:
 
 def _pieces(one: Status) -> list[Piece]:
     pieces: list[Piece] = [Prose(SIMULATED, "warning")] if one["simulated"] else []
-    pieces.append(Words(study_words(one)))
+    pieces.append(Sentences(study_words(one)))
     took_part = [rater for rater in one["raters"] if rater["done"]]
     if took_part:
         pieces.append(

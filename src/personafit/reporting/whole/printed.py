@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.sections import Cell
-from personafit.reporting.whole.content import Grid, Piece, Words, text_cell, true_minus
+from personafit.reporting.whole.content import Grid, Piece, Sentences, text_cell, true_minus
 
 WIDE = 600  # columns: nothing is broken or left out for want of room
 LONG = 24  # rows beyond which a table is folded until it is wanted
@@ -46,9 +46,9 @@ def printed_pieces(show: Callable[..., None], *arguments: Any) -> list[Piece]:
     said = [true_minus(one.plain) for one in texts if one.style != DIM]
     notes = [one.plain for one in texts if one.style == DIM]
     return [
-        *([Words(said)] if said else []),
+        *([Sentences(said)] if said else []),
         *(table_grid(one) for one in console.kept if isinstance(one, Table)),
-        *([Words(notes, small=True)] if notes else []),
+        *([Sentences(notes, small=True)] if notes else []),
     ]
 
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.preference.scores import PreferenceScores
 from personafit.reporting.preference.tables import number_text
 from personafit.reporting.recentering_study.figures import study_figures
-from personafit.reporting.recentering_study.loading import Study
+from personafit.reporting.recentering_study.loading import StudyAnalysis
 from personafit.reporting.recentering_study.printing import PERCENT
 from personafit.reporting.recentering_study.relevance import relevance_findings, run_relevance
 from personafit.reporting.recentering_study.tables import StudyTable, study_tables
@@ -27,18 +27,18 @@ CAPTION = "Shares in %, kappa as it is, 95 % interval below."
 PUBLISHED = "published"
 
 
-def relevance_agreement(store: Store, run: RunRecord) -> Study:
+def relevance_agreement(store: Store, run: RunRecord) -> StudyAnalysis:
     """Everybody who said which attributes matter: the run's raters and what came with its data."""
     found = run_relevance(store, run)
-    return Study(run.name, found, None, relevance_findings(found), [])
+    return StudyAnalysis(run.name, found, None, relevance_findings(found), [])
 
 
-def preference_agreement(scores: PreferenceScores, results: Sequence[Result]) -> Study:
+def preference_agreement(scores: PreferenceScores, results: Sequence[Result]) -> StudyAnalysis:
     """Everybody who marked answers."""
-    return Study(scores.run.name, None, scores, list(results), [])
+    return StudyAnalysis(scores.run.name, None, scores, list(results), [])
 
 
-def study_pieces(study: Study) -> list[Piece]:
+def study_pieces(study: StudyAnalysis) -> list[Piece]:
     """The matrix of kappas and the tables on agreement."""
     pieces: list[Piece] = []
     if study.relevance is not None and (matrix := study_figures(study).get(MATRIX)) is not None:

@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 
 from personafit.benchmarks.lamp.writing import MAKERS
+from personafit.kinds.lines import Line
 from personafit.people import Person
 from personafit.reporting.blocks import frame_blocks, list_blocks
 from personafit.reporting.browse import ITEMS, PEOPLE, TEXTS
 from personafit.reporting.sample import MAX_ITEMS
-from personafit.reporting.writing.scores import METRICS, Line, WritingScores
+from personafit.reporting.writing.scores import METRICS, WritingScores
 from personafit.store import Status, Store
 
 MAX_PROFILE = 4_000  # characters of a profile: a person may have written hundreds of papers

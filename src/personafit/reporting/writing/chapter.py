@@ -1,13 +1,14 @@
 """The chapter of runs of writing: what it comes to, the table, texts side by side, how asks ended, how it was made."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import orjson
 import polars as pl
 from sqlalchemy import select
 
 from personafit.benchmarks.lamp.writing import MAKERS
-from personafit.reporting.dialogues.tables import NumberRow
+from personafit.reporting.number_tables import NumberRow
 from personafit.reporting.sections import Cell, when
 from personafit.reporting.whole.collected import Collected
 from personafit.reporting.whole.content import (
@@ -15,18 +16,20 @@ from personafit.reporting.whole.content import (
     Errors,
     Grid,
     Instrument,
-    Member,
+    Participant,
     Piece,
-    Words,
+    Sentences,
     count_row,
     grid_of,
     made_chapter,
 )
-from personafit.reporting.writing.run_report import WritingReport
 from personafit.reporting.writing.scores import METRICS, WritingScores
 from personafit.reporting.writing.words import CAPTION, explain_writing, score_table
 from personafit.store import Status, Store
 from personafit.store import tables as t
+
+if TYPE_CHECKING:
+    from personafit.reporting.writing.run_report import WritingReport
 
 EXAMPLES = 20  # texts of each task shown word for word
 ERRORS_SHOWN = 3
@@ -43,10 +46,10 @@ def writing(given: Collected) -> Chapter:
     )
 
 
-def _pieces(store: Store, one: WritingReport) -> list[Piece]:
+def _pieces(store: Store, one: "WritingReport") -> list[Piece]:
     scores = one.scores
     return [
-        Words(explain_writing(one.results)),
+        Sentences(explain_writing(one.results)),
         grid_of(
             score_table(scores, one.results), "How near to what people wrote", CAPTION, ["system", "told"]
         ),
@@ -73,7 +76,7 @@ def _examples(scores: WritingScores) -> Grid:
             text, score = found.get(item, (None, None))
             if text is not None and score is not None:
                 cells = [Cell(text), Cell(f"{100 * score:.1f}", sort=score)]
-                rows.append(NumberRow([item, line.system, line.given or ""], cells, line.control))
+                rows.append(NumberRow([item, str(line.system), line.given or ""], cells, line.control))
     note = f"The first {EXAMPLES} of each task."
     return Grid("Texts side by side", note, ["item", "by", "told"], ["text", "ROUGE-1, %"], rows, folded=True)
 
@@ -109,7 +112,7 @@ def _instrument(store: Store, scores: WritingScores) -> Instrument:
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     settings = {fingerprint: orjson.loads(text) for fingerprint, text in frame.iter_rows()}
     members = [
-        Member(
+        Participant(
             system["name"],
             "system",
             system["fingerprint"],

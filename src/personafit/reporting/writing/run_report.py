@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from personafit.reporting.writing.scores import load_writing, worst_coverage, writing_results
+from personafit.reporting.writing.scores import load_writing, writing_coverage, writing_results
 from personafit.reporting.writing.words import explain_writing, print_writing
 from personafit.store import RunRecord, Store
 
@@ -37,11 +37,10 @@ class WritingReport:
         from personafit.reporting.whole.page import write_whole
         from personafit.reporting.writing.chapter import writing
 
-        given = Collected(self._store)
-        given.add_run(self.scores.run)
+        given = Collected(self._store, writings={self.scores.run.name: self})
         first = replace(writing(given), name="headline")  # where the page's skip link leads
         write_whole(given, [first, ending.items(given)], path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The system and context with the least coverage."""
-        return worst_coverage(self.scores)
+        return writing_coverage(self.scores)

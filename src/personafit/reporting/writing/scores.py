@@ -7,28 +7,16 @@ from typing import Any
 import polars as pl
 
 from personafit.benchmarks.lamp.writing import MAKERS
-from personafit.reporting.results import Result
-from personafit.statistics import Estimate, mean_by_item, paired_difference
+from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
+from personafit.reporting.line_results import line_coverage, results_of, worst_coverage
+from personafit.reporting.result import Result
 from personafit.statistics.rouge import rouge
 from personafit.store import RunRecord, Status, Store, item_rows, run_answers
 
 METRICS = ("rouge_1", "rouge_l")
 MEASURE, SEEN = "rouge", "own words"
-NOBODY, WRONG = "no view", "wrong person"
 COPIES = {MAKERS[1]: "copied entry", MAKERS[2]: "copied text"}
 """Texts that need no writing, and what kind of control each is."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """What one system wrote under one context, or what was copied."""
-
-    system: str
-    given: str | None
-    control: str | None
-    fingerprint: str | None
-    frame: pl.DataFrame
-    """An item a row: item, person, prompt, task, text, rouge_1, rouge_l; null where nothing was written."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +28,7 @@ class WritingScores:
     own: Mapping[str, str]
     """Item to what the person wrote."""
     lines: list[Line]
+    """What each system wrote under each context, and what was copied; frames have task, text, rouge_1 and rouge_l of every item."""
     answers: pl.DataFrame
     """Every text that was asked for: item, rater, view, context, status, detail."""
 
@@ -63,12 +52,12 @@ def load_writing(store: Store, run: RunRecord) -> WritingScores:
     lines = [
         *_written(store, run, items, own, answers),
         *(
-            Line(
+            writing_line(
                 maker,
                 None,
-                control,
                 None,
                 _measured(items.filter(pl.col("item").is_in(list(found))), own, found),
+                control,
             )
             for maker, control in COPIES.items()
             if (found := texts.get(maker, {}))
@@ -96,7 +85,8 @@ def _written(
 ) -> Iterator[Line]:
     for system in run.config["systems"]:
         for given in run.config["contexts"]:
-            control = None if given in run.config["givens"] else NOBODY if given == "none" else WRONG
+            asked_for = given in run.config["givens"]
+            control = None if asked_for else control_of(system["name"], given, {}, CONTROL_CONTEXTS)
             found: dict[str, str] = {}
             if not answers.is_empty():
                 mine = answers.filter(
@@ -108,7 +98,8 @@ def _written(
                 found = {
                     item: texts[ask] for item, ask in mine.select("item", "ask").iter_rows() if ask in texts
                 }
-            yield Line(system["name"], given, control, system["fingerprint"], _measured(items, own, found))
+            frame = _measured(items, own, found)
+            yield writing_line(system["name"], system["fingerprint"], given, frame, control)
 
 
 def _measured(items: pl.DataFrame, own: Mapping[str, str], texts: Mapping[str, str]) -> pl.DataFrame:
@@ -125,78 +116,47 @@ def _measured(items: pl.DataFrame, own: Mapping[str, str], texts: Mapping[str, s
     )
 
 
+def writing_line(
+    system: str, fingerprint: str | None, given: str | None, frame: pl.DataFrame, control: str | None
+) -> Line:
+    """What a system wrote, as a line: nobody is asked but the measure."""
+    made = pl.col(METRICS[0]).is_not_null().cast(pl.Int64)
+    counted = frame.with_columns(unit=pl.col("item"), asked=pl.lit(1), answered=made)
+    return Line(MEASURE, fingerprint, SEEN, system, given, counted, control, fingerprint is not None)
+
+
+def writing_lines(store: Store, run: RunRecord) -> RunLines:
+    """A line per system and context, and one per kind of text that needs no writing."""
+    return opened_writing(load_writing(store, run))
+
+
+def opened_writing(scores: WritingScores) -> RunLines:
+    """The lines of a run of writing; what some tasks alone have has no total."""
+    by_task = ("task",)
+
+    def whole(line: Line) -> bool:
+        return len(line.frame) >= len(scores.own)
+
+    metrics = [
+        metric
+        for by, only in ((((),), whole), ((by_task,), None))
+        for metric in (
+            *(Metric(name, by=by, only=only, how="") for name in METRICS),
+            Metric("lift", METRICS[0], by=by, only=only, over="given", note="of ROUGE-1", how=""),
+        )
+    ]
+    return RunLines(scores.run, scores.info, "writing", scores.lines, metrics, [by_task])
+
+
 def writing_results(scores: WritingScores) -> list[Result]:
     """Every number of the run: all tasks together, then each."""
-    return list(_results(scores))
+    return results_of(opened_writing(scores))
 
 
-def _results(scores: WritingScores) -> Iterator[Result]:
-    for line in scores.lines:
-        for task in (None, *scores.tasks):
-            part = _of(line, task)
-            if part.is_empty() or (task is None and len(part) < len(scores.own)):
-                continue  # what some tasks alone have is no total
-            for metric in METRICS:
-                yield _result(line, task, metric, mean_by_item(part, metric), part)
-            if line.control is None:
-                yield _result(line, task, "lift", _lift(scores, line, task), part)
-
-
-def _of(line: Line, task: str | None) -> pl.DataFrame:
-    return line.frame if task is None else line.frame.filter(pl.col("task") == task)
-
-
-def _result(line: Line, task: str | None, metric: str, estimate: Estimate, part: pl.DataFrame) -> Result:
-    return Result.of(
-        estimate,
-        rater=MEASURE,
-        system=line.system,
-        given=line.given,
-        view=SEEN,
-        metric=metric,
-        slice={} if task is None else {"task": task},
-        coverage=1 - part[METRICS[0]].null_count() / len(part),
-        control=line.control,
-        fingerprint=line.fingerprint,
-    )
-
-
-def _lift(scores: WritingScores, line: Line, task: str | None) -> Estimate:
-    """ROUGE-1 told of the person over the larger of told of nobody and told of somebody else, paired by text."""
-    others = [
-        one
-        for one in scores.lines
-        if one.fingerprint == line.fingerprint
-        and one.given in ("none", f"wrong:{line.given}")
-        and one.control is not None
-    ]
-    means = {one.given: mean_by_item(_of(one, task), METRICS[0]).value for one in others}
-    if len(others) < 2 or any(mean is None for mean in means.values()):
-        return Estimate(None, None, None, 0, 0, "lift needs texts written under both control contexts")
-    larger = max(others, key=lambda one: means[one.given] or 0.0)
-    column = METRICS[0]
-    found = paired_difference(
-        _of(line, task).filter(pl.col(column).is_not_null()),
-        _of(larger, task).filter(pl.col(column).is_not_null()),
-        column,
-    )
-    return Estimate(
-        found.value,
-        found.low,
-        found.high,
-        found.n,
-        found.people,
-        "; ".join(
-            filter(None, [f"of ROUGE-1, over {larger.given}, the larger of the two controls", found.note])
-        ),
-    )
-
-
-def worst_coverage(scores: WritingScores) -> tuple[str, float] | None:
+def writing_coverage(scores: WritingScores) -> tuple[str, float] | None:
     """The system and context with the least coverage."""
-    found = [
-        (f"{line.system} ({line.given})", 1 - line.frame[METRICS[0]].null_count() / len(line.frame))
+    return worst_coverage(
+        (f"{line.system} ({line.given})", line_coverage(line.frame), line.asked_for)
         for line in scores.lines
-        if line.fingerprint is not None and len(line.frame)
-    ]
-    return min(found, key=lambda one: one[1], default=None)
+        if line.fingerprint is not None
+    )

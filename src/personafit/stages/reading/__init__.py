@@ -10,7 +10,7 @@ from pathlib import Path
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.stages.reading.formats import FORMATS, find_format
-from personafit.stages.reading.rows import Row, read_rows
+from personafit.stages.reading.rows import LogRow, read_rows
 from personafit.stages.records import StagedConversation
 from personafit.store import Status
 
@@ -45,7 +45,7 @@ def _file(path: Path) -> Path:
     raise UserError(f"{path} has no {' or '.join(USUAL_NAMES)}; name the file that holds the conversations.")
 
 
-def _read(row: Row, path: Path, person: str) -> StagedConversation:
+def _read(row: LogRow, path: Path, person: str) -> StagedConversation:
     name = row.place.replace(" ", "-")
     if row.value is None:
         return _unread(name, person, row.problem or "")

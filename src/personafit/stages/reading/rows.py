@@ -19,8 +19,8 @@ PIECE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One entry of a log."""
+class LogRow:
+    """One entry of a log, or why it could not be read."""
 
     place: str
     """'line 12' or 'entry 12'."""
@@ -29,7 +29,7 @@ class Row:
     """Why there is no value."""
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[LogRow]:
     """Every entry of a log; memory holds one at a time."""
     try:
         with path.open("rb") as file:
@@ -50,7 +50,7 @@ def _first_byte(file: BinaryIO) -> bytes:
     return head[start:].lstrip()[:1]
 
 
-def _lines(file: BinaryIO, path: Path) -> Iterator[Row]:
+def _lines(file: BinaryIO, path: Path) -> Iterator[LogRow]:
     number = 0
     while line := file.readline(LONGEST + 1):
         number += 1
@@ -58,12 +58,12 @@ def _lines(file: BinaryIO, path: Path) -> Iterator[Row]:
         if len(line) > LONGEST:
             while line and not line.endswith(b"\n"):  # the rest of it is passed over, a piece at a time
                 line = file.readline(PIECE)
-            yield Row(place, None, f"{located(path, number)} is longer than {LONGEST >> 20} MB.")
+            yield LogRow(place, None, f"{located(path, number)} is longer than {LONGEST >> 20} MB.")
         elif line.strip():
             yield _row(line, place, located(path, number))
 
 
-def _entries(file: BinaryIO, path: Path) -> Iterator[Row]:
+def _entries(file: BinaryIO, path: Path) -> Iterator[LogRow]:
     """The entries of an array; as much is held as one entry needs."""
     decoder, decode = json.JSONDecoder(), codecs.getincrementaldecoder("utf-8")("replace").decode
     text, number, size = decode(file.read(PIECE)).lstrip()[1:], 0, PIECE
@@ -83,7 +83,7 @@ def _entries(file: BinaryIO, path: Path) -> Iterator[Row]:
                 continue
             why = "it is too long, not JSON, or the file was cut off" if piece else "the file was cut off"
             where = f"{path}, entry {number + 1}"
-            yield Row(
+            yield LogRow(
                 f"entry {number + 1}", None, f"{where} and what follows cannot be read: {why} ({error})."
             )
             return
@@ -91,7 +91,7 @@ def _entries(file: BinaryIO, path: Path) -> Iterator[Row]:
         yield _row_of(value, f"entry {number}", f"{path}, entry {number}")
 
 
-def _row(data: bytes, place: str, where: str) -> Row:
+def _row(data: bytes, place: str, where: str) -> LogRow:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -100,11 +100,11 @@ def _row(data: bytes, place: str, where: str) -> Row:
                 data.decode("utf-8")
             )  # takes half a surrogate pair, as broken exports have them
         except (ValueError, RecursionError):
-            return Row(place, None, f"{where} is not JSON ({error}).")
+            return LogRow(place, None, f"{where} is not JSON ({error}).")
     return _row_of(value, place, where)
 
 
-def _row_of(value: Any, place: str, where: str) -> Row:
+def _row_of(value: Any, place: str, where: str) -> LogRow:
     if not isinstance(value, dict):
-        return Row(place, None, f"{where} must be a JSON object, not {json_kind(value)}.")
-    return Row(place, value)
+        return LogRow(place, None, f"{where} must be a JSON object, not {json_kind(value)}.")
+    return LogRow(place, value)

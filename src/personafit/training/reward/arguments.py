@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.training.reward.settings import Settings
+from personafit.training.reward.settings import RewardSettings
 
 EVALUATIONS = 5
 CHECKPOINTS = 10
@@ -23,7 +23,7 @@ def refuse_unusable_logger(name: str) -> None:
         raise UserError(f"--report-to {name} cannot be used: {error}") from error
 
 
-def training_arguments(settings: Settings, folder: Path, pairs: int, evaluate: bool) -> Any:
+def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evaluate: bool) -> Any:
     """The settings for so many pairs in all; checkpoints go to the folder."""
     import torch
     from transformers import TrainingArguments

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.training.reward.settings import ADAPTER, Settings
+from personafit.training.reward.settings import ADAPTER, RewardSettings
 
 RANK = 16  # of an adapter; its scale is twice that
 
@@ -51,7 +51,7 @@ def _merged(folder: str, settings: dict[str, Any]) -> Any:
     return model.merge_and_unload().requires_grad_(True)
 
 
-def refuse_unreadable(model: Any, longest: int, highest: int, settings: Settings) -> None:
+def refuse_unreadable(model: Any, longest: int, highest: int, settings: RewardSettings) -> None:
     """Refuse texts that the model has no positions for, and tokens it has no embeddings for."""
     known = model.get_input_embeddings().weight.shape[0]
     if highest >= known:

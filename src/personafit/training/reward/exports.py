@@ -13,12 +13,12 @@ from personafit._errors import UserError
 from personafit.factory.pairs.layout import trl_row
 from personafit.models.reward.rendering import KNOWN
 from personafit.people import render_facets
-from personafit.training.reward.pairs import Pair
+from personafit.training.reward.pairs import RewardPair
 
 Target = Literal["trl", "openrlhf", "llamafactory"]
 
 
-def write_pairs(pairs: Sequence[Pair], path: Path, target: Target) -> list[Path]:
+def write_pairs(pairs: Sequence[RewardPair], path: Path, target: Target) -> list[Path]:
     """Write the pairs for a trainer; returns what was written."""
     if not pairs:
         raise UserError("There are no decided pairs of two answers to write.")
@@ -26,7 +26,7 @@ def write_pairs(pairs: Sequence[Pair], path: Path, target: Target) -> list[Path]
         path.parent.mkdir(parents=True, exist_ok=True)
         if target == "llamafactory":
             return _write_llamafactory(pairs, path)
-        row: Callable[[Pair], dict[str, Any]] = _trl if target == "trl" else _openrlhf
+        row: Callable[[RewardPair], dict[str, Any]] = _trl if target == "trl" else _openrlhf
         with path.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(row(pair), ensure_ascii=False) + "\n" for pair in pairs)
         return [path]
@@ -34,13 +34,13 @@ def write_pairs(pairs: Sequence[Pair], path: Path, target: Target) -> list[Path]
         raise UserError(f"{path} cannot be written ({error.strerror}).") from error
 
 
-def _trl(pair: Pair) -> dict[str, Any]:
+def _trl(pair: RewardPair) -> dict[str, Any]:
     """What TRL's RewardTrainer takes as it is; the rest is ours."""
     row = trl_row(pair.person, pair.facets, pair.question, pair.chosen, pair.rejected, pair.tier)
     return {**row, "margin": pair.margin} if pair.margin else row
 
 
-def _openrlhf(pair: Pair) -> dict[str, Any]:
+def _openrlhf(pair: RewardPair) -> dict[str, Any]:
     """Two whole conversations, for `--apply_chat_template --chosen_key chosen --rejected_key rejected`."""
     asked = _asked(pair)
     row: dict[str, Any] = {
@@ -50,7 +50,7 @@ def _openrlhf(pair: Pair) -> dict[str, Any]:
     return {**row, "margin": pair.margin} if pair.margin else row
 
 
-def _write_llamafactory(pairs: Sequence[Pair], path: Path) -> list[Path]:
+def _write_llamafactory(pairs: Sequence[RewardPair], path: Path) -> list[Path]:
     """A list of preferences in the alpaca layout, and the entry for its dataset_info.json beside it."""
     rows = [
         {
@@ -77,7 +77,7 @@ def _write_llamafactory(pairs: Sequence[Pair], path: Path) -> list[Path]:
     return [path, info]
 
 
-def _asked(pair: Pair) -> list[dict[str, str]]:
+def _asked(pair: RewardPair) -> list[dict[str, str]]:
     known = [{"role": "system", "content": _known(pair)}] if pair.facets else []
     return [*known, {"role": "user", "content": pair.question}]
 
@@ -86,5 +86,5 @@ def _answer(text: str) -> dict[str, str]:
     return {"role": "assistant", "content": text}
 
 
-def _known(pair: Pair) -> str:
+def _known(pair: RewardPair) -> str:
     return KNOWN.format(person=render_facets(pair.facets)) if pair.facets else ""

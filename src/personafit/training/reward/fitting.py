@@ -13,7 +13,7 @@ from typing import Any
 
 from personafit import __version__
 from personafit._errors import UserError
-from personafit.models.reward.rendering import Renderer
+from personafit.models.reward.rendering import PromptRenderer
 from personafit.raters.fitted.rater import fitted_mark
 from personafit.training.reward.arguments import refuse_unusable_logger, training_arguments
 from personafit.training.reward.base import load_base, refuse_unreadable, with_adapter
@@ -23,16 +23,16 @@ from personafit.training.reward.pairs import fingerprint
 from personafit.training.reward.preparing import claim, divided, read
 from personafit.training.reward.result import (
     FORMAT,
-    Trained,
+    TrainedReward,
     card_of,
     figures,
     held_out_quality,
     write_facts,
 )
 from personafit.training.reward.saving import last_checkpoint, save_weights
-from personafit.training.reward.settings import Settings, check
+from personafit.training.reward.settings import RewardSettings, check
 from personafit.training.reward.swapping import swapped
-from personafit.training.reward.tokens import Tokenised, TokenPair, tokenise
+from personafit.training.reward.tokens import PairTokens, TokenPair, tokenise
 
 CHECKPOINTS = "checkpoints"
 ROWS = "rows.json"
@@ -40,9 +40,9 @@ ROWS = "rows.json"
 
 @dataclass(frozen=True)
 class _Data:
-    train: Tokenised
-    test: Tokenised
-    swapped: Tokenised
+    train: PairTokens
+    test: PairTokens
+    swapped: PairTokens
     fingerprint: str
 
     @property
@@ -60,7 +60,7 @@ class _Data:
         }
 
     @property
-    def parts(self) -> tuple[Tokenised, ...]:
+    def parts(self) -> tuple[PairTokens, ...]:
         """All that the model reads."""
         return self.train, self.test, self.swapped
 
@@ -70,7 +70,7 @@ class _Data:
         return sorted({fitted_mark(pair.person) for pair in self.train.pairs if pair.person})
 
 
-def train_reward(settings: Settings, say: Callable[[str], None]) -> Trained:
+def train_reward(settings: RewardSettings, say: Callable[[str], None]) -> TrainedReward:
     """Train, or go on with, the model the settings ask for."""
     check(settings)
     refuse_unusable_logger(settings.report_to)
@@ -85,7 +85,7 @@ def train_reward(settings: Settings, say: Callable[[str], None]) -> Trained:
         return done
     say(f"Loading {settings.base}.")
     model, tokenizer = load_base(settings.base, settings.seed)
-    renderer = Renderer(tokenizer, settings.max_tokens)
+    renderer = PromptRenderer(tokenizer, settings.max_tokens)
     if not getattr(tokenizer, "chat_template", None):
         notes.append(f"{settings.base} has no chat template: person, question and answer are joined plainly.")
     learned = tokenise(train, renderer, notes, "pairs to train on")
@@ -110,9 +110,9 @@ class _Run:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: RewardSettings,
         data: _Data,
-        renderer: Renderer,
+        renderer: PromptRenderer,
         notes: list[str],
         say: Callable[[str], None],
     ) -> None:
@@ -124,18 +124,18 @@ class _Run:
         )
         self._say = say
 
-    def train(self, model: Any, tokenizer: Any) -> Trained:
+    def train(self, model: Any, tokenizer: Any) -> TrainedReward:
         """Train, measure and write."""
         from transformers import PrinterCallback
 
-        from personafit.models.reward.scoring import Scorer
+        from personafit.models.reward.scoring import RewardScorer
         from personafit.training.reward.callbacks import Curves, Progress, StopOnSignal
         from personafit.training.reward.checkpoints import SparingCheckpoints
         from personafit.training.reward.trainer import PairTrainer
 
         for note in [*self.notes, self._plan()]:
             self._say(note)
-        scorer = Scorer(model.to(self._arguments.device), self.settings.pack, self._rows_before())
+        scorer = RewardScorer(model.to(self._arguments.device), self.settings.pack, self._rows_before())
         scorer.say = self._say
         trainer = PairTrainer(
             scorer,
@@ -202,7 +202,7 @@ class _Run:
             )
         return largest
 
-    def _written(self, trainer: Any, tokenizer: Any) -> Trained:
+    def _written(self, trainer: Any, tokenizer: Any) -> TrainedReward:
         settings, test = self.settings, self.data.test
         reports = held_out_quality(test.pairs, trainer.margins(test.tokens)) if test.pairs else {}
         facts: dict[str, Any] = {
@@ -226,7 +226,7 @@ class _Run:
             write_facts(settings.out, facts, card)
             shutil.rmtree(self._checkpoints, ignore_errors=True)
         trainer.accelerator.wait_for_everyone()
-        return Trained(settings.out, facts, card)
+        return TrainedReward(settings.out, facts, card)
 
     def _keep_rows(self, capacity: int) -> None:
         """Remember a length of rows that memory allows, for when the run is gone on with."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from personafit.training.reward.pairs import Pair
+from personafit.training.reward.pairs import RewardPair
 
 
-def limited(pairs: Sequence[Pair], limit: int | None, seed: int) -> list[Pair]:
+def limited(pairs: Sequence[RewardPair], limit: int | None, seed: int) -> list[RewardPair]:
     """At most so many pairs, of people drawn one after the other."""
     if limit is None or len(pairs) <= limit:
         return list(pairs)
@@ -22,7 +22,9 @@ def limited(pairs: Sequence[Pair], limit: int | None, seed: int) -> list[Pair]:
     return [pairs[index] for index in sorted(kept)]
 
 
-def held_out(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
+def held_out(
+    pairs: Sequence[RewardPair], share: float, seed: int
+) -> tuple[list[RewardPair], list[RewardPair]]:
     """The pairs to train on and those of the people held out: a share of the people, at least one of two."""
     owners = _shuffled(sorted({pair.owner for pair in pairs}), seed)
     count = min(max(1, round(share * len(owners))), len(owners) - 1) if share and owners else 0
@@ -30,7 +32,7 @@ def held_out(pairs: Sequence[Pair], share: float, seed: int) -> tuple[list[Pair]
     return [p for p in pairs if p.owner not in out], [p for p in pairs if p.owner in out]
 
 
-def sampled(pairs: Sequence[Pair], count: int, seed: int) -> list[Pair]:
+def sampled(pairs: Sequence[RewardPair], count: int, seed: int) -> list[RewardPair]:
     """So many of the pairs, drawn without putting back."""
     chosen = np.random.default_rng(seed).permutation(len(pairs))[:count]
     return [pairs[index] for index in sorted(chosen.tolist())]
@@ -72,7 +74,7 @@ def grouped_order(
     return order[:total]
 
 
-def _by_owner(pairs: Sequence[Pair]) -> dict[str, list[int]]:
+def _by_owner(pairs: Sequence[RewardPair]) -> dict[str, list[int]]:
     own: defaultdict[str, list[int]] = defaultdict(list)
     for index, pair in enumerate(pairs):
         own[pair.owner].append(index)

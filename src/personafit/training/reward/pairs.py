@@ -17,12 +17,12 @@ from personafit.benchmarks.lines import read_lines
 from personafit.factory.pairs.layout import NOT_PERSONAL
 from personafit.people import FacetValue, flatten
 from personafit.training.choices import load_choices, open_choices
-from personafit.training.pairwise import Choice
+from personafit.training.pairwise import PreferencePair
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two answers of which one was chosen; without a person the pair is a general one."""
+class RewardPair:
+    """Two answers of which one was chosen; a pair without a person is a general one."""
 
     person: str
     facets: Mapping[str, FacetValue]
@@ -40,12 +40,12 @@ class Pair:
         """Whose pair it is; a general pair belongs to its question."""
         return self.person or f"?{hash_text(self.question)}"
 
-    def choice(self) -> Choice:
+    def choice(self) -> PreferencePair:
         """The pair in the shape that reports on quality take."""
-        return Choice(self.owner, self.facets, self.question, self.chosen, self.rejected, self.tier)
+        return PreferencePair(self.owner, self.facets, self.question, self.chosen, self.rejected, self.tier)
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path) -> list[RewardPair]:
     """The pairs of a benchmark folder, of PersonaFeedback's published layout, of the starter set or of a JSON-lines file."""
     if path.is_file():
         return [_from_trl(row, path, number) for number, row in read_lines(path)]
@@ -54,18 +54,20 @@ def read_pairs(path: Path) -> list[Pair]:
     return pairs_of(open_choices(path), f"{path}, ")
 
 
-def pairs_of(benchmark: Benchmark, where: str = "") -> list[Pair]:
+def pairs_of(benchmark: Benchmark, where: str = "") -> list[RewardPair]:
     """The decided pairs of a benchmark."""
     return [
-        Pair(c.person, c.facets, c.question, c.chosen, c.rejected, c.tier, place=f"{where}pair {number}")
+        RewardPair(
+            c.person, c.facets, c.question, c.chosen, c.rejected, c.tier, place=f"{where}pair {number}"
+        )
         for number, c in enumerate(load_choices(benchmark), 1)
     ]
 
 
-def read_helpsteer(path: Path) -> list[Pair]:
+def read_helpsteer(path: Path) -> list[RewardPair]:
     """General pairs from rated answers in HelpSteer2's layout."""
     pairs = [
-        Pair("", {}, one.prompt, one.better, one.worse, NOT_PERSONAL, place=located(path, one.line))
+        RewardPair("", {}, one.prompt, one.better, one.worse, NOT_PERSONAL, place=located(path, one.line))
         for one in rated_pairs(path)
     ]
     if not pairs:
@@ -75,7 +77,7 @@ def read_helpsteer(path: Path) -> list[Pair]:
     return pairs
 
 
-def without_ties(pairs: Sequence[Pair], notes: list[str]) -> list[Pair]:
+def without_ties(pairs: Sequence[RewardPair], notes: list[str]) -> list[RewardPair]:
     """The pairs whose answers differ; what is left out is said."""
     same = [pair for pair in pairs if pair.chosen == pair.rejected]
     if same:
@@ -85,14 +87,14 @@ def without_ties(pairs: Sequence[Pair], notes: list[str]) -> list[Pair]:
     return [pair for pair in pairs if pair.chosen != pair.rejected]
 
 
-def fingerprint(pairs: Iterable[Pair]) -> str:
+def fingerprint(pairs: Iterable[RewardPair]) -> str:
     """Hash of what is trained on."""
     return content_hash(
         [[p.person, dict(p.facets), p.question, p.chosen, p.rejected, p.tier, p.margin] for p in pairs]
     )
 
 
-def _from_trl(row: dict[str, Any], path: Path, number: int) -> Pair:
+def _from_trl(row: dict[str, Any], path: Path, number: int) -> RewardPair:
     # Rows that the factory mixed in are nobody's, and say so.
     general = row.get("tier") == NOT_PERSONAL and not row.get("person")
     facets = {} if general else _facets(row.get("person"), path, number)
@@ -103,7 +105,7 @@ def _from_trl(row: dict[str, Any], path: Path, number: int) -> Pair:
     margin = 0.0 if row.get("margin") is None else row["margin"]
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not abs(margin) < float("inf"):
         raise UserError(f"{located(path, number, 'margin')} must be a number, not {margin!r:.40}.")
-    return Pair(
+    return RewardPair(
         str(person),
         facets,
         _text(prompt, path, number, "prompt"),

@@ -7,14 +7,14 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.training.reward.order import held_out, limited, sampled
-from personafit.training.reward.pairs import Pair, read_helpsteer, read_pairs, without_ties
-from personafit.training.reward.result import FACTS, Trained
-from personafit.training.reward.settings import RECIPES, Settings
+from personafit.training.reward.pairs import RewardPair, read_helpsteer, read_pairs, without_ties
+from personafit.training.reward.result import FACTS, TrainedReward
+from personafit.training.reward.settings import RECIPES, RewardSettings
 
 STARTED = "started.json"
 
 
-def read(settings: Settings, notes: list[str]) -> list[Pair]:
+def read(settings: RewardSettings, notes: list[str]) -> list[RewardPair]:
     """The pairs asked for, without those that say nothing."""
     pairs = limited(without_ties(read_pairs(settings.data), notes), settings.limit, settings.seed)
     if not pairs:
@@ -22,7 +22,9 @@ def read(settings: Settings, notes: list[str]) -> list[Pair]:
     return pairs
 
 
-def divided(settings: Settings, pairs: list[Pair], notes: list[str]) -> tuple[list[Pair], list[Pair]]:
+def divided(
+    settings: RewardSettings, pairs: list[RewardPair], notes: list[str]
+) -> tuple[list[RewardPair], list[RewardPair]]:
     """The pairs to train on and those to measure on, by recipe; people and general prompts are held out alike."""
     recipe = RECIPES[settings.preset]
     train, test = ([], pairs) if not recipe.personal else held_out(pairs, settings.held_out, settings.seed)
@@ -40,7 +42,7 @@ def divided(settings: Settings, pairs: list[Pair], notes: list[str]) -> tuple[li
     return train, test
 
 
-def claim(out: Path, asked: dict[str, Any]) -> Trained | None:
+def claim(out: Path, asked: dict[str, Any]) -> TrainedReward | None:
     """Make sure the folder is for this run; what it holds when the run is done already."""
     started = out / STARTED
     try:
@@ -49,7 +51,7 @@ def claim(out: Path, asked: dict[str, Any]) -> Trained | None:
             _claim(out, started, asked)
         if (out / FACTS).is_file():
             facts = json.loads((out / FACTS).read_text(encoding="utf-8"))
-            return Trained(out, facts, (out / "card.md").read_text(encoding="utf-8"))
+            return TrainedReward(out, facts, (out / "card.md").read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{out} cannot be written ({error.strerror}); choose another with --out.") from error
     except json.JSONDecodeError as error:

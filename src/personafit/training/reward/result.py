@@ -13,22 +13,22 @@ import numpy.typing as npt
 from personafit.factory.pairs.layout import NOT_PERSONAL
 from personafit.statistics import Estimate
 from personafit.training.quality import QualityReport, quality
-from personafit.training.reward.pairs import Pair
+from personafit.training.reward.pairs import RewardPair
 
 FACTS = "personafit.json"
 FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Trained:
-    """Where a reward model is and what is known of it."""
+class TrainedReward:
+    """A trained reward model: its folder and what is known of it."""
 
     folder: Path
     facts: dict[str, Any]
     card: str
 
 
-def figures(pairs: Sequence[Pair], margins: npt.NDArray[np.float64]) -> dict[str, float]:
+def figures(pairs: Sequence[RewardPair], margins: npt.NDArray[np.float64]) -> dict[str, float]:
     """Loss and accuracy by tier of margins, a tie counting half, by the names that loggers show."""
     won = np.where(margins > 0, 1.0, np.where(margins < 0, 0.0, 0.5))
     tiers = np.array([pair.tier for pair in pairs])
@@ -42,7 +42,9 @@ def figures(pairs: Sequence[Pair], margins: npt.NDArray[np.float64]) -> dict[str
     return found
 
 
-def held_out_quality(pairs: Sequence[Pair], margins: npt.NDArray[np.float64]) -> dict[str, QualityReport]:
+def held_out_quality(
+    pairs: Sequence[RewardPair], margins: npt.NDArray[np.float64]
+) -> dict[str, QualityReport]:
     """Personal and general pairs apart, each with intervals over people or prompts."""
     kinds: dict[str, list[int]] = {"personal": [], "general": []}
     for index, pair in enumerate(pairs):

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from personafit.training.reward.base import load_base, with_adapter
-from personafit.training.reward.settings import Settings
+from personafit.training.reward.settings import RewardSettings
 
 STATE = "trainer_state.json"  # written last: a checkpoint without it was cut short
 
 
-def save_weights(trainer: Any, tokenizer: Any, settings: Settings) -> None:
+def save_weights(trainer: Any, tokenizer: Any, settings: RewardSettings) -> None:
     """Write model and tokenizer; an adapter is merged into its base unless it is to stay apart."""
     accelerator = trainer.accelerator
     state = accelerator.get_state_dict(trainer.model) if trainer.is_fsdp_enabled else None

@@ -41,8 +41,8 @@ class Mix:
 
 
 @dataclass(frozen=True)
-class Settings:
-    """Everything that shapes the result."""
+class RewardSettings:
+    """All settings of a training run that shape its result."""
 
     base: str
     data: Path
@@ -91,7 +91,7 @@ def parse_mix(text: str) -> Mix:
     return Mix(Path(path), share)
 
 
-def check(settings: Settings) -> None:
+def check(settings: RewardSettings) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     recipe = RECIPES[settings.preset]
     if recipe.general and not recipe.personal and settings.mix is None:

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from personafit._errors import UserError
-from personafit.models.reward.rendering import Renderer, TooLongError
-from personafit.training.reward.pairs import Pair
-from personafit.training.reward.tokens import Tokenised, TokenPair
+from personafit.models.reward.rendering import PromptRenderer, TooLongError
+from personafit.training.reward.pairs import RewardPair
+from personafit.training.reward.tokens import PairTokens, TokenPair
 
 TRIES = 20  # draws for each pair wanted; two people may be alike, or a text too long
 
 
 def swapped(
-    pairs: Sequence[Pair], ratio: float, renderer: Renderer, seed: int, notes: list[str]
-) -> Tokenised:
+    pairs: Sequence[RewardPair], ratio: float, renderer: PromptRenderer, seed: int, notes: list[str]
+) -> PairTokens:
     """So many swapped pairs for each personal one, drawn from them; they are tokens alone, since nobody chose."""
     personal = [pair for pair in pairs if pair.person]
     wanted = round(ratio * len(personal))
     if not wanted:
-        return Tokenised([], [])
+        return PairTokens([], [])
     if len({pair.person for pair in personal}) < 2:
         raise UserError(
             "--swap puts an answer before another person, and the pairs to train on are one person's; leave it out."
@@ -38,10 +38,10 @@ def swapped(
             break
     else:
         notes.append(f"{wanted:,} swapped pairs were asked for and {len(found):,} could be made.")
-    return Tokenised([], found)
+    return PairTokens([], found)
 
 
-def _pair(own: Pair, other: Pair, renderer: Renderer) -> TokenPair | None:
+def _pair(own: RewardPair, other: RewardPair, renderer: PromptRenderer) -> TokenPair | None:
     """The answer before its own person and before the other; None where both read alike or are too long."""
     try:
         chosen, rejected = (

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from personafit._errors import UserError
-from personafit.models.reward.rendering import Renderer, TooLongError
-from personafit.training.reward.pairs import Pair
+from personafit.models.reward.rendering import PromptRenderer, TooLongError
+from personafit.training.reward.pairs import RewardPair
 
 SIDES: tuple[Literal["chosen_ids"], Literal["rejected_ids"]] = ("chosen_ids", "rejected_ids")
 
@@ -20,10 +20,10 @@ class TokenPair(TypedDict):
 
 
 @dataclass(frozen=True)
-class Tokenised:
-    """The pairs that can be used, and their tokens."""
+class PairTokens:
+    """The pairs that can be trained on, and their tokens."""
 
-    pairs: list[Pair]
+    pairs: list[RewardPair]
     tokens: list[TokenPair]
 
     @property
@@ -41,13 +41,15 @@ class Tokenised:
         return max((_size(pair, share) for pair in self.tokens), default=0)
 
 
-def tokenise(pairs: Sequence[Pair], renderer: Renderer, notes: list[str], kind: str = "pairs") -> Tokenised:
+def tokenise(
+    pairs: Sequence[RewardPair], renderer: PromptRenderer, notes: list[str], kind: str = "pairs"
+) -> PairTokens:
     """Render every pair, both answers with the same facets; what is left out or shortened is said in `notes`."""
-    kept: list[Pair] = []
+    kept: list[RewardPair] = []
     tokens: list[TokenPair] = []
-    long: list[Pair] = []
-    same: list[Pair] = []
-    shortened: list[tuple[Pair, int]] = []
+    long: list[RewardPair] = []
+    same: list[RewardPair] = []
+    shortened: list[tuple[RewardPair, int]] = []
     for pair in pairs:
         try:
             chosen, rejected = renderer.render_together(
@@ -80,10 +82,10 @@ def tokenise(pairs: Sequence[Pair], renderer: Renderer, notes: list[str], kind: 
             f"{len(shortened):,} {kind}, the first at {shortened[0][0].place}, lost {facets:,} facets of the person, the last "
             f"ones first, to fit {renderer.max_tokens:,} tokens; no answer was shortened.{_nothing_left(shortened)}"
         )
-    return Tokenised(kept, tokens)
+    return PairTokens(kept, tokens)
 
 
-def _nothing_left(shortened: Sequence[tuple[Pair, int]]) -> str:
+def _nothing_left(shortened: Sequence[tuple[RewardPair, int]]) -> str:
     emptied = [pair for pair, dropped in shortened if dropped == len(pair.facets)]
     if not emptied:
         return ""

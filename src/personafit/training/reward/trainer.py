@@ -16,15 +16,15 @@ from torch.nn.functional import logsigmoid
 from transformers import Trainer
 
 from personafit._errors import UserError
-from personafit.models.reward.packing import Packed
-from personafit.models.reward.scoring import Scorer, out_of_memory
+from personafit.models.reward.packing import TokenRow
+from personafit.models.reward.scoring import RewardScorer, out_of_memory
 
 
 @dataclass(frozen=True)
 class Rows:
     """A batch of pairs laid out: pair k is sequences 2k (chosen) and 2k+1 (rejected)."""
 
-    rows: list[Packed]
+    rows: list[TokenRow]
     sequences: list[list[int]]
     margins: list[float]
 
@@ -41,7 +41,7 @@ class PairTrainer(Trainer):
 
     def __init__(
         self,
-        scorer: Scorer,
+        scorer: RewardScorer,
         model: Any = None,
         largest: int = 1,
         measure: Callable[[Callable[[Sequence[Any]], Any]], dict[str, float]] | None = None,
@@ -179,7 +179,7 @@ class PairTrainer(Trainer):
         return 0
 
 
-def pair_loss(scores: torch.Tensor, row: Packed, margins: Sequence[float] | None = None) -> torch.Tensor:
+def pair_loss(scores: torch.Tensor, row: TokenRow, margins: Sequence[float] | None = None) -> torch.Tensor:
     """The sum over the pairs of a row of how surprising it is that the chosen answer won, by its margin."""
     at = {int(owner): place for place, owner in enumerate(row.owners)}
     winners = [owner for owner in at if owner % 2 == 0]

@@ -1,0 +1,201 @@
+"""Carrying a best-of-N out: candidates read or made, compared by a rater through the engine, chosen among."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.benchmarks import ingest, open_whole
+from personafit.benchmarks.config import RunConfig
+from personafit.best_of.candidates import CandidateSet, Comparisons, Questions, read_candidates
+from personafit.best_of.choosing import BestOfChoices, Scores, choose
+from personafit.contexts import People, default_model, make_context, make_contexts
+from personafit.engine import ProgressView, Runner, Summary, check_budget
+from personafit.kinds.choice import ChoiceKind
+from personafit.kinds.kind import RunPlan
+from personafit.models import make_model
+from personafit.people import Person
+from personafit.raters import Rater, make_rater, rater_lane
+from personafit.simulate.sampling import Sampling
+from personafit.store import Status, Store, run_answers
+
+
+@dataclass(frozen=True)
+class BestOf:
+    """What the command line asks for."""
+
+    prompts: Path
+    rater: str
+    data: Path | None = None
+    view: str = "profile"
+    system: str | None = None
+    given: str = "profile"
+    count: int = 4
+    temperature: float = 0.8
+    control_length: bool = True
+    seed: int = 0
+    budget: float | None = None
+    retry: frozenset[Status] = frozenset()
+
+
+@dataclass(frozen=True)
+class Carried:
+    """How it went; no choice where it ended before anything was compared."""
+
+    choice: BestOfChoices | None
+    summaries: list[Summary]
+    fingerprint: str
+
+
+async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carried:
+    """Make what candidates are missing, compare them, choose."""
+    people = {p.id: p for p in open_whole(str(asked.data)).people()} if asked.data else {}
+    prompts, people = read_candidates(asked.prompts, people)
+    _check(asked, prompts)
+    rater = make_rater(asked.rater)  # a misspelt one is found before anything is spent on answers
+    summaries: list[Summary] = []
+    try:
+        check_budget(asked.budget, [(rater.record.name, rater)])
+        if asked.system is not None:
+            prompts, made = await _sampled(store, asked, prompts, people, progress)
+            summaries.append(made)
+            if made.ended_early:
+                return Carried(None, summaries, rater.record.fingerprint)
+            if not any(prompt.answers for prompt in prompts):
+                raise UserError(
+                    f"No answer could be made: {made.last_failure or 'the system answered nothing'}", code=1
+                )
+            if asked.budget is not None:
+                asked = replace(asked, budget=max(0.0, asked.budget - made.cost))
+        scores, compared = await _compared(store, asked, prompts, people, rater, progress)
+        summaries.append(compared)
+        if scores is None:
+            return Carried(None, summaries, rater.record.fingerprint)
+    finally:
+        await rater.close()
+    return Carried(choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint)
+
+
+def _check(asked: BestOf, prompts: list[CandidateSet]) -> None:
+    for prompt in prompts:
+        if asked.system is None and not prompt.answers:
+            raise UserError(
+                f"{asked.prompts}: '{prompt.id}' has no answers to choose among; list them, or let --system make them."
+            )
+        if asked.system is not None and prompt.answers:
+            raise UserError(
+                f"{asked.prompts}: '{prompt.id}' has answers already; leave out --system, or them."
+            )
+
+
+async def _sampled(
+    store: Store,
+    asked: BestOf,
+    prompts: list[CandidateSet],
+    people: dict[str, Person],
+    progress: ProgressView,
+) -> tuple[list[CandidateSet], Summary]:
+    """The questions with the answers that the system made."""
+    assert asked.system is not None
+    dataset = ingest(store, Questions(prompts, people))
+    everyone = People(store.people(dataset))
+    model = make_model(asked.system)
+    try:
+        check_budget(asked.budget, [(model.name, model)])
+        given = make_context(asked.given, everyone, asked.seed, default_model([asked.system]))
+        sampling = Sampling(store, dataset, everyone, model, given, asked.count, asked.temperature)
+        name = (
+            f"best-of-answering-{content_hash([dataset, sampling.fingerprint, asked.given, asked.seed])[:8]}"
+        )
+        record = {"benchmark": "best-of", "kind": "best-of", "systems": [asked.system], "stage": "answering"}
+        run = store.begin_run(name, dataset, record, store.count_items(dataset) * asked.count)
+        runner = Runner(store, run.id, progress, asked.retry, asked.budget)
+        told = await make_contexts([given], store, everyone, lambda: store.items(dataset), runner)
+        if told is not None and told.ended_early:
+            return prompts, told
+        summary = await runner.run([sampling.lane()])
+    finally:
+        await model.close()
+    made = {item.id: texts for item, texts in sampling.answers()}
+    return [
+        replace(prompt, answers=tuple(made.get(f"best-of/{prompt.id}", ()))) for prompt in prompts
+    ], summary
+
+
+async def _compared(
+    store: Store,
+    asked: BestOf,
+    prompts: list[CandidateSet],
+    people: dict[str, Person],
+    rater: Rater,
+    progress: ProgressView,
+) -> tuple[Scores | None, Summary]:
+    """The scores of all candidates; None where it ended before any was compared."""
+    dataset = ingest(store, Comparisons(prompts, people))
+    everyone = People(store.people(dataset))
+    view = make_context(asked.view, everyone, asked.seed, default_model([asked.rater]))
+    kind = ChoiceKind()
+    config = RunConfig("best-of", raters=[asked.rater], seed=asked.seed)
+    info = Comparisons(prompts, people).info
+    plan = RunPlan(kind, store, config, info, dataset, everyone, [view.name], builders=[view])
+    record = {
+        "benchmark": "best-of",
+        "kind": "best-of",
+        "dataset": dataset,
+        "view": asked.view,
+        "seed": asked.seed,
+        "raters": [{"fingerprint": rater.record.fingerprint, "name": rater.record.name}],
+    }
+    run = store.begin_run(f"best-of-{content_hash(record)[:8]}", dataset, record, kind.count(plan, rater))
+    store.add_raters([rater.record])
+    runner = Runner(store, run.id, progress, asked.retry, asked.budget)
+    told = await make_contexts([view], store, everyone, plan.items, runner)
+    if told is not None and told.ended_early:
+        return None, told
+    summary = await runner.run([rater_lane(rater, partial(kind.shown, plan, rater), kind.count(plan, rater))])
+    return dict(_scores(store, run.id, prompts, rater)), summary
+
+
+def _scores(
+    store: Store, run: int, prompts: list[CandidateSet], rater: Rater
+) -> Iterator[tuple[str, list[float | None]]]:
+    """Per prompt the scores of its candidates: a reward model's own, or else how far each is ahead of the base."""
+    answers = run_answers(store, run)
+    asked = {} if answers.is_empty() else _by_item(answers.filter(pl.col("target") == ""))
+    replies = store.replies(answers["job"]) if rater.record.kind == "reward" and asked else {}
+    orders = 2 if rater.order_matters else 1
+    for prompt in prompts:
+        scores: list[float | None] = [None] * len(prompt.answers)
+        if not scores:  # no answer could be made
+            yield prompt.id, scores
+            continue
+        ahead: dict[int, float] = {}
+        for index in range(len(scores)):
+            rows = asked.get(prompt.item_id(index), [])
+            if index == prompt.base or any(
+                row["status"] != Status.OK or row["value"] is None for row in rows
+            ):
+                continue
+            own = [orjson.loads(reply) for row in rows if (reply := replies.get(row["ask"], (None,))[0])]
+            if own:
+                scores[prompt.base], scores[index] = own[0]
+            elif len(rows) == orders:
+                ahead[index] = -sum(row["value"] for row in rows) / len(rows)
+        level = (
+            scores[prompt.base] or 0.0
+        )  # of a reward model only those without a reply: word for word the base
+        for index, lead in ahead.items():
+            scores[index] = level + lead
+        if len(scores) == 1 or ahead:
+            scores[prompt.base] = level
+        yield prompt.id, scores
+
+
+def _by_item(answers: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    return {str(rows[0]["item"]): rows for rows in (part.to_dicts() for part in answers.partition_by("item"))}

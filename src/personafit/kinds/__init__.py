@@ -1,0 +1,51 @@
+"""Kinds of item. A new one is one file and one line in `KINDS` (or an entry point `personafit.kinds`)."""
+
+from importlib import import_module
+from typing import Any
+
+from personafit._errors import UserError
+from personafit._plugins import find_plugin
+from personafit.benchmarks.benchmark import Benchmark
+from personafit.kinds.kind import Kind, RunPlan
+from personafit.kinds.lines import Line, Metric
+
+KINDS = {
+    "choice": "personafit.kinds.choice:ChoiceKind",
+    "injection": "personafit.kinds.injection:InjectionKind",
+    "relevance": "personafit.kinds.relevance:RelevanceKind",
+    "preference": "personafit.kinds.preference:PreferenceKind",
+    "dialogue": "personafit.kinds.dialogue:DialogueKind",
+    "writing": "personafit.kinds.writing:WritingKind",
+}
+"""Name to the class, which is imported when such items are met."""
+MADE_FROM = {"task": "dialogue"}
+"""Kinds of item that a system first turns into another: questions say themselves what they become."""
+
+
+def find_kind(name: str) -> Kind:
+    """The kind of that name."""
+    if name in KINDS:
+        module, _, cls = KINDS[name].partition(":")
+        kind: Kind = getattr(import_module(module), cls)()
+        return kind
+    found: Any = find_plugin("kinds", name)
+    if found is None:
+        raise UserError(
+            f"There are items of kind '{name:.40}', which nothing here knows; kinds are {', '.join(KINDS)}, and those of installed packages."
+        )
+    made: Kind = found() if isinstance(found, type) else found
+    return made
+
+
+def kind_of(benchmark: Benchmark) -> Kind:
+    """The kind of a benchmark's items: what it declares, else what its first item is."""
+    declared = benchmark.info.kind or getattr(benchmark, "becomes", None)
+    if declared is None:
+        first = next(iter(benchmark.items()), None)
+        if first is None:
+            raise UserError(f"{benchmark.info.name} has no items: there is nothing to judge.")
+        declared = MADE_FROM.get(first.kind, first.kind)
+    return find_kind(declared)
+
+
+__all__ = ["KINDS", "Kind", "Line", "Metric", "RunPlan", "find_kind", "kind_of"]

@@ -1,0 +1,328 @@
+"""Dialogues: systems talk with a simulated user about a task, then judges mark what was said.
+
+A dialogue that did not run to an end of its own is put before nobody: its asks are `skipped`, with the reason, and count
+against coverage like everything that has no answer.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, ClassVar
+
+import polars as pl
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
+from personafit.benchmarks.config import RunConfig
+from personafit.contexts import Context, TaskItem, context_fingerprint, default_model, make_context
+from personafit.items.dialogue import Dialogue
+from personafit.items.dialogue_questions import (
+    DIALOGUE_QUESTIONS,
+    DIALOGUES,
+    QUESTIONS_BY_NAME,
+    DialogueMaterial,
+    DialogueQuestion,
+)
+from personafit.items.reading import Part, Question, QuestionSet, Shown
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
+from personafit.models import ChatRequest, Model
+from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
+from personafit.models.spec import parse_spec
+from personafit.models.tokens import prompt_tokens
+from personafit.people import Person, render_person, select_facets
+from personafit.raters import Rater
+from personafit.simulate import Simulation, dialogues, make_assistant, make_user, task_items
+from personafit.simulate.dialogue import USUAL_TOKENS
+from personafit.simulate.speakers import Assistant, UserAgent
+from personafit.store import Product, RaterRecord, RunRecord, Store
+
+DEFAULT = "embedded"
+GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
+TASKS = ("SD", "MD", "all")
+GIVEN, FULL = "given", "full"
+PAGE = 100  # dialogues whose contexts are read together
+REPLY_TOKENS = 60  # of a judge's reply: a sentence and a mark
+USUAL_EXCHANGES = 5  # for estimates only: nobody knows before how long people talk
+
+
+class DialogueKind(Kind):
+    """Whether the assistant did what this person wanted, in the way that suits them."""
+
+    name = "dialogue"
+    asks: ClassVar[QuestionSet] = DIALOGUES
+    made_from: ClassVar[str | None] = "task"
+    own_contexts: ClassVar[dict[str, str] | None] = {
+        GIVEN: "what the assistant was given",
+        FULL: "all there is to know",
+    }
+    options: ClassVar[frozenset[str]] = frozenset({"system", "given", "user", "tasks"})
+    controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
+
+    bars: ClassVar[tuple[str, ...]] = ("completion", "personalization", "naturalness", "coherence")
+
+    def default_contexts(self, info: BenchmarkInfo) -> list[str]:
+        """What the assistant was given."""
+        return [GIVEN]
+
+    def warnings(self, config: RunConfig) -> list[str]:
+        """Where a model speaks or judges that can do neither."""
+        return list(filter(None, [weak_model_note(config)]))
+
+    def default_raters(self) -> list[str]:
+        """The embedded model, which shows how it works and is no judge to trust."""
+        return [DEFAULT]
+
+    def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
+        """Open the speakers, and plan their dialogues."""
+        config = plan.config
+        if not config.systems:
+            raise UserError(
+                "dialogues need --system SPEC, the assistant to be tested; --system canned is one that knows nothing."
+            )
+        systems = [make_assistant(spec) for spec in dict.fromkeys(config.systems)]
+        user = make_user(config.user or DEFAULT)
+        plan.models = [*(system.model for system in systems), user.model]
+        plan.speakers = [_speaker("user", user), *(_speaker("system", system) for system in systems)]
+        makes = default_model(config.systems)
+        plan.builders = [
+            make_context(name, plan.people, config.seed, makes) for name in config.givens or GIVENS
+        ]
+        plan.state |= {"systems": systems, "user": user}
+        plan.making = [simulation.lane for simulation in simulations(plan)]
+
+    def select(self, plan: RunPlan) -> frozenset[str] | None:
+        """The tasks that their sort, people, slices and limit leave."""
+        config = plan.config
+        if config.tasks not in TASKS:
+            raise UserError(f"--tasks {config.tasks}: there are {', '.join(TASKS)}.")
+        rows = self.rows(plan)
+        if config.tasks != "all":
+            rows = rows.filter(pl.col("tasks") == config.tasks)
+        if rows.is_empty():
+            raise UserError(f"--tasks {config.tasks} and --users {config.users or 'all'} leave no task.")
+        rows = rows_where(rows_of_users(rows, config), config)
+        if config.limit is None:
+            return frozenset(rows["item"])
+        return select_items(rows.select("item", "tasks", "domain"), config.limit, config.seed)
+
+    def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
+        """Every dialogue of the run that will not change any more, with every question."""
+        assert plan.run is not None
+        ended = iter(dialogues(plan.store, plan.run.id).ended)
+        while page := list(islice(ended, PAGE)):
+            told = plan.store.texts({dialogue.context for dialogue in page})
+            for dialogue in page:
+                yield from _asks(plan, rater, dialogue, told.get(dialogue.context, ""))
+
+    def count(self, plan: RunPlan, rater: Rater) -> int:
+        """How many asks a rater gets about the dialogues that were held."""
+        if plan.run is None:
+            return self.held(plan) * len(rater.questions) * rater.samples
+        held = len(dialogues(plan.store, plan.run.id).ended)
+        known = sum(_needs_known(question) for question in rater.questions)
+        return (len(rater.questions) + known * (len(plan.contexts) - 1)) * rater.samples * held
+
+    def held(self, plan: RunPlan) -> int:
+        """How many dialogues there are to be."""
+        systems: list[Assistant] = plan.state["systems"]
+        return plan.count_items() * len(plan.builders) * len(systems) * plan.config.samples
+
+    def planned(self, plan: RunPlan) -> int:
+        """The dialogues, and all that is asked about them."""
+        return self.held(plan) + sum(self.count(plan, rater) for rater in plan.raters)
+
+    def reply_tokens(self, request: ChatRequest) -> int:
+        """A sentence and a mark."""
+        return REPLY_TOKENS
+
+    def facts(self, plan: RunPlan) -> dict[str, Any]:
+        """Who talks, told what."""
+        user: UserAgent = plan.state["user"]
+        found: dict[str, Any] = {
+            "kind": self.name,
+            "systems": [_who(system) for system in plan.state["systems"]],
+            "user": _who(user) | {"style": user.style},
+            "givens": [given.name for given in plan.builders],
+            "tasks": plan.config.tasks,
+        }
+        if prints := {one.name: print for one in plan.builders if (print := context_fingerprint(one))}:
+            found["contexts"] = prints
+        return found
+
+    def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
+        """How often it is asked."""
+        asked = {} if rater.questions == DIALOGUE_QUESTIONS else {"question": rater.questions[0].name}
+        return {"samples": rater.samples, **asked}
+
+    def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
+        """What is warned of."""
+        yield from self.warnings(plan.config)
+
+    def run_name(self, plan: RunPlan) -> str:
+        """The run's name; what is known of judges is part of it."""
+        parts = {name: value for name, value in plan.record.items() if name not in ("notes", "command")}
+        parts["raters"] = [
+            {name: value for name, value in rater.items() if name != "control"} for rater in parts["raters"]
+        ]
+        return f"{plan.info.name}-{content_hash(parts)[:8]}"
+
+    def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
+        """The dialogue, and the turns that are marked."""
+        held = {one.id: one for one in dialogues(store, run.id)}
+
+        def again(rows: Sequence[Any]) -> Shown | None:
+            dialogue, question = held.get(rows[0].item), QUESTIONS_BY_NAME.get(rows[0].question)
+            if dialogue is None or question is None:
+                return None
+            parts = question.parts(dialogue)
+            return Shown(question, dialogue.id, "", "", "", parts, material=DialogueMaterial(dialogue))
+
+        return again
+
+    def estimate(self, plan: RunPlan) -> list[str] | None:
+        """What the dialogues and their judging would take, at five exchanges a dialogue."""
+        held, systems = self.held(plan), plan.state["systems"]
+        user: UserAgent = plan.state["user"]
+        head = (
+            f"{plan.info.name}: {held:,} dialogues over {plan.count_items():,} tasks; at about "
+            f"{USUAL_EXCHANGES} exchanges each:"
+        )
+        scene = next(simulations(plan)[0].scenes(), None)
+        if scene is None:  # all that is given has to be made by a model first
+            return [head, "  unknown: what the assistant is given is not made yet."]
+        history = USUAL_EXCHANGES * USUAL_TOKENS  # on average half of what is said by both is in a prompt
+        to_user = prompt_tokens(user.opening(scene.brief, scene.person.language)) + history
+        to_system = prompt_tokens(systems[0].opening(scene.told)) + history
+        lines = [head]
+        for system in systems:
+            calls = held // len(systems) * USUAL_EXCHANGES
+            lines.append(_line(system.model.name, system.model, calls, to_system, USUAL_TOKENS))
+        calls = held * (USUAL_EXCHANGES + 1)
+        lines.append(_line(user.model.name, user.model, calls, to_user, USUAL_TOKENS))
+        for rater in plan.raters:
+            asks = self.count(plan, rater)
+            lines.append(_line(rater.record.name, rater, asks, 2 * history + to_system, USUAL_TOKENS // 2))
+        return lines
+
+
+def simulations(plan: RunPlan) -> list[Simulation]:
+    """Each system's dialogues."""
+
+    def tasks() -> Iterator[TaskItem]:
+        return task_items(plan.store, plan.dataset, plan.selected)
+
+    return [
+        Simulation(
+            store=plan.store,
+            dataset=plan.dataset,
+            people=plan.people,
+            tasks=tasks,
+            count=plan.count_items(),
+            system=system,
+            user=plan.state["user"],
+            givens=plan.builders,
+            seed=plan.config.seed,
+            samples=plan.config.samples,
+        )
+        for system in plan.state["systems"]
+    ]
+
+
+def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterator[Shown]:
+    person = plan.people[dialogue.person]
+    preferences = render_person(person, select_facets(person.facets, dialogue.task.preferences))
+    material = DialogueMaterial(dialogue, preferences)
+    for name in plan.contexts:
+        known = given if name == GIVEN else everything(person, dialogue)
+        context_id = dialogue.context if name == GIVEN else _kept(plan, known, person)
+        context = Context(name, known, (known,) if known else (), person.id)
+        for question in rater.questions:
+            if name != plan.contexts[0] and not _needs_known(question):
+                continue  # what it shows is the same under every context
+            for sample in range(rater.samples):
+                yield Shown(
+                    question=question,
+                    about=dialogue.id,
+                    content=dialogue.content,
+                    person=dialogue.person,
+                    prompt=dialogue.task.intent,
+                    parts=_parts(question, dialogue),
+                    context=context,
+                    context_id=context_id if _needs_known(question) else None,
+                    sample=sample,
+                    material=material,
+                )
+
+
+def _parts(question: Question, dialogue: Dialogue) -> tuple[Part, ...]:
+    if not dialogue.stop.whole:
+        reason = dialogue.detail or "it has no end of its own"
+        return (Part(dialogue.id, skip=f"the dialogue ended as {dialogue.stop}: {reason}"),)
+    return question.parts(dialogue) if isinstance(question, DialogueQuestion) else (Part(dialogue.id),)
+
+
+def _needs_known(question: Question) -> bool:
+    """Whether what is known of the person is shown: scores of answers rest on it too."""
+    return not isinstance(question, DialogueQuestion) or "known" in question.needs
+
+
+def _kept(plan: RunPlan, text: str, person: Person) -> str:
+    product = Product(kind="context", text=text, maker=FULL, about=person.id)
+    plan.store.add_products([product])
+    return product.id
+
+
+def everything(person: Person, dialogue: Dialogue) -> str:
+    """All there is to know about a person for a task: what the full context shows."""
+    wanted = [
+        path for path in person.facets if path.partition(".")[0] in ("Demographics", *dialogue.task.domains)
+    ]
+    parts = [render_person(person, {path: person.facets[path] for path in wanted})]
+    history = {
+        domain: person.summaries[domain] for domain in dialogue.task.domains if domain in person.summaries
+    }
+    if history:
+        parts.append(
+            "\n".join(["Earlier conversations:", *(f"  {name}: {text}" for name, text in history.items())])
+        )
+    if dialogue.task.situation:
+        parts.append("\n".join(["Situation:", *(f"  {k}: {v}" for k, v in dialogue.task.situation.items())]))
+    return "\n\n".join(part for part in parts if part)
+
+
+def weak_model_note(config: RunConfig) -> str | None:
+    """A sentence where the small default model plays the user or the judge, because it can do neither."""
+    roles = {"user": [config.user or DEFAULT], "judge": config.raters or [DEFAULT]}
+    weak = [role for role, specs in roles.items() if any(map(_is_default_model, specs))]
+    if not weak:
+        return None
+    options = " and ".join(f"--{role}" for role in weak)
+    return (
+        f"The small default model is the {' and the '.join(weak)} here, and it cannot hold a dialogue (it repeats itself): "
+        f"scores that mean something need a stronger {options}."
+    )
+
+
+def _is_default_model(text: str) -> bool:
+    spec = parse_spec(text)
+    return spec.kind == "embedded" and spec.name in ("", DEFAULT_WEIGHTS)
+
+
+def _who(speaker: Assistant | UserAgent) -> dict[str, str]:
+    return {"fingerprint": speaker.fingerprint, "name": speaker.model.name}
+
+
+def _speaker(role: str, speaker: Assistant | UserAgent) -> RaterRecord:
+    """Who talks, as a record: so that a turn's maker has a name."""
+    model = speaker.model
+    return RaterRecord(fingerprint=speaker.fingerprint, name=model.name, kind=role, settings=model.settings)
+
+
+def _line(name: str, who: Model | Rater, calls: int, tokens_in: int, tokens_out: int) -> str:
+    line = f"  {name}: {calls:,} calls, about {calls * tokens_in:,} tokens in and {calls * tokens_out:,} out"
+    if who.price is None:
+        return f"{line}; its price is unknown (add ,price=IN/OUT)."
+    return f"{line}, about {calls * (tokens_in * who.price[0] + tokens_out * who.price[1]) / 1e6:.2f} USD."
+
+
+__all__ = ["DIALOGUE_QUESTIONS", "DialogueKind", "everything", "weak_model_note"]

@@ -1,0 +1,489 @@
+"""What a kind of item is: what can be asked about it, how it is shown, made and scored; and the plan of a run over such items.
+
+A kind is one file. Everything else is the same for all: `personafit.run` plans, makes, rates and estimates, the store keeps asks and
+judgments, reports read them back.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from personafit._errors import UserError
+from personafit._hashing import draw, hash_text
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
+from personafit.benchmarks.config import RunConfig, chosen_people, run_name
+from personafit.contexts import Context, ContextBuilder, People, Unmade, default_model, make_context
+from personafit.engine import Lane, Summary
+from personafit.items.reading import PLACES, Part, QuestionSet, Shown, order_places
+from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines
+from personafit.models import ChatRequest, Model
+from personafit.people import Person
+from personafit.raters import Rater
+from personafit.raters.asking import short_reply
+from personafit.store import (
+    MET,
+    Item,
+    RaterRecord,
+    RunRecord,
+    Status,
+    Store,
+    gold_answers,
+    item_rows,
+    run_answers,
+)
+
+if TYPE_CHECKING:
+    from personafit.engine import ProgressView
+
+ShownAgain = Callable[[Sequence[Any]], Shown | None]
+PAGE = 500  # items worked on together at most
+
+
+@dataclass
+class RunPlan:
+    """A run that is ready to be carried out: what is judged, by whom, told what, under which name."""
+
+    kind: "Kind"
+    store: Store
+    config: RunConfig
+    info: BenchmarkInfo
+    dataset: str
+    people: People
+    contexts: list[str]
+    """What raters are told of the person, by name."""
+    selected: frozenset[str] | None = None
+    """Ids of the items to judge; None for all."""
+    raters: list[Rater] = field(default_factory=list)
+    asked_for: list[bool] = field(default_factory=list)
+    """Of each rater, whether it was asked for or is a control."""
+    builders: list[ContextBuilder] = field(default_factory=list)
+    """Contexts that may have to be made by a model before anybody is asked."""
+    models: list[Model] = field(default_factory=list)
+    """Systems, and whoever plays the user."""
+    speakers: list[RaterRecord] = field(default_factory=list)
+    """Who makes things, as they are stored beside the raters."""
+    making: list[Callable[[], Lane]] = field(default_factory=list)
+    """What is made in this run before it is judged: dialogues, texts."""
+    record: dict[str, Any] = field(default_factory=dict)
+    run: RunRecord | None = None
+    """The run, once it has begun."""
+    state: dict[str, Any] = field(default_factory=dict)
+    """What a kind keeps for itself."""
+
+    @property
+    def name(self) -> str:
+        """The run's name: the same configuration and data give the same name, so the same command resumes."""
+        return self.kind.run_name(self)
+
+    @property
+    def asks(self) -> int:
+        """How many asks there are to be."""
+        return self.kind.planned(self)
+
+    def items(self) -> Iterator[Item]:
+        """The items to judge, in the order of work."""
+        for item in self.store.items(self.dataset):
+            if self.selected is None or item.id in self.selected:
+                yield item
+
+    def count_items(self) -> int:
+        """How many items there are to judge."""
+        return self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
+
+    def priced(self) -> list[tuple[str, Any]]:
+        """Everybody who may cost something, by name."""
+        return [
+            *((rater.record.name, rater) for rater in self.raters),
+            *((model.name, model) for model in self.models),
+        ]
+
+    async def close(self) -> None:
+        """Release raters and models."""
+        for rater in self.raters:
+            await rater.close()
+        for model in self.models:
+            await model.close()
+
+
+@dataclass
+class Made:
+    """What systems made of questions: a benchmark to be judged, and what making it took."""
+
+    benchmark: Benchmark | None
+    """None where it ended early."""
+    summary: Summary
+    run: str
+    config: RunConfig
+    """What is left to be asked for: the questions are chosen, part of the budget is spent."""
+
+
+class Kind:
+    """One kind of item. A new one is a subclass that says what is asked and what is shown."""
+
+    name: ClassVar[str]
+    asks: ClassVar[QuestionSet]
+    """What can be asked about such items."""
+    made_from: ClassVar[str | None] = None
+    """Kind of item, `prompt` or `task`, that systems first turn into items of this kind."""
+    own_contexts: ClassVar[dict[str, str] | None] = None
+    """Contexts that raters of this kind know, each with what it shows; None for all that can be built."""
+    options: ClassVar[frozenset[str]] = frozenset()
+    """Options of a run that mean something here besides those that always do: system, given, user, tasks."""
+    controls: ClassVar[Controls | None] = None
+    """Raters and contexts that are run beside those asked for; None for the benchmark's own."""
+    strata: ClassVar[tuple[str, ...]] = ()
+    """Slices over which a limited sample is spread in proportion."""
+    judged: ClassVar[bool] = True
+    """Whether raters judge; texts that are held against the person's own need none."""
+
+    def default_contexts(self, info: BenchmarkInfo) -> list[str]:
+        """What raters are told where nothing is asked for."""
+        controls = self.controls or info.controls
+        return [info.view, *controls.views]
+
+    bars: ClassVar[tuple[str, ...]] = ()
+    """Metrics that `--fail-under` may name."""
+
+    def warnings(self, config: RunConfig) -> list[str]:
+        """What would make the result worth little, said before the work."""
+        return []
+
+    def default_raters(self) -> list[str]:
+        """Who judges where nobody is asked for, besides the controls."""
+        return []
+
+    def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
+        """What raters are told."""
+        names = list(dict.fromkeys(config.views or self.default_contexts(info)))
+        for name in names:
+            if self.own_contexts is not None and name not in self.own_contexts:
+                listed = "; ".join(f"{one} ({what})" for one, what in self.own_contexts.items())
+                raise UserError(f"--view {name}: raters of {self.name} items are told {listed}.")
+        return names
+
+    def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
+        """Build what raters are told; a kind that makes things adds its systems and what they make."""
+        if self.own_contexts is not None:
+            return
+        makes = default_model(plan.config.raters)
+        built = [make_context(name, plan.people, plan.config.seed, makes) for name in plan.contexts]
+        plan.builders = list({builder.name: builder for builder in built}.values())
+        plan.contexts = [builder.name for builder in plan.builders]
+
+    def select(self, plan: RunPlan) -> frozenset[str] | None:
+        """The items that people, slices and limit leave; None for all."""
+        config = plan.config
+        if config.limit is None and config.users is None and not config.where:
+            return None
+        rows = rows_where(rows_of_users(self.rows(plan), config), config)
+        if config.limit is None:
+            return frozenset(rows["item"])
+        strata = [name for name in self.strata if name in rows.columns]
+        return select_items(rows.select("item", *strata), config.limit, config.seed)
+
+    def rows(self, plan: RunPlan) -> pl.DataFrame:
+        """The items as rows, with what can be selected by."""
+        return item_rows(plan.store, plan.dataset)
+
+    def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
+        """Everything a rater is to be shown, in the order of work: items by person, each under every context and order.
+
+        Prompts about one person begin alike, so that whatever caches them meets the same beginning many times in a row.
+        """
+        for person, items in groupby(plan.items(), key=lambda item: item.person):
+            while page := list(islice(items, PAGE)):
+                yield from self._page(plan, rater, plan.people[person], page)
+
+    def _page(self, plan: RunPlan, rater: Rater, person: Person, page: list[Item]) -> Iterator[Shown]:
+        texts = plan.store.texts({product for item in page for product in item.products})
+        told = [list(contexts_of(builder, person, page)) for builder in plan.builders]
+        new = {context.id: context for pairs in told for _, context in pairs}
+        plan.store.add_products(context.product for context in new.values())
+        for pairs in told:
+            for item, context in pairs:
+                answers = tuple(texts[product] for product in item.products)
+                for order in orders(item.id, len(answers), rater, plan.config.seed):
+                    for sample in range(plan.config.samples):
+                        yield self.show(item, answers, context, rater, order, sample)
+
+    def show(
+        self,
+        item: Item,
+        answers: tuple[str, ...],
+        context: Context,
+        rater: Rater,
+        order: tuple[int, ...],
+        sample: int,
+    ) -> Shown:
+        """One item as it is put before a rater."""
+        return Shown(
+            question=rater.questions[0],
+            about=item.id,
+            content=item.hash,
+            person=item.person,
+            prompt=item.prompt,
+            parts=(self.part(item),),
+            texts=answers,
+            context=context,
+            context_id=context.id,
+            order=order,
+            place=order_name(order) if rater.order_matters else "",
+            sample=sample,
+        )
+
+    def part(self, item: Item) -> Part:
+        """What gets an answer: the item as a whole."""
+        return Part(item.id, content=item.hash)
+
+    def count(self, plan: RunPlan, rater: Rater) -> int:
+        """How many asks a rater gets."""
+        contexts = len(plan.builders) or 1
+        return plan.count_items() * contexts * plan.config.samples * (2 if rater.order_matters else 1)
+
+    def planned(self, plan: RunPlan) -> int:
+        """How many asks there are to be in all."""
+        return sum(self.count(plan, rater) for rater in plan.raters)
+
+    def reply_tokens(self, request: ChatRequest) -> int:
+        """How long a judge's reply usually is."""
+        return short_reply(request)
+
+    def facts(self, plan: RunPlan) -> dict[str, Any]:
+        """What the run's record says besides what all records say."""
+        question = self.asks.asked[0]
+        return {"kind": self.name, "question": question.name, "instrument": question.instrument}
+
+    def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
+        """What the run's record says of a rater besides who it is."""
+        return {"orders": 2 if rater.order_matters else 1}
+
+    def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
+        """What has to be said beside the scores."""
+        yield from note_fitted_prompts(plan.raters, (item.prompt for item in plan.items()))
+
+    def run_name(self, plan: RunPlan) -> str:
+        """The run's name."""
+        return run_name(plan.info.name, plan.record)
+
+    def shown_again(self, store: Store, run: RunRecord) -> "ShownAgain":
+        """What was shown at an ask of a run, as far as its reply can be read again by it; None where it cannot.
+
+        An ask comes as its rows in the store, one for each judgment: `item`, `question`, `rater`, `view`, `order`, `judged`, `target`.
+        """
+        question = self.asks.asked[0]
+
+        def again(rows: Sequence[Any]) -> Shown | None:
+            order = tuple(order_places(rows[0].order))
+            texts = ("",) * len(order)
+            part = Part(rows[0].item)
+            return Shown(question, part.item, "", "", "", (part,), texts, order=order) if order else None
+
+        return again
+
+    async def make(
+        self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
+    ) -> Made | None:
+        """Let systems make what is judged; None where that is part of the run itself, or nothing is made."""
+        return None
+
+    def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
+        """What making would take, in lines; None where nothing is made beforehand."""
+        return None
+
+    def estimate(self, plan: RunPlan) -> list[str] | None:
+        """What the run would take, in lines; None for the usual ones: asks, tokens and money of every rater."""
+        return None
+
+    def ask_words(self, rater: Rater) -> str:
+        """What an ask is called in estimates."""
+        return "asks"
+
+    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
+        """The figures that a run is summed up by, the headline first; `info` is what the benchmark says of itself."""
+        return ()
+
+    def score(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with a column for every metric: null where there is no answer.
+
+        A row is one judged part: `item`, `target`, `person`, `prompt`, `gold` and `gold_value`, the answer's `label` and `value`,
+        and the columns of the item's slices.
+        """
+        return rows
+
+    def lines(self, store: Store, run: RunRecord) -> RunLines:
+        """A run read back: for each rater and context every planned item with what was said of it, scored."""
+        info = store.dataset_info(run.dataset)
+        items = item_rows(store, run.dataset)
+        if run.config["selected"] is not None:
+            items = items.filter(pl.col("item").is_in(run.config["selected"]))
+        gold = gold_answers(store, run.dataset, info["gold"]).unique(
+            "item", keep="first", maintain_order=True
+        )
+        items = items.join(
+            gold.select("item", "gold", "gold_value"), on="item", how="left", maintain_order="left"
+        )
+        answers, metrics = run_answers(store, run.id), self.metrics(info)
+        lines = []
+        for rater in run.config["raters"]:
+            for name in run.config["views"]:
+                asked = rater.get("orders", 1) * run.config["samples"]
+                rows = _joined(items, answers, rater["fingerprint"], name, asked)
+                scored = self.score(rows)
+                for metric in metrics:
+                    if metric.source not in scored.columns:
+                        raise UserError(
+                            f"The scores of kind {self.name} have no column '{metric.source}', which its metric {metric.name} needs."
+                        )
+                frame = _by_unit(scored, [metric.source for metric in metrics])
+                control = CONTROL_CONTEXTS.get("wrong" if name.startswith("wrong:") else name)
+                lines.append(
+                    Line(
+                        rater["name"],
+                        rater["fingerprint"],
+                        name,
+                        None,
+                        None,
+                        frame,
+                        "rule" if rater["control"] else control,
+                        not rater["control"],
+                    )
+                )
+        slices = [tuple(names) for names in info["layout"] if set(names) <= set(items.columns)]
+        return RunLines(run, info, self.name, lines, metrics, slices)
+
+    long_replies: ClassVar[bool] = False
+    """Whether replies are taken to be half as long as they may be, and not a token."""
+
+
+def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, view: str, asked: int) -> pl.DataFrame:
+    """Every item with what one rater said of it under one context: a row for each part, or one without an answer."""
+    schema: dict[str, Any] = {
+        **dict.fromkeys(("item", "target", "order", "label"), pl.String),
+        "value": pl.Float64,
+    }
+    said = pl.DataFrame(schema=schema | {"answered": pl.Int64})
+    if not answers.is_empty():
+        mine = answers.filter(
+            pl.col("rater") == rater, pl.col("view") == view, pl.col("status") == Status.OK.value
+        )
+        counted = mine.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+        said = counted.with_columns(answered=pl.len().over("item", "target").cast(pl.Int64))
+    rows = items.join(said, on="item", how="left", maintain_order="left")
+    return rows.with_columns(
+        pl.col("answered").fill_null(0),
+        asked=pl.lit(asked),
+        unit=pl.concat_str("item", pl.col("target").fill_null(""), separator=" "),
+    )
+
+
+def _by_unit(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """One row per unit: the mean over its samples, then over the orders it was shown in."""
+    means = [pl.col(name).cast(pl.Float64).mean() for name in dict.fromkeys(columns)]
+    rest = [pl.col(name).first() for name in rows.columns if name not in ("unit", "order", *columns)]
+    by_order = rows.group_by("unit", "order", maintain_order=True).agg(*means, *rest)
+    return by_order.group_by("unit", maintain_order=True).agg(*means, *rest)
+
+
+def orders(item: str, answers: int, rater: Rater, seed: int) -> list[tuple[int, ...]]:
+    """The orders in which an item is shown: both for two answers, the first of them drawn; one if order cannot matter."""
+    plain = tuple(range(answers))
+    if not rater.order_matters:
+        return [plain]
+    both = [plain, plain[::-1]]
+    return both[::-1] if draw(item, rater.record.fingerprint, seed, among=2) else both
+
+
+def order_name(order: Sequence[int]) -> str:
+    """An order as it is stored."""
+    return "".join(PLACES[place] for place in order)
+
+
+def contexts_of(
+    builder: ContextBuilder, person: Person, page: Sequence[Item]
+) -> Iterator[tuple[Item, Context]]:
+    """What is told at each item; an item for which a model should have made it and did not is left unjudged."""
+    for item in page:
+        try:
+            yield item, builder.build(person, item)
+        except Unmade:
+            continue
+
+
+def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
+    """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
+
+    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine.
+    """
+    strata = [name for name in rows.columns if name != "item"]
+    ranked = rows.with_columns(
+        pl.Series("rank", [hash_text("select", item, str(seed)) for item in rows["item"]])
+    ).sort("rank")
+    if not strata:
+        return frozenset(ranked["item"].head(limit))
+    # The k-th of n items in a stratum stands at (k + ½) / n: taking the lowest spreads the sample evenly.
+    spread = ranked.with_columns(
+        ((pl.int_range(pl.len()).over(strata) + 0.5) / pl.len().over(strata)).alias("place")
+    ).sort("place", "rank")
+    return frozenset(spread["item"].head(limit))
+
+
+def rows_of_users(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows about the people that --users means; all where it is not given."""
+    if config.users is None:
+        return rows
+    present = sorted(set(rows["person"]))
+    rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.users, config.seed)))
+    if rows.is_empty():
+        raise UserError(f"--users {config.users} leaves nobody to judge for.")
+    return rows
+
+
+def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows of the slices that --where means; all where it is not given."""
+    for condition in config.where:
+        name, _, value = condition.partition("=")
+        names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
+        if name not in names:
+            there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
+            raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
+        rows = rows.filter(pl.col(name).cast(pl.String) == value)
+        if rows.is_empty():
+            raise UserError(f"--where {condition}: no item that is left has that; check the value.")
+    return rows
+
+
+def note_fitted_prompts(raters: Sequence[Rater], prompts: Iterator[str]) -> Iterator[str]:
+    """A rater on the prompts it was fitted on shows memory, not skill: say so beside its score."""
+    if not any(rater.fitted_on for rater in raters):
+        return
+    different = set(prompts)
+    for rater in raters:
+        met = sum(hash_text(prompt) in rater.fitted_on for prompt in different)
+        if met:
+            yield (
+                f"{rater.record.name}{MET}{met:,} of the {len(different):,} prompts here: its score on them is "
+                "no evidence."
+            )
+
+
+def left_of(budget: float | None, spent: Summary | None) -> float | None:
+    """What of a budget is left."""
+    return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
+
+
+__all__ = [
+    "Kind",
+    "Made",
+    "RunPlan",
+    "contexts_of",
+    "left_of",
+    "note_fitted_prompts",
+    "order_name",
+    "orders",
+    "rows_of_users",
+    "rows_where",
+    "select_items",
+]

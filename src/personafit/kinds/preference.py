@@ -1,0 +1,309 @@
+"""Preferences: which of two answers somebody with an attribute would rather have. Systems make the pairs from prompts.
+
+A system answers told nothing, and told all attributes, those a matcher picks, those people called relevant, or any other context.
+`attributes:matched:SPEC` is matched by that relevance rater; plain `attributes:matched` by the system itself, asked for the few of
+a list. Matching and answering are keyed jobs like everything that costs: they resume, and nothing is paid for twice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash, hash_text
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, ingest
+from personafit.benchmarks.config import RunConfig, chosen_people
+from personafit.benchmarks.recentering.responses import CONTROLS, GENERATOR, GIVEN, INFO
+from personafit.benchmarks.recentering.responses_made import MadeResponses
+from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation
+from personafit.contexts import (
+    AttributesContext,
+    ContextBuilder,
+    People,
+    default_model,
+    make_context,
+    make_contexts,
+    makers,
+)
+from personafit.contexts.attributes import HUMAN, MATCHED
+from personafit.engine import Runner, Summary, check_budget
+from personafit.items.preference import (
+    CONTEXT,
+    NAMED,
+    PERSONAL,
+    PREFER,
+    PREFERENCE,
+    PREFERENCES,
+    shown_content,
+)
+from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
+from personafit.items.relevance import ATTRIBUTES
+from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, left_of, order_name, orders
+from personafit.models import ChatRequest, Model, make_model
+from personafit.raters import Rater, make_rater
+from personafit.raters.asking import SHORT_REPLY
+from personafit.simulate import Answering
+from personafit.simulate.answering import USUAL_TOKENS
+from personafit.stages.matching import Matching
+from personafit.store import Item, RunRecord, Store
+
+if TYPE_CHECKING:
+    from personafit.engine import ProgressView
+
+DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{HUMAN}")
+PAGE = 200
+
+
+class PreferenceKind(Kind):
+    """Whether using the attributes helps."""
+
+    name = PREFERENCE
+    asks: ClassVar[QuestionSet] = PREFERENCES
+    made_from: ClassVar[str | None] = "prompt"
+    own_contexts: ClassVar[dict[str, str] | None] = {
+        CONTEXT.name: "the attributes of each item and nothing else of the person"
+    }
+    options: ClassVar[frozenset[str]] = frozenset({"system", "given"})
+    controls: ClassVar[Controls | None] = CONTROLS
+    strata: ClassVar[tuple[str, ...]] = (GENERATOR, GIVEN)
+    long_replies = True
+
+    bars: ClassVar[tuple[str, ...]] = ("rating", "win_rate", "win_rate_length_controlled", "spearman")
+
+    def default_contexts(self, info: BenchmarkInfo) -> list[str]:
+        """The attributes."""
+        return [CONTEXT.name]
+
+    def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
+        """Every pair, all attributes at once, in both orders where the order is seen."""
+        items = plan.items()
+        while page := list(islice(items, PAGE)):
+            texts = plan.store.texts({product for item in page for product in item.products})
+            for item in page:
+                pair = shown_pair(item, texts, rater.questions[0])
+                for order in orders(item.id, 2, rater, plan.config.seed):
+                    place = order_name(order) if rater.order_matters else ""
+                    for sample in range(plan.config.samples):
+                        yield replace(pair, order=order, place=place, sample=sample)
+
+    def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
+        """What it is asked, and in how many orders."""
+        return {"question": rater.questions[0].name, "orders": 2 if rater.order_matters else 1}
+
+    def reply_tokens(self, request: ChatRequest) -> int:
+        """Half of what it may be."""
+        return max(SHORT_REPLY, request.max_tokens // 2)
+
+    def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
+        """The pair with its attributes, in the order that is stored."""
+        items = {item.id: item for item in store.items(run.dataset)}
+        questions = {question.name: question for question in (PREFER, NAMED)}
+
+        def again(rows: Sequence[Any]) -> Shown | None:
+            item = items.get(rows[0].item)
+            if item is None:
+                return None
+            texts = dict.fromkeys(item.products, "")
+            order = tuple(order_places(rows[0].order)) or (0, 1)
+            return replace(shown_pair(item, texts, questions[rows[0].question]), order=order)
+
+        return again
+
+    async def make(
+        self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
+    ) -> Made | None:
+        """Match where that is asked for, then answer."""
+        assert isinstance(benchmark, ResponsePrompts)
+        for condition in config.where:  # before anything is spent on answers
+            if condition.partition("=")[0] not in (GENERATOR, GIVEN):
+                raise UserError(
+                    f"--where {condition}: answers that systems make have {GENERATOR} and {GIVEN}."
+                )
+        made = await _make_responses(store, config, progress, benchmark)
+        rest = left_of(config.budget, made.summary)
+        return replace(made, config=replace(config, limit=None, users=None, budget=rest))
+
+    def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
+        """What answering and judging would take."""
+        found = sum(1 for _ in benchmark.items())
+        prompts = min(found, config.limit or found)
+        givens = wanted_givens(config.givens)
+        lines = []
+        for spec in config.systems:
+            model = make_model(spec)
+            calls = prompts * (1 + len(givens))
+            line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
+            if model.price is not None:
+                line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
+            lines.append(f"{line}; matching, where it is asked for, comes on top.")
+        pairs = prompts * len(givens) * len(config.systems)
+        lines.append(f"Each judge that sees an order: {2 * pairs:,} asks over {pairs:,} pairs.")
+        return lines
+
+
+def shown_pair(item: Item, texts: Mapping[str, str], question: Question) -> Shown:
+    """A preference item with its texts."""
+    generic, personal, *attributes = item.products
+    answers = (texts[generic], texts[personal])
+    parts = tuple(Part(item.id, one, texts[one]) for one in dict.fromkeys(attributes))
+    return Shown(
+        question=question,
+        about=item.id,
+        content=shown_content(item.hash, item.prompt, answers, parts),
+        person=item.person,
+        prompt=item.prompt,
+        parts=parts,
+        texts=answers,
+        context=CONTEXT,
+        order=tuple(range(PERSONAL + 1)),
+    )
+
+
+def wanted_givens(asked: Sequence[str]) -> list[str]:
+    """What the systems are told besides nothing, which they always answer too."""
+    return [given for given in dict.fromkeys(asked or DEFAULT_GIVENS) if given != "none"]
+
+
+async def _make_responses(
+    store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
+) -> Made:
+    """Match where that is asked for, then answer."""
+    dataset = ingest(store, prompts)
+    people = People(store.people(dataset))
+    givens = wanted_givens(config.givens)
+    selected = _selected(prompts, config)
+    situations = [one for one in prompts.situations.values() if selected is None or one.id in selected]
+    models = [make_model(spec) for spec in config.systems]
+    check_budget(config.budget, [(model.name, model) for model in models])
+    record = {"benchmark": INFO.name, "systems": config.systems, "givens": givens, "stage": "answering"}
+    parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
+    planned = len(situations) * len(models) * (1 + len(givens))
+    run = store.begin_run(f"responding-{content_hash(parts)[:8]}", dataset, record, planned)
+    summary: Summary | None = None
+    notes: list[str] = []
+    answerings = []
+    unmatched: set[tuple[str, str, str]] = set()
+    called: dict[str, str] = {}  # as contexts call themselves: memory:k=3 is memory
+    try:
+        for spec, model in zip(config.systems, models, strict=True):
+            builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
+            for given in givens:
+                if given == f"attributes:{HUMAN}":
+                    builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
+                elif given.startswith(f"attributes:{MATCHED}"):
+                    matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
+                    budget = left_of(config.budget, summary)
+                    chosen, took = await _match(
+                        store, run.id, matcher, people, situations, progress, config, budget
+                    )
+                    summary = _added(summary, took)
+                    if took.ended_early:
+                        return Made(None, summary, run.name, config)
+                    notes += _note_unmatched(given, model, situations, chosen)
+                    unmatched |= {(model.name, given, one.id) for one in situations if one.id not in chosen}
+                    builders.append(AttributesContext(given, chosen))
+                else:
+                    builders.append(make_context(given, people, config.seed, default_model([spec])))
+                called[given] = builders[-1].name
+            answerings.append(Answering(store, dataset, dict(people), model, builders, selected))
+        told = [builder for answering in answerings for builder in answering.givens]
+        check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(told)])
+        runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
+        took_making = await make_contexts(told, store, people, answerings[0].items, runner)
+        if took_making is not None:
+            summary = _added(summary, took_making)
+            if summary.ended_early:
+                return Made(None, summary, run.name, config)
+            runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
+        summary = _added(summary, await runner.run([answering.lane() for answering in answerings]))
+    finally:
+        for model in models:
+            await model.close()
+    if summary.ended_early:
+        return Made(None, summary, run.name, config)
+    answers = []
+    for answering in answerings:
+        lost = alone = 0
+        for item, texts in answering.tried():
+            for given in givens:
+                if (answering.system.name, given, item.id) in unmatched or called[given] not in texts:
+                    continue
+                name, generic = called[given], texts.get("none")
+                if not generic:  # nothing to compare with
+                    alone += 1
+                    continue
+                lost += not texts[name]
+                answers.append(
+                    (answering.system.name, name, prompts.situations[item.id], generic, texts[name])
+                )
+        if lost:
+            notes.append(
+                f"{answering.system.name} did not make {lost} answers (failed, refused or empty): they lose to the generic ones."
+            )
+        if alone:
+            notes.append(
+                f"{answering.system.name}: {alone} answers have no generic answer to be compared with and are left out."
+            )
+    if not any(personal for *_, personal in answers):
+        raise UserError(
+            f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
+        )
+    return Made(MadeResponses(prompts, answers, notes), summary, run.name, config)
+
+
+def _selected(prompts: ResponsePrompts, config: RunConfig) -> frozenset[str] | None:
+    if config.users is None and config.limit is None:
+        return None
+    found = list(prompts.situations.values())
+    if config.users is not None:
+        chosen = set(chosen_people(sorted({one.person for one in found}), config.users, config.seed))
+        found = [one for one in found if one.person in chosen]
+    drawn = sorted(found, key=lambda one: hash_text("select", one.id, str(config.seed)))
+    return frozenset(one.id for one in drawn[: config.limit])
+
+
+async def _match(
+    store: Store,
+    run: int,
+    spec: str,
+    people: People,
+    situations: Sequence[Situation],
+    progress: "ProgressView",
+    config: RunConfig,
+    budget: float | None,
+) -> tuple[dict[str, tuple[str, ...]], Summary]:
+    """The attributes a relevance rater picks for each prompt; a prompt it could not be asked about is absent."""
+    rater = make_rater(spec, ATTRIBUTES, people)
+    try:
+        check_budget(budget, [(rater.record.name, rater)])
+        matching = Matching(store, rater, situations)
+        store.add_raters([rater.record])
+        summary = await Runner(store, run, progress, config.retry, budget).run([matching.lane()])
+    finally:
+        await rater.close()
+    picked = matching.picked()
+    chosen = {
+        one.id: tuple(text for text in one.known if text in picked[one.id])
+        for one in situations
+        if one.id in picked
+    }
+    return chosen, summary
+
+
+def _note_unmatched(
+    given: str, model: Model, situations: Sequence[Situation], chosen: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    unknown = sum(one.id not in chosen for one in situations)
+    nothing = sum(one.id in chosen and not chosen[one.id] for one in situations)
+    if nothing:
+        yield f"{given}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
+    if unknown:
+        yield f"{given}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."
+
+
+def _added(first: Summary | None, second: Summary) -> Summary:
+    """The later summary with what came before on the bill."""
+    if first is not None:
+        second.charge(first)
+    return second

@@ -1,0 +1,188 @@
+"""One-line rules as raters: the controls every score has to beat.
+
+A rule goes by its name and by what it scores: `rule:overlap` is overlap with the person on answers, with the prompt on attributes. A
+new rule is one function and one line in `RULES`; one that is to score otherwise gets a new version.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from personafit._errors import UserError
+from personafit._versions import fingerprint_of
+from personafit.contexts import Context
+from personafit.items.preference import HIGHEST, MIDDLE
+from personafit.items.reading import Question, QuestionSet, Unit, Verdict
+from personafit.models import Spec
+from personafit.raters.naming import NAMING_VERSION, names_attribute
+from personafit.raters.rater import rater_record
+from personafit.raters.scored import ScoredRater, Scorer
+
+
+def length(unit: Unit) -> float:
+    """Number of code points of the answer as given."""
+    return float(len(unit.text))
+
+
+def overlap(unit: Unit) -> float:
+    """Distinct character bigrams of the answer that occur in the person's values and not in the prompt."""
+    known = _bigrams(" ".join(unit.context.values))
+    return float(len((_bigrams(unit.text) & known) - _bigrams(unit.prompt)))
+
+
+def second_person(unit: Unit) -> float:
+    """How often the answer says you (你, 您)."""
+    return float(len(_YOU.findall(unit.text)))
+
+
+def markup(unit: Unit) -> float:
+    """How much markup the answer has: bold, code, headings, list items."""
+    return float(len(_MARKUP.findall(unit.text)))
+
+
+def name(unit: Unit) -> float:
+    """How often the answer names the person, by the whole name or a part of it."""
+    called = unit.context.called
+    if not called:
+        return 0.0
+    parts = {called, *(part for part in re.split(r"[\s·]+", called) if len(part) > 1)}
+    return float(sum(unit.text.count(part) for part in parts))
+
+
+def always_yes(units: Sequence[Unit]) -> list[float]:
+    """Everything matters."""
+    return [1.0] * len(units)
+
+
+def bm25(units: Sequence[Unit]) -> list[float]:
+    """BM25 of each attribute for the prompt, among the attributes of the list."""
+    import bm25s  # type: ignore[import-untyped]
+
+    words = bm25s.tokenize([units[0].prompt], stopwords="en", return_ids=False, show_progress=False)[0]
+    texts = bm25s.tokenize(
+        [unit.text for unit in units], stopwords="en", return_ids=False, show_progress=False
+    )
+    asked = sorted(set(words) & {word for text in texts for word in text})
+    if not asked:  # the library takes no empty query
+        return [0.0] * len(units)
+    index = bm25s.BM25()
+    index.index(texts, show_progress=False)
+    return [float(score) for score in index.get_scores(asked)]
+
+
+def shared_words(unit: Unit) -> float:
+    """How many distinct words of four letters or more the attribute shares with the prompt."""
+    return float(len(_words(unit.text) & _words(unit.prompt)))
+
+
+def longer(unit: Unit) -> float:
+    """How much longer the first answer is, as the logarithm of the ratio."""
+    first, second = (max(1, len(answer)) for answer in unit.answers)
+    return math.log(first / second)
+
+
+def mention(unit: Unit) -> float:
+    """5 where the first answer names the attribute, else 3: what a judge would say to whom mention is merit."""
+    first, second = unit.answers
+    return float(HIGHEST if names_attribute(unit.text, unit.prompt, second, first) else MIDDLE)
+
+
+_YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.IGNORECASE)
+_MARKUP = re.compile(r"\*\*|`|^\s*(?:#+|[-*•]|\d+[.)、])\s", re.MULTILINE)
+
+
+@lru_cache(256)
+def _bigrams(text: str) -> frozenset[str]:
+    return frozenset(map("".join, pairwise(text)))
+
+
+@lru_cache(4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w{4,}", text.lower()))
+
+
+Score = Callable[[Sequence[Unit]], list[float]]
+
+
+def _each(score: Callable[[Unit], float]) -> Score:
+    return lambda units: [score(unit) for unit in units]
+
+
+class Rule(NamedTuple):
+    """A rule for one sort of unit."""
+
+    score: Score
+    threshold: float | None = None
+    """Where yes begins; None where nothing says so."""
+    on_scale: bool = False
+    version: str = "1"
+
+
+RULES: dict[str, dict[str, Rule]] = {
+    "answer": {
+        "length": Rule(_each(length)),
+        "overlap": Rule(_each(overlap)),
+        "second-person": Rule(_each(second_person)),
+        "markup": Rule(_each(markup)),
+        "name": Rule(_each(name)),
+    },
+    "attribute": {
+        "always-yes": Rule(always_yes, threshold=1.0),
+        "bm25": Rule(bm25),
+        "overlap": Rule(_each(shared_words), threshold=1.0),
+    },
+    "pair": {"length": Rule(_each(longer)), "mention": Rule(_each(mention), on_scale=True)},
+}
+"""What is scored to the rules for it, as in `rule:length`."""
+PINNED_AS = {"answer": "choice", "attribute": "relevance", "pair": "preference"}
+"""What versions call the sorts of unit."""
+
+
+def rule_lead(name: str, first: str, second: str, prompt: str, context: Context) -> float:
+    """How far one answer is ahead of another by a rule for answers."""
+    ahead, behind = RULES["answer"][name].score([Unit(text, prompt, context) for text in (first, second)])
+    return ahead - behind
+
+
+class RuleScorer(Scorer):
+    """Scores by a rule."""
+
+    endpoint = "rule"
+
+    def __init__(self, rule: Rule, unit: str) -> None:
+        self._rule = rule
+        self.unit, self.threshold, self.on_scale = unit, rule.threshold, rule.on_scale
+        self.needs_prompt = unit == "attribute"
+
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """What the rule says."""
+        return self._rule.score(units)
+
+
+def rule_rater(spec: Spec, asks: QuestionSet) -> ScoredRater:
+    """The rater behind `rule:NAME`."""
+    spec.allow(())
+    question = asks.by_score
+    unit = next((unit for unit in question.scored_by if spec.name in RULES.get(unit, {})), None)
+    if unit is None:
+        raise UserError(
+            f"{spec.text}: there is no such rule for {asks.kind} items; there are {', '.join(rule_names(question))}."
+        )
+    rule = RULES[unit][spec.name]
+    named = spec.name if unit == "answer" else f"{PINNED_AS[unit]}/{spec.name}"
+    settings = {"rule": named, "code": rule_code(unit, spec.name)}
+    return ScoredRater(RuleScorer(rule, unit), question, rater_record(spec.text, "rule", settings))
+
+
+def rule_names(question: Question) -> list[str]:
+    """The rules whose scores answer a question."""
+    return list(dict.fromkeys(f"rule:{name}" for unit in question.scored_by for name in RULES.get(unit, {})))
+
+
+def rule_code(unit: str, name: str) -> str | list[str]:
+    """What a rule's version, and that of what it is built on, is called in fingerprints."""
+    own = fingerprint_of(f"rule/{PINNED_AS[unit]}/{name}", RULES[unit][name].version)
+    return [own, fingerprint_of("names-attribute", NAMING_VERSION)] if name == "mention" else own

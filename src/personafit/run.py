@@ -1,0 +1,254 @@
+"""One run, whatever its items: plan it, make what has to be made, let raters judge, say what it would take.
+
+What a run covers is decided in its plan and written with it; reports read it back and compute nothing but numbers. What differs between
+kinds of item is in `kinds`.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import islice
+
+from personafit._errors import UserError
+from personafit.benchmarks import (
+    NEITHER_OR_BOTH,
+    Benchmark,
+    ingest,
+    open_benchmark,
+    open_log,
+    open_questions,
+)
+from personafit.benchmarks.config import Finished, RunConfig
+from personafit.contexts import People, made_notes, make_contexts, makers
+from personafit.contexts.making import usual_cost
+from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
+from personafit.kinds import Kind, RunPlan, kind_of
+from personafit.models import ChatRequest
+from personafit.models.tokens import prompt_tokens
+from personafit.raters import Rater, make_rater, rater_lane
+from personafit.store import Store
+
+SAMPLE = 200  # requests looked at per rater for an estimate
+
+# Options of a run that mean something for some kinds only, by the name they have in the configuration.
+SPECIAL = {"system": "systems", "given": "givens", "user": "user", "tasks": "tasks"}
+
+
+async def execute(
+    store: Store, config: RunConfig, progress: ProgressView, benchmark: Benchmark | None = None
+) -> Finished:
+    """Carry a run out, from wherever it stands to its end; what making cost is part of the bill."""
+    benchmark = open_source(config) if benchmark is None else benchmark
+    kind = kind_of(benchmark)
+    refuse_unused(config, kind)
+    if not _is_made(kind, benchmark, config):
+        return await carry_out(plan_run(store, config, benchmark, kind), progress)
+    await check_judges(config, kind)
+    made = await kind.make(store, config, progress, benchmark)
+    if made is None:  # what is made is part of the run
+        return await carry_out(plan_run(store, config, benchmark, kind), progress)
+    if made.benchmark is None:
+        return Finished(store.run(made.run), made.summary)
+    finished = await carry_out(plan_run(store, made.config, made.benchmark, kind), progress)
+    finished.summary.charge(made.summary)
+    return finished
+
+
+def estimate(store: Store, config: RunConfig, benchmark: Benchmark | None = None) -> str:
+    """The plan in words: asks, tokens and, where prices are known, money."""
+    benchmark = open_source(config) if benchmark is None else benchmark
+    kind = kind_of(benchmark)
+    refuse_unused(config, kind)
+    lines = kind.estimate_making(config, benchmark) if _is_made(kind, benchmark, config) else None
+    if lines is None:
+        plan = plan_run(store, config, benchmark, kind)
+        lines = kind.estimate(plan) or _estimate(plan)
+    return "\n".join(lines)
+
+
+def open_source(config: RunConfig) -> Benchmark:
+    """What is run: a log of answers, questions for systems to answer, or a benchmark by its name or folder."""
+    if config.log is not None:
+        if config.systems:
+            raise UserError(NEITHER_OR_BOTH)
+        return open_log(config.benchmark, config.log, config.data, config.seed)
+    if config.systems and (questions := open_questions(config.benchmark, config.data)) is not None:
+        return questions
+    return open_benchmark(config.benchmark, config.data, config.kind)
+
+
+def refuse_unused(config: RunConfig, kind: Kind) -> None:
+    """An option that would do nothing is a misunderstanding: say so before anything is asked."""
+    if config.kind not in (None, kind.name):
+        raise UserError(
+            f"--kind {config.kind}: the items of {config.benchmark} are of kind {kind.name}; leave it out."
+        )
+    for option, field in SPECIAL.items():
+        asked = getattr(config, field)
+        if asked and asked != "all" and option not in kind.options:
+            raise UserError(
+                f"--{option} means nothing in `run {config.benchmark}`, whose items are of kind {kind.name}: leave it out."
+                + (f" {ELSEWHERE}" if option == "system" else "")
+            )
+
+
+ELSEWHERE = (
+    "`run answers --system` judges what systems answer, `run personalens --system` the dialogues they hold."
+)
+
+
+def _is_made(kind: Kind, benchmark: Benchmark, config: RunConfig) -> bool:
+    """Whether systems first have to turn the items into items of the kind."""
+    if not config.systems:
+        if config.givens and kind.made_from == "prompt" and kind.judged:
+            raise UserError("--given says what a system is told: name the system with --system SPEC.")
+        return False
+    first = next(iter(benchmark.items()), None)
+    if first is None or kind.made_from is None or first.kind == kind.made_from:
+        return True
+    raise UserError(
+        f"--system means nothing in `run {config.benchmark}`: its answers are there already. {ELSEWHERE}"
+    )
+
+
+async def check_judges(config: RunConfig, kind: Kind) -> None:
+    """Find a misspelt or unpriced judge before anything is spent on answers."""
+    judges = [make_rater(spec, kind.asks) for spec in config.raters]
+    try:
+        check_budget(config.budget, [(judge.record.name, judge) for judge in judges])
+    finally:
+        for judge in judges:
+            await judge.close()
+
+
+def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) -> RunPlan:
+    """Decide what a run covers; the data is read into the store on the way."""
+    contexts = kind.contexts(config, benchmark.info)
+    dataset = ingest(store, benchmark)
+    people = People(store.people(dataset))
+    plan = RunPlan(kind, store, config, benchmark.info, dataset, people, contexts)
+    left_out = _add_raters(plan)
+    plan.selected = kind.select(plan)
+    kind.prepare(plan, benchmark)
+    plan.record = {
+        "benchmark": benchmark.info.name,
+        "dataset": dataset,
+        "views": plan.contexts,
+        "seed": config.seed,
+        "samples": config.samples,
+        "selected": None if plan.selected is None else sorted(plan.selected),
+        "raters": [
+            {
+                "fingerprint": rater.record.fingerprint,
+                "name": rater.record.name,
+                "kind": rater.record.kind,
+                **kind.rater_facts(plan, rater),
+                "control": not asked_for,
+            }
+            for rater, asked_for in zip(plan.raters, plan.asked_for, strict=True)
+        ],
+        "notes": [*benchmark.notes(), *left_out, *kind.notes(plan, benchmark)],
+        "command": config.command,
+    } | kind.facts(plan)
+    return plan
+
+
+def _add_raters(plan: RunPlan) -> list[str]:
+    """The raters asked for and the controls; a control that cannot be had is left out, and that is said."""
+    kind, left_out = plan.kind, []
+    if not kind.judged:
+        return []
+    controls = kind.controls or plan.info.controls
+    asked = plan.config.raters or kind.default_raters()
+    for spec in dict.fromkeys([*asked, *controls.raters]):
+        try:
+            rater = make_rater(spec, kind.asks, plan.people)
+        except UserError as error:
+            if spec in asked:
+                raise
+            left_out.append(f"The control {spec} is left out. {error}")
+            continue
+        plan.raters.append(rater)
+        plan.asked_for.append(spec in asked)
+    return left_out
+
+
+async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
+    """Make what the run makes itself, then let every rater judge, each in its lane."""
+    store, config = plan.store, plan.config
+    try:
+        check_budget(config.budget, plan.priced())
+        check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(plan.builders)])
+        run = plan.run = store.begin_run(plan.name, plan.dataset, plan.record, plan.asks)
+        store.add_raters([*(rater.record for rater in plan.raters), *plan.speakers])
+        runner = Runner(store, run.id, progress, config.retry, config.budget)
+        summary = await make_contexts(plan.builders, store, plan.people, plan.items, runner)
+        if summary is not None:
+            if summary.ended_early:
+                return close_run(store, run.name, summary)
+            notes = [*plan.record["notes"], *made_notes(store, run.id, plan.builders)]
+            store.begin_run(plan.name, plan.dataset, plan.record | {"notes": notes}, plan.asks)
+        if plan.making:
+            summary = await runner.run([lane() for lane in plan.making])
+            # One system that died does not keep the others from being judged.
+            if summary.interrupted or all(lane.stopped for lane in summary.lanes):
+                return close_run(store, run.name, summary)
+        if plan.raters:
+            summary = await runner.run(rating_lanes(plan))
+    finally:
+        await plan.close()
+    return close_run(store, run.name, summary or Summary())
+
+
+def rating_lanes(plan: RunPlan) -> list[Lane]:
+    """One lane per rater, over everything it is to be shown."""
+    kind = plan.kind
+    return [
+        rater_lane(rater, partial(kind.shown, plan, rater), kind.count(plan, rater), kind.reply_tokens)
+        for rater in plan.raters
+    ]
+
+
+def close_run(store: Store, name: str, summary: Summary) -> Finished:
+    """Mark a run as finished where nothing ended it early."""
+    if not summary.ended_early:
+        store.finish_run(name)
+    return Finished(store.run(name), summary)
+
+
+def _estimate(plan: RunPlan) -> list[str]:
+    """What the raters would be asked and what that would cost, and what making their contexts would."""
+    kind = plan.kind
+    counts = [kind.count(plan, rater) for rater in plan.raters]
+    lines = [
+        f"{plan.info.name}: {sum(counts):,} asks would be made; those already stored are not asked again."
+    ]
+    for rater, count in zip(plan.raters, counts, strict=True):
+        requests = _requests(plan, rater)
+        asked = f"{count:,} {kind.ask_words(rater)}"
+        lines.append(_line(rater, asked, count, requests, kind.long_replies))
+    for maker in makers(plan.builders):
+        items = list(plan.items())
+        calls = len({item.person for item in items}) if maker.per_person else len(items)
+        price = maker.model.price
+        money = "" if price is None else f", about {calls * usual_cost(price):.2f} USD"
+        lines.append(f"  {maker.model.name}: {calls:,} or more calls to make {maker.name}{money}.")
+    return lines
+
+
+def _requests(plan: RunPlan, rater: Rater) -> list[ChatRequest]:
+    """The first calls that a rater would make."""
+    shown = islice(plan.kind.shown(plan, rater), SAMPLE)
+    return [request for one in shown if (request := rater.request(one)) is not None]
+
+
+def _line(rater: Rater, asked: str, count: int, sample: Sequence[ChatRequest], long_replies: bool) -> str:
+    line = f"  {rater.record.name}: {asked}"
+    if not sample:
+        return f"{line}, no model call."
+    tokens = count * sum(prompt_tokens(request.messages) for request in sample) / len(sample)
+    # A choice is a token; a long reply is taken to be half as long as it may be.
+    out = count * sum(request.max_tokens for request in sample) / len(sample) / 2 if long_replies else count
+    line += f", about {tokens:,.0f} tokens in and {out:,.0f}{'' if long_replies else ' or more'} out"
+    if rater.price is None:
+        return f"{line}; its price is unknown (add ,price=IN/OUT)."
+    return f"{line}, about {(tokens * rater.price[0] + out * rater.price[1]) / 1e6:.2f} USD."

@@ -1,0 +1,1 @@
+"""Kinds of item: what holds for every one of them."""

@@ -1,0 +1,48 @@
+"""Reading stored replies again, for every kind: nothing changes under the same parser, and a lost reading comes back."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, update
+
+from personafit.kinds.rescore import rescore
+from personafit.store import Status, Store
+from personafit.store import tables as t
+from tests.golden.cases import STORED, Case
+from tests.golden.server import ScriptedServer
+from tests.golden.taking import carry_out, results_of
+
+KINDS = ("guards", "injection", "relevance", "preference", "dialogues")
+
+
+@pytest.mark.parametrize("case", [one for one in STORED if one.name in KINDS], ids=lambda case: case.name)
+def test_a_reading_that_was_lost_comes_back(case: Case, tmp_path: Path) -> None:
+    with ScriptedServer(), Store(tmp_path / "store.db") as store:
+        finished = carry_out(case, store, tmp_path / "data")
+        before = results_of(store, finished)
+        read, changed = rescore(store, finished.run)
+        assert read > 0
+        assert changed == 0, "the same parser reads the same"
+        asks = _unread(store)
+        assert results_of(store, finished) != before
+        assert rescore(store, finished.run) == (read, len(asks))
+        assert results_of(store, finished) == before
+        assert rescore(store, finished.run) == (read, 0)
+
+
+def _unread(store: Store) -> list[str]:
+    """Make the parsed answers to some asks unreadable, as an earlier parser might have; returns those asks."""
+    judgment, ask = t.judgments.c, t.asks.c
+    parsed = (
+        select(judgment.ask)
+        .join(t.asks, ask.id == judgment.ask)
+        .where(judgment.status == Status.OK, judgment.extra.is_(None), ask.reply.is_not(None))
+        .where(ask.rater.in_(select(t.raters.c.fingerprint).where(t.raters.c.kind == "llm")))
+    )
+    with store._engine.begin() as connection:
+        rows = connection.execute(parsed.add_columns(judgment.value)).all()
+        weighed = {row.ask for row in rows if not float(row.value).is_integer()}  # by scores of options
+        found = sorted({row.ask for row in rows} - weighed)[::2]
+        nothing = {"status": Status.UNPARSED, "label": None, "value": None}
+        connection.execute(update(t.judgments).where(judgment.ask.in_(found)).values(nothing))
+    return found
