@@ -24,7 +24,8 @@ from personafit.items.dialogue_questions import (
     DialogueQuestion,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.selecting import rows_of_users, rows_where, select_items
 from personafit.models import ChatRequest, Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.spec import parse_spec

@@ -8,7 +8,8 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import chosen_people
 from personafit.benchmarks.injection.items import ATTACKED, PLACEBO
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import RunPlan, rows_where, select_items
+from personafit.kinds.kind import RunPlan
+from personafit.kinds.selecting import rows_where, select_items
 
 
 class InjectionKind(ChoiceKind):
