@@ -1,5 +1,6 @@
 """The standard trainer's settings for a run: full precision held, half precision computed where the device has it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
     from transformers import TrainingArguments
 
     steps = max(1, -(-pairs // settings.batch))
+    on_cpu = not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
     arguments = TrainingArguments(
         output_dir=str(folder),
         learning_rate=settings.rate,
@@ -51,8 +54,14 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
         disable_tqdm=True,
         dataloader_pin_memory=False,
         ddp_find_unused_parameters=False,
+        use_cpu=on_cpu,  # without it, processes on a machine without a GPU do not find each other
+        ddp_backend="gloo" if on_cpu and launched > 1 else None,
     )
     processes = arguments.world_size
+    if processes != launched:  # each would train alone, into one folder
+        raise UserError(
+            f"The launcher started {launched} processes, but this one trains with {processes}; check the launcher's settings."
+        )
     if settings.batch % processes:
         raise UserError(
             f"--batch {settings.batch} cannot be dealt out evenly to {processes} processes; choose a multiple."
