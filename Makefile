@@ -27,7 +27,7 @@ check: $(VENV)/installed-dev docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src
-	$(BIN)/python docs/schema/generate.py --check
+	$(BIN)/python docs/reference/generate.py --check
 	$(BIN)/python docs/imports/generate.py --check
 	$(BIN)/python docs/imports/loaded.py
 
@@ -36,7 +36,7 @@ docs: $(VENV)/installed-dev $(GALLERY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The gallery's reports are made anew when the code has changed.
-$(GALLERY): docs/gallery/make.py docs/gallery/players.py docs/gallery/index.md docs/recordings/reward-smollm2/curves.csv docs/tutorials/assistant.md $(shell find src -type f -not -name '*.pyc') | $(VENV)/installed-dev
+$(GALLERY): docs/gallery/make.py docs/gallery/players.py docs/gallery/index.md docs/recordings/reward-smollm2/curves.csv docs/evaluate.md $(shell find src -type f -not -name '*.pyc') | $(VENV)/installed-dev
 	$(BIN)/python docs/gallery/make.py
 
 # Known vulnerabilities among the pins. It asks the package index's advisory service, so it needs the network.
@@ -56,7 +56,7 @@ bench: $(VENV)/installed-dev
 	$(BIN)/python -m speed
 
 schema: $(VENV)/installed-dev
-	$(BIN)/python docs/schema/generate.py
+	$(BIN)/python docs/reference/generate.py
 	$(BIN)/python docs/imports/generate.py
 	$(BIN)/python docs/imports/walk.py
 

@@ -16,14 +16,14 @@ MEMORY_BAR_MIB = 4_096
 TIME_BAR = 0.5  # at most twice as much for each judgment: beyond some 400,000 a run is read in pages, twice, and sorted
 
 COMMANDS = {
-    "report --json": ("report", RUN, "--json"),
+    "report --format json": ("report", RUN, "--format", "json"),
     "report": ("report", RUN, "--out", "{place}"),
     "report --whole": ("report", RUN, "--whole", "{place}/whole.html"),
     "compare": ("compare", RUN, RUN),
     "agree": ("agree", RUN),
-    "bias": ("bias", RUN),
-    "calibration": ("calibration", RUN),
-    "failures": ("failures", RUN),
+    "bias": ("analyze", "bias", RUN),
+    "calibration": ("analyze", "calibration", RUN),
+    "failures": ("analyze", "failures", RUN),
     "rescore": ("rescore", RUN),
     "data convert, CSV": ("data", "convert", RUN, "--out", "{place}/judgments.csv"),
 }

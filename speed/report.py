@@ -1,7 +1,7 @@
 """The report of a large run: how long it takes to make, until something is seen, and until a search has its list.
 
-8,298 items and 12 raters (see `big_run`), twice: the run's own page (`personafit report RUN`) and the collected report with all its
-chapters (`report RUN --whole FILE`). Making is the whole command, from its start to the written page. The page is opened from disk in
+8,298 items and 12 raters (see `big_run`), twice: the run's own page (`personafit report RUN`) and the page with all analyses
+(`report RUN --out FILE`). Making is the whole command, from its start to the written page. The page is opened from disk in
 Chromium, anew in each round; first paint is the browser's own first contentful paint. A search looks into questions, people, answers and
 raw replies; it is timed from the input event until the frame with the whole list is drawn, and the slowest of several words counts. The
 first search may come before the replies are unpacked: how long it takes until all of them were searched is told beside. The bars are by
@@ -11,6 +11,7 @@ the clock, as readers wait by it; on a machine with other work the processor tim
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -35,11 +36,14 @@ SEARCH = """async (query) => {
   return performance.now() - start;
 }"""
 # Of one letter and of many, in both languages, found everywhere, somewhere and nowhere, several at once, in a reply only.
-QUERIES = """async () => [
+QUERIES = """async () => {
+  const { index, texts, asks } = document.querySelector("[data-browser]").browser;
+  return [
   "e", "th", "o a e", "nowhere 无处", index.question[10].slice(0, 12), index.question[index.id.length - 1].slice(0, 6),
   texts.here(500).slice(100, 108), texts.here(5000).slice(60, 64), texts.here(9000).slice(30, 31), "person-14",
   ...(await asks.get(4000)).reply.filter(Boolean).slice(0, 3).map((reply) => reply.slice(2, 8)), "zqzq", "ezzz", "tt tz",
-]"""
+  ];
+}"""
 
 
 @dataclass(frozen=True)
@@ -58,16 +62,17 @@ def measure() -> list[Measurement]:
     with TemporaryDirectory(prefix="personafit-report-") as place:
         folder = Path(place)
         fill_store(folder / "store.db")
-        own, whole = folder / "report.html", folder / "whole.html"
-        made = _make(f"report of {what}", own, "--out", str(folder))
+        own, whole = folder / ".personafit" / "runs" / RUN / "report.html", folder / "whole.html"
+        made = _make(f"report of {what}", folder, own)
         queries = _queries(own)
         found = [*made, *_read("its", own, queries)]
-        made = _make(f"collected report of {what}", whole, "--whole", str(whole))
+        made = _make(f"report of {what} with all analyses", folder, whole, "--out", str(whole))
         return [*found, *made, *_read("its", whole, queries)]
 
 
-def _make(what: str, page: Path, *arguments: str) -> list[Measurement]:
-    spent = personafit("report", RUN, "--store", str(page.parent / "store.db"), *arguments)
+def _make(what: str, folder: Path, page: Path, *arguments: str) -> list[Measurement]:
+    with chdir(folder):
+        spent = personafit("report", RUN, "--store", str(folder / "store.db"), *arguments)
     seconds, processor = spent.seconds, spent.processor_seconds
     print(
         f"{what}: made in {seconds:.1f} s, {processor:.1f} s of the processor, {page.stat().st_size / 1e6:.0f} MB; "
@@ -103,7 +108,7 @@ def _within(name: str, seconds: float, bar: float, held: bool = True) -> Measure
 def _queries(path: Path) -> list[str]:
     """What is searched for, drawn from the run's own page: its script can be asked for the texts."""
     with _Browser(path) as page:
-        page.evaluate("() => search.readTexts()")
+        page.evaluate("() => document.querySelector('[data-browser]').browser.search.readTexts()")
         found: list[str] = page.evaluate(QUERIES)
     return found
 
@@ -140,7 +145,7 @@ class _Browser:
         )
         page = self._browser.new_page(viewport={"width": 1280, "height": 900})
         page.goto(self._path.as_uri())
-        page.locator("#items").evaluate("items => items.scrollIntoView()")
+        page.locator(".items").evaluate("items => items.scrollIntoView()")
         page.locator("[role=listbox] > *").first.wait_for()
         return page
 

@@ -69,7 +69,7 @@ def run_size(size: int, store: str | None = None) -> Cost:
         folder = Path(place) / "folder"
         write_synthetic(folder, size)
         command = [sys.executable, "-m", "personafit", "run", str(folder)]
-        command += [part for name in VIEWS for part in ("--view", name)]
+        command += [part for name in VIEWS for part in ("--context", name)]
         command += ["--store", store or f"{place}/store.db", "--out", f"{place}/out", "--json"]
         started = time.monotonic()
         with (Path(place) / "results.json").open("wb") as out:

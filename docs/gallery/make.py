@@ -1,7 +1,7 @@
 """Makes the reports of the gallery: runs the commands of index.md in an empty folder and keeps what they write.
 
 The commands stand on the page and nowhere else, so that it says how each report was made. The Python files they name are
-those of the first tutorial and `players.py`, the stand-ins for models.
+those of evaluate.md and `players.py`, the stand-ins for models.
 """
 
 import os
@@ -57,7 +57,7 @@ def main() -> int:
         for part in ("docs", "src"):
             (folder / part).symlink_to(DOCS.parent / part)
         shutil.copyfile(HERE / "players.py", folder / "players.py")
-        for title, body in blocks(DOCS / "tutorials" / "assistant.md", "python").items():
+        for title, body in blocks(DOCS / "evaluate.md", "python").items():
             (folder / title).write_text(body, encoding="utf-8")
         for name, commands in blocks(HERE / "index.md", "bash").items():
             make(name, commands, folder)

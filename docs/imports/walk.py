@@ -69,7 +69,6 @@ LEFT_OUT = (
     "statistics",
     "cli/app.py",
     "cli/lazy.py",
-    "cli/run_end.py",
     "cli/common.py",
     "api/run.py",
 )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from personafit._errors import UserError
     from personafit.api.decorators import Rating, benchmark, context, kind, rater
     from personafit.api.evaluating import aevaluate, estimate, evaluate
-    from personafit.api.reading import agree, audit, compare
-    from personafit.api.run import Run, RunVerdict, load
+    from personafit.api.reading import agree, analyze, audit, compare
+    from personafit.api.run import Run, load
     from personafit.items import Part, PartAnswer, Question, Reading, Shown, Unit
     from personafit.items.reading import QuestionSet
     from personafit.kinds import Kind, Metric
@@ -43,11 +43,12 @@ _HOME = {
     "ChatReply": "personafit.models",
     "Rating": "personafit.api.decorators",
     "Run": "personafit.api.run",
-    "RunVerdict": "personafit.api.run",
+    "RunVerdict": "personafit.reporting.verdict",
     "Shown": "personafit.items",
     "UserError": "personafit._errors",
     "aevaluate": "personafit.api.evaluating",
     "agree": "personafit.api.reading",
+    "analyze": "personafit.api.reading",
     "audit": "personafit.api.reading",
     "benchmark": "personafit.api.decorators",
     "compare": "personafit.api.reading",
@@ -77,6 +78,7 @@ __all__ = [
     "__version__",
     "aevaluate",
     "agree",
+    "analyze",
     "audit",
     "benchmark",
     "compare",

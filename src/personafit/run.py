@@ -30,7 +30,7 @@ from personafit.store import Store
 SAMPLE = 200  # requests looked at per rater for an estimate
 
 # Options of a run that mean something for some kinds only, by the name they have in the configuration.
-SPECIAL = {"system": "systems", "given": "givens", "user": "user", "tasks": "tasks"}
+SPECIAL = {"system": "systems", "system-context": "givens", "user": "user"}
 
 
 async def execute(
@@ -70,7 +70,7 @@ def open_source(config: RunConfig) -> Benchmark:
     if config.log is not None:
         if config.systems:
             raise UserError(NEITHER_OR_BOTH)
-        return open_log(config.benchmark, config.log, config.data, config.seed)
+        return open_log(config.log, config.data, config.seed)
     if config.systems and (questions := open_questions(config.benchmark, config.data)) is not None:
         return questions
     return open_benchmark(config.benchmark, config.data, config.kind)
@@ -84,11 +84,20 @@ def refuse_unused(config: RunConfig, kind: Kind) -> None:
         )
     for option, field in SPECIAL.items():
         asked = getattr(config, field)
-        if asked and asked != "all" and option not in kind.options:
+        if asked and option not in kind.options:
             raise UserError(
                 f"--{option} means nothing in `run {config.benchmark}`, whose items are of kind {kind.name}: leave it out."
                 + (f" {ELSEWHERE}" if option == "system" else "")
             )
+    for name, value in config.options.items():
+        if name not in kind.own_options:
+            known = ", ".join(kind.own_options)
+            raise UserError(
+                f"-K {name}={value}: {kind.name} items have no option '{name}'; "
+                + (f"there is {known}." if known else "they have none of their own.")
+            )
+        if value not in kind.own_options[name]:
+            raise UserError(f"-K {name}={value}: there are {', '.join(kind.own_options[name])}.")
 
 
 ELSEWHERE = (
@@ -100,7 +109,9 @@ def _is_made(kind: Kind, benchmark: Benchmark, config: RunConfig) -> bool:
     """Whether systems first have to turn the items into items of the kind."""
     if not config.systems:
         if config.givens and kind.made_from == "prompt" and kind.judged:
-            raise UserError("--given says what a system is told: name the system with --system SPEC.")
+            raise UserError(
+                "--system-context says what a system is told about the person: name the system with --system SPEC."
+            )
         return False
     first = next(iter(benchmark.items()), None)
     if first is None or kind.made_from is None or first.kind == kind.made_from:

@@ -167,7 +167,7 @@ def test_what_goes_wrong_in_a_system_is_said_and_no_crash(tmp_path: Path) -> Non
 
 
 def test_systems_beside_rows_or_where_nothing_is_answered_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(pf.UserError, match="rows hold their answers already"):
+    with pytest.raises(pf.UserError, match="holds its answers already"):
         pf.evaluate(pairs(), systems=by_length, store=tmp_path / "s.db")
     with pytest.raises(
         pf.UserError, match="--system means nothing in `run starter`: its answers are there already"

@@ -33,7 +33,7 @@ def test_a_named_rater_is_found_by_object_and_by_name(tmp_path: Path) -> None:
     run = pf.evaluate(pairs(), raters=judge, **asked)
     assert len(orders) == 16  # both orders
     assert set(orders) == {(0, 1), (1, 0)}
-    assert run.verdict.subject == "mine"
+    assert run.verdict.first.subject == "mine"
     assert run.results.filter(rater="mine", metric="accuracy", slice="")["value"].to_list() == [1.0]
     named = pf.evaluate(pairs(), raters=["mine"], **asked)
     assert (named.name, named.asked) == (run.name, 0)
@@ -136,7 +136,7 @@ def test_entry_points_are_loaded_only_when_named(tmp_path: Path, monkeypatch: py
         "tea", raters="longest", contexts=["hello", "none"], store=tmp_path / "s.db", progress=False
     )
     assert "acme" in sys.modules
-    assert run.verdict.subject == "longest"
+    assert run.verdict.first.subject == "longest"
     assert set(run.judgments["context"]) == {"hello", "none"}
     with pytest.raises(pf.UserError, match="broken: the entry point acme:nothing cannot be loaded"):
         pf.evaluate(pairs(), raters="broken", store=tmp_path / "s.db", progress=False)

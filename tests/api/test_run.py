@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import text
 
 import personafit as pf
-from personafit.api.run import results_frame, run_verdict
+from personafit.api.run import results_frame
 from personafit.reporting import Result
+from personafit.reporting.verdict import run_verdict
 from personafit.store import Store
 from tests.api.world import answers, by_length, pairs
 
@@ -51,13 +52,14 @@ def test_frames_have_their_columns_and_rows(run: pf.Run) -> None:
 
 
 def test_the_verdict_is_about_whoever_was_asked_for_first(run: pf.Run) -> None:
-    verdict = run.verdict
+    verdict = run.verdict.first
     assert (verdict.subject, verdict.metric) == ("by_length", "lift")
     lift = next(r for r in run.figures if r.rater == "by_length" and r.metric == "lift" and not r.slice)
     assert (verdict.value, verdict.low, verdict.high) == (lift.value, lift.low, lift.high)
     assert (verdict.n, verdict.people) == (lift.n, lift.people)
-    assert verdict.sentence.startswith("by_length")
+    assert verdict.sentence.startswith("by_length is right in ")
     assert verdict.sentence.rstrip(".") in repr(run)
+    assert run.as_dict()["verdict"]["sentence"] == run.verdict.sentence
 
 
 def result(**given: Any) -> Result:
@@ -74,19 +76,22 @@ def result(**given: Any) -> Result:
     return Result(**plain | given)
 
 
-def test_a_verdict_leaves_out_whoever_met_the_people() -> None:
-    met = [result(rater="fitted", met_people=True), result(rater="honest", value=0.25, low=0.125, high=0.375)]
-    verdict = run_verdict("run-1", met, ["honester is another.", "honest: it is so."])
-    assert (verdict.subject, verdict.value, verdict.sentence) == ("honest", 0.25, "honest: it is so.")
-    plain = run_verdict("run-1", met, [])
-    assert plain.sentence == "honest: f1 0.250 (0.125 to 0.375) on 9 items of 3 people."
+def test_a_verdict_speaks_last_of_whoever_met_the_people_and_claims_nothing() -> None:
+    met = [
+        result(rater="fitted", fingerprint="f", met_people=True),
+        result(rater="honest", value=0.25, low=0.125, high=0.375),
+    ]
+    verdict = run_verdict("run-1", "ranking", met)
+    assert [one.subject for one in verdict.subjects] == ["honest", "fitted"]
+    assert verdict.sentences[0] == "honest has f1 0.250 (0.125–0.375) on 9 items of 3 people."
+    assert verdict.sentences[1].endswith("; no claim, as it was fitted on people of this run.")
     controls = [
         result(rater="low", control="rule", value=0.1),
         result(rater="high", control="rule", value=0.9),
     ]
-    assert run_verdict("run-1", controls, []).subject == "high"
-    nothing = run_verdict("run-1", [], [])
-    assert (nothing.value, nothing.sentence) == (None, "Nothing is judged in run-1 yet.")
+    assert run_verdict("run-1", "relevance", controls).first.subject == "high"
+    nothing = run_verdict("run-1", "choice", [])
+    assert (nothing.first.value, nothing.sentence) == (None, "Nothing has been judged in run-1 yet.")
 
 
 def test_a_notebook_and_a_report_show_texts_as_texts(run: pf.Run, tmp_path: Path) -> None:
@@ -132,7 +137,7 @@ def test_loading_imports_nothing_that_a_store_names(tmp_path: Path) -> None:
     code = (
         "import personafit as pf, sys\n"
         f"run = pf.load('last', store={str(store)!r})\n"
-        "print(run.verdict.subject, run.results.height > 0, run.judgments.height, run.items.height)\n"
+        "print(run.verdict.first.subject, run.results.height > 0, run.judgments.height, run.items.height)\n"
         "run.report('report.html')\n"
         "assert 'evil' not in sys.modules\n"
     )
@@ -193,7 +198,7 @@ def test_a_benchmark_and_rows_are_audited(tmp_path: Path) -> None:
 def test_a_run_of_answers_says_whose_they_are(tmp_path: Path) -> None:
     rows = answers(6, system="v2", given="profile")
     run = pf.evaluate(rows, raters=by_length, store=tmp_path / "s.db", progress=False)
-    assert run.verdict.subject == "by_length on v2 (profile)"
+    assert run.verdict.first.subject == "by_length on v2 (profile)"
     assert set(run.results["system"].drop_nulls()) == {"v2"}
     assert set(run.results["system_context"].drop_nulls()) == {"profile"}
 
@@ -214,3 +219,15 @@ def test_importing_the_package_is_cheap_and_its_names_are_there() -> None:
     )
     assert done.stdout == "module 'personafit' has no attribute 'nothing'\n", done.stderr
     assert (Path(pf.__file__).parent / "py.typed").is_file()
+
+
+def test_a_run_is_looked_into_as_the_commands_do(run: pf.Run, tmp_path: Path) -> None:
+    found = pf.analyze(run, "bias")
+    by_name = pf.analyze(run.name, "bias", store=tmp_path / "s.db")
+    assert found.as_dict() == by_name.as_dict()
+    assert found.as_dict()["results"]
+    planned = pf.analyze(run, "power", people=50).as_dict()
+    assert planned["plans"][0]["people"] == 50
+    with pytest.raises(pf.UserError, match="There is no analysis 'mood'; there are bias, calibration"):
+        pf.analyze(run, "mood")
+    assert str(pf.agree(run)).splitlines() == pf.agree(run).sentences

@@ -210,7 +210,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "limit": ({"limit": 0}, "limit=0: give a whole number of at least 1"),
     "samples": ({"samples": 1.5}, "samples=1.5: give a whole number"),
     "people": ({"people": 0}, "people=0: give a number of at least 1"),
-    "somebody": ({"people": "nobody.txt"}, "--users nobody.txt: neither a number nor a readable file"),
+    "somebody": ({"people": "nobody.txt"}, "--people nobody.txt: neither a number nor a readable file"),
     "where": ({"where": {"tier": "x"}}, "no item that is left has that"),
     "retry": ({"retry": "often"}, "'often' is not a valid Status; there are ok, unparsed"),
     "contexts": (

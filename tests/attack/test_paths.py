@@ -57,11 +57,11 @@ def test_a_store_does_not_choose_where_a_report_goes(
     outside = tmp_path.parent / f"{tmp_path.name}-{ESCAPED}"
     with Store(tmp_path / ".personafit" / "store.db") as store, store.engine.begin() as connection:
         connection.execute(update(tables.runs).values(name=f"../../../{outside.name}"))
-    more = () if command == "report" else ("--errors", "2")
-    said = personafit("report", "last", *more, code=2)
+    words = ("report", "last") if command == "report" else ("analyze", "failures", "last", "--draw", "2")
+    said = personafit(*words, code=2)
     assert not outside.exists()
     assert "names a place outside .personafit/runs; say with --out where to write" in said.err
-    personafit("report", "last", *more, "--out", "here")
+    personafit(*words, "--out", "here")
 
 
 def test_a_link_does_not_lead_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

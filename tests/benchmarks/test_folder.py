@@ -101,7 +101,7 @@ def test_pairs_csv_becomes_a_benchmark_that_runs(personafit: Command, tmp_path: 
         r
         for r in results
         if r["rater"] == "rule:length"
-        and r["view"] == "profile"
+        and r["context"] == "profile"
         and not r["slice"]
         and r["metric"] == "accuracy"
     )

@@ -52,7 +52,7 @@ def test_what_is_pushed_comes_back_the_same(hub: StubHub, folder: Path, tmp_path
     (folder / "notes.txt").write_text("ours")
     done = run_cli("data", "push", "fit", NAME, "--private", cwd=tmp_path)
     (folder / "notes.txt").unlink()
-    assert "Left at home, as no part of a benchmark folder: notes.txt." in done.stdout
+    assert "Not published, as no part of a benchmark folder: notes.txt." in done.stdout
     assert f"/datasets/{NAME} holds fit" in done.stdout
     assert TOKEN not in done.stdout + done.stderr
     repo = hub.repos[NAME]

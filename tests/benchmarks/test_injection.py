@@ -130,7 +130,7 @@ def test_who_is_forgotten_is_forgotten_in_every_altered_profile(tmp_path: Path) 
         assert second != dataset
         assert set(store.people(second)) == everyone - theirs
         assert (
-            "were forgotten (personafit forget), and are left out: 1."
+            "were forgotten (personafit data forget), and are left out: 1."
             in store.dataset_info(second)["notes"][-1]
         )
 

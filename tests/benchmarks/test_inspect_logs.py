@@ -111,7 +111,7 @@ def test_the_command_and_then_the_judges(
     printed = capsys.readouterr().out
     assert "Wrote 2 answers of mockllm/model to answers.jsonl." in printed
     assert "1 samples failed or were empty and are left out." in printed
-    invoke(monkeypatch, tmp_path, "run", "answers", "--log", "answers.jsonl", "--view", "profile", "--json")
+    invoke(monkeypatch, tmp_path, "run", "answers.jsonl", "--context", "profile", "--json")
     rows = json.loads(capsys.readouterr().out)["results"]
     longest = [r for r in rows if r["rater"] == "rule:length" and r["slice"] == {"against": "generic"}]
     assert {row["value"] for row in longest if row["metric"] == "win_rate"} == {1.0}
@@ -141,7 +141,7 @@ def test_a_log_of_our_own_task_becomes_a_run(
     done = capsys.readouterr()
     assert "coverage of replay:" in done.err
     assert "Replies of mockllm/model are now the run starter-" in done.out
-    invoke(monkeypatch, tmp_path, "report", "last", "--json")
+    invoke(monkeypatch, tmp_path, "report", "last", "--format", "json")
     rows = json.loads(capsys.readouterr().out)["results"]
     (total,) = [
         r for r in rows if r["rater"].startswith("replay:") and r["metric"] == "accuracy" and not r["slice"]
@@ -151,7 +151,7 @@ def test_a_log_of_our_own_task_becomes_a_run(
     answered = metrics["coverage"] * len(log.samples)
     asked = 2 * sum(item.kind == "choice" for item in starter().items())
     assert total["coverage"] == pytest.approx(answered / asked)
-    assert total["view"] == "none"
+    assert total["context"] == "none"
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:

@@ -50,7 +50,15 @@ def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for sample in log.samples:
             file.write(json.dumps({"key": sample.id, "reply": sample.output.completion}) + "\n")
     done = run_cli(
-        "run", "starter", "--rater", f"replay:{replies}", "--view", "profile", "--json", cwd=tmp_path, code=1
+        "run",
+        "starter",
+        "--rater",
+        f"replay:{replies}",
+        "--context",
+        "profile",
+        "--json",
+        cwd=tmp_path,
+        code=1,
     )
     ours = {
         r["metric"]: r

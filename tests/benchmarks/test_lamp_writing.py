@@ -9,6 +9,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
 from personafit.benchmarks.config import RunConfig
+from personafit.reporting.report_page import write_page
 from personafit.reporting.run_report import open_report
 from personafit.statistics.clusters import too_few
 from personafit.store import Store
@@ -55,7 +56,7 @@ def test_a_run_is_measured_with_its_controls(tmp_path: Path, system: str) -> Non
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config)
         report = open_report(store, finished.run)
-        report.write_html(tmp_path / "report.html")
+        write_page([report.part()], tmp_path / "report.html")
         again = run(store, config)
         assert again.run.name == finished.run.name
         assert sum(lane.finished for lane in again.summary.lanes) == 0, "nothing is written twice"
@@ -74,7 +75,7 @@ def test_a_run_is_measured_with_its_controls(tmp_path: Path, system: str) -> Non
     assert entry.value == pytest.approx(4 / 7)
     assert entry.control == "copied entry"
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Writing as the person would" in page
+    assert "LaMP: would this person have written it so?" in page
     assert "published, not measured here" in page
     assert "Spelt is back 0" in page
     assert "their nearest earlier words" in page
@@ -94,8 +95,7 @@ def test_without_a_system_copying_is_measured(
     world.lamp_writing(tmp_path / "data", ("LaMP_4",))
     invoke(monkeypatch, tmp_path, "run", "lamp-writing", "--data", "data")
     printed = capsys.readouterr().out
-    assert "Copying their nearest earlier words comes to 57.1 %" in printed
-    assert "FlanT5-XXL" in printed
+    assert "Copying their nearest earlier words reaches 57.1 %" in printed
     invoke(monkeypatch, tmp_path, "data", "check", "lamp-writing", "--data", "data")
     assert "2 people, 2 items" in capsys.readouterr().out
 
@@ -113,7 +113,7 @@ def test_bars_junit_and_what_means_nothing(
     assert "cannot be told to reach 0.9" in said.err
     suite = ElementTree.parse(tmp_path / "j.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
-    for option, name in (("--rater", "rule:length"), ("--view", "none"), ("--samples", "2")):
+    for option, name in (("--rater", "rule:length"), ("--context", "none"), ("--samples", "2")):
         invoke(monkeypatch, tmp_path, *start, option, name, code=2)
         assert f"{option} means nothing in `run lamp-writing`" in capsys.readouterr().err
 

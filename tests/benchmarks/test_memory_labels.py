@@ -24,12 +24,12 @@ def test_every_specific_choice_of_the_starter_set_is_labelled() -> None:
 def test_vectors_find_more_than_words_and_more_than_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    invoke(monkeypatch, tmp_path, "retrieval", "starter", "-k", "3", "--json")
+    invoke(monkeypatch, tmp_path, "analyze", "retrieval", "starter", "-k", "3", "--json")
     rows = {(row["by"], row["language"]): row for row in json.loads(capsys.readouterr().out)["retrieval"]}
     for language in ("en", "zh"):
         assert rows["dense", language]["recall"]["low"] > rows["bm25", language]["recall"]["high"]
         assert rows["dense", language]["recall"]["low"] > rows["dense", language]["chance"]
-    invoke(monkeypatch, tmp_path, "retrieval", "--by", "bm25")
+    invoke(monkeypatch, tmp_path, "analyze", "retrieval", "--by", "bm25")
     assert "precision" in capsys.readouterr().out
 
 

@@ -235,14 +235,12 @@ def test_the_hub_copy_is_found_by_name(hub: StubHub, name: str, repo: str, left:
     assert next(open_benchmark(name).items())
 
 
-def test_published_scores_are_shown_as_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_published_scores_are_shown_as_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world.rewardbench(tmp_path / "data")
-    invoke(monkeypatch, tmp_path, "run", "rewardbench", "--data", "data")
-    printed = capsys.readouterr().out
-    assert "published, not measured here" in printed
-    assert "ArmoRM-Llama3-8B-v0.1" in printed
+    invoke(monkeypatch, tmp_path, "run", "rewardbench", "--data", "data", "--out", "out")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "published, not measured here" in page
+    assert "ArmoRM-Llama3-8B-v0.1" in page
 
 
 def test_check_and_list_know_them(

@@ -75,7 +75,7 @@ def test_rules_match_a_few_lines_of_plain_python(personafit: Command, tmp_path: 
             (found,) = (
                 r
                 for r in results
-                if (r["rater"], r["view"], r["metric"]) == (rater, "profile", "accuracy")
+                if (r["rater"], r["context"], r["metric"]) == (rater, "profile", "accuracy")
                 and r["slice"] == {"half": "general", "tier": tier}
             )
             assert found["value"] == pytest.approx(sum(credits) / len(credits), abs=1e-12)
@@ -86,7 +86,7 @@ def test_rules_match_a_few_lines_of_plain_python(personafit: Command, tmp_path: 
         (total,) = (
             r
             for r in results
-            if (r["rater"], r["view"], r["metric"], r["slice"]) == (rater, "profile", "accuracy", {})
+            if (r["rater"], r["context"], r["metric"], r["slice"]) == (rater, "profile", "accuracy", {})
         )
         assert total["value"] == pytest.approx(sum(credits) / len(credits), abs=1e-12)
 
@@ -95,7 +95,7 @@ def test_rules_match_a_few_lines_of_plain_python(personafit: Command, tmp_path: 
 def test_controls_say_what_a_score_is_worth(personafit: Command, tmp_path: Path) -> None:
     """Length cannot lift; overlap is blind without the person and weaker with a wrong one."""
     personafit("run", "personafeedback", "--data", str(DATA), "--limit", "300")
-    results = {(r["rater"], r["view"], r["metric"]): r for r in results_of(tmp_path) if not r["slice"]}
+    results = {(r["rater"], r["context"], r["metric"]): r for r in results_of(tmp_path) if not r["slice"]}
     assert results["rule:length", "profile", "lift"]["value"] == 0.0
     assert results["rule:overlap", "none", "accuracy"]["value"] == 0.5
     wrong = results["rule:overlap", "wrong:profile", "accuracy"]

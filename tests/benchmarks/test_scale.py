@@ -18,7 +18,7 @@ def peak(folder: Path, size: int) -> int:
     """The most memory that a run over so many items took, in bytes."""
     write_synthetic(folder / "items", size)
     process = subprocess.Popen(
-        [sys.executable, "-m", "personafit", "run", "items", "--view", "profile", "--json"],
+        [sys.executable, "-m", "personafit", "run", "items", "--context", "profile", "--json"],
         cwd=folder,
         env=os.environ,
         stdout=subprocess.DEVNULL,

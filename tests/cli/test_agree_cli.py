@@ -1,4 +1,4 @@
-"""`agree`, `power` and `compare` as commands: tables for people, one object for machines, sentences for faults."""
+"""`agree`, `analyze power` and `compare` as commands: tables for people, one object for machines, sentences for faults."""
 
 import json
 import re
@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
 from personafit.api import reading
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.cli.agree import agree
-from personafit.cli.power import power
-from personafit.cli.report import compare
+from personafit.cli.app import app
+from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
-from personafit.reporting.lines import run_lines
 from personafit.store import RunRecord, Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
@@ -37,11 +34,6 @@ def two(person, question, answers):
 def three(person, question, answers):
     return [len(a) + _noise("three", a) for a in answers]
 """
-
-app = typer.Typer()
-app.command("agree")(agree)
-app.command("power")(power)
-app.command("compare")(compare)
 
 
 def call(*arguments: str) -> str:
@@ -122,8 +114,8 @@ def test_undefined_figures_stand_with_their_reason(world: Path) -> None:
     write_lines(world / "mine" / "votes.jsonl", votes)
     (world / "mine" / "gold.jsonl").write_text("")
     printed = call("agree", "mine", "--store", "elsewhere.db")
-    assert "– (a)" in printed
-    assert "(a) undefined: every rating is the same label" in printed
+    assert "– [1]" in printed
+    assert "[1] undefined: every rating is the same label" in printed
     assert not (world / "elsewhere.db").exists(), "reading votes makes no store"
 
 
@@ -138,10 +130,10 @@ def test_faults_are_sentences(world: Path) -> None:
 
 
 def test_power_in_words_and_as_an_object(world: Path) -> None:
-    printed = call("power", "last", "--users", "50", "--items", "10", "--difference", "0.05")
+    printed = call("analyze", "power", "last", "--people", "50", "--items", "10", "--difference", "0.05")
     assert re.search(r"50 people with 10 items each on \d+ prompts (show|cannot show)", printed)
     assert "A difference of 5.0 points takes" in printed
-    body = json.loads(call("power", "last", "--users", "50", "--json"))
+    body = json.loads(call("analyze", "power", "last", "--people", "50", "--json"))
     assert len(body["plans"]) == 6, "three judges against their controls and against each other"
     assert all(plan["people"] == 50 and plan["items"] == 4 for plan in body["plans"])
 
@@ -151,7 +143,7 @@ def test_compare_many_runs(world: Path) -> None:
     printed = call("compare", *names)
     assert printed.count("over 2 comparisons") == 2
     assert "permutation" not in printed, "prompts recur here, so that test is withheld"
-    assert "Ranking by Bradley–Terry strength" in printed
+    assert "Bradley–Terry strength in log-odds" in printed
     assert printed.count("The ranking counts who did better on each item") == 1
     assert "The ranking counts" not in call("compare", *names[:2])
     body = json.loads(call("compare", *names, "--json"))
@@ -181,4 +173,4 @@ def test_compare_repeats_that_a_rater_was_fitted_on_these_people(
 
 def test_a_difference_of_three_is_refused_in_a_sentence(world: Path) -> None:
     with pytest.raises(UserError, match="--difference must be above 0 and below 1"):
-        call("power", "last", "--difference", "3")
+        call("analyze", "power", "last", "--difference", "3")

@@ -1,4 +1,4 @@
-"""`aspects`, `failures` and `contrasts` as commands, and what `report --errors` calls."""
+"""`analyze aspects` and `analyze failures` as commands."""
 
 import io
 import json
@@ -7,28 +7,23 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.cli import analyse
+from personafit.cli.app import app
+from personafit.kinds.choice_scores import columns_of
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting import Result, load_scores
-from personafit.reporting.analysis_tables import print_aspects, print_failures
+from personafit.reporting.aspects import aspect_pieces
 from personafit.reporting.failure_rules import MODES
-from personafit.reporting.failures import WHO
-from personafit.reporting.tables import columns_of
+from personafit.reporting.failures import WHO, failures_grid
+from personafit.reporting.terminal import print_pieces
 from personafit.statistics import Estimate
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
-
-app = typer.Typer(rich_markup_mode="markdown")
-app.command("aspects")(analyse.aspects)
-app.command("failures")(analyse.failures)
-app.command("contrasts")(analyse.contrasts)
 
 MODULE = """
 NAMES = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
@@ -66,19 +61,21 @@ def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> st
     return done.output
 
 
-@pytest.mark.parametrize("command", ["aspects", "failures", "contrasts"])
+@pytest.mark.parametrize(
+    "command", ["bias", "calibration", "correct", "aspects", "failures", "power", "retrieval"]
+)
 def test_every_help_has_an_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str) -> None:
-    printed = invoke(monkeypatch, tmp_path, command, "--help")
+    printed = invoke(monkeypatch, tmp_path, "analyze", command, "--help")
     assert "Example" in printed
-    assert f"personafit {command} last" in printed
+    assert f"personafit analyze {command} " in printed
 
 
 def test_aspects_prints_tables_and_writes_the_heat_map(monkeypatch: pytest.MonkeyPatch, world: Path) -> None:
-    printed = invoke(monkeypatch, world, "aspects", "last", "--out", "maps")
+    printed = invoke(monkeypatch, world, "analyze", "aspects", "last", "--out", "maps")
     assert "Accuracy of choosing by one aspect" in printed
     assert "Pearson's r over 20 answers" in printed
     assert (world / "maps" / "aspects.svg").is_file()
-    body = json.loads(invoke(monkeypatch, world, "aspects", "last", "--json"))
+    body = json.loads(invoke(monkeypatch, world, "analyze", "aspects", "last", "--json"))
     assert list(body) == ["benchmark", "results", "correlations", "published"]
     assert body["published"] is None
     assert {row["slice"]["aspect"] for row in body["results"]} >= {"helpfulness", "verbosity"}
@@ -88,15 +85,18 @@ def test_aspects_prints_tables_and_writes_the_heat_map(monkeypatch: pytest.Monke
 def test_failures_counts_a_raters_choices_by_rules_and_then_by_a_model(
     monkeypatch: pytest.MonkeyPatch, world: Path
 ) -> None:
-    printed = invoke(monkeypatch, world, "failures", "last")
+    printed = invoke(monkeypatch, world, "analyze", "failures", "last")
     assert "chosen by the rater" in printed
     assert "rules only" in printed
-    ruled = json.loads(invoke(monkeypatch, world, "failures", "last", "--rater", "rule:length", "--json"))
+    ruled = json.loads(
+        invoke(monkeypatch, world, "analyze", "failures", "last", "--rater", "rule:length", "--json")
+    )
     assert ruled["note"] == "rules only"
     asked = json.loads(
         invoke(
             monkeypatch,
             world,
+            "analyze",
             "failures",
             "last",
             "--rater",
@@ -115,17 +115,7 @@ def test_failures_counts_a_raters_choices_by_rules_and_then_by_a_model(
 
     assert 0 <= generic(ruled) <= generic(asked) <= 1
     with pytest.raises(UserError, match="has no rater 'nobody'"):
-        invoke(monkeypatch, world, "failures", "last", "--rater", "nobody")
-
-
-def test_contrasts_says_what_the_run_and_what_the_paper_says(
-    monkeypatch: pytest.MonkeyPatch, world: Path
-) -> None:
-    printed = invoke(monkeypatch, world, "contrasts", "last")
-    assert "shown profile and shown none differ by 0.0 points" in " ".join(printed.split())
-    assert "published figures, no interval" in printed
-    body = json.loads(invoke(monkeypatch, world, "contrasts", "last", "--json"))
-    assert {row["takeaway"] for row in body["contrasts"]} == {"reasoning", "size", "reward", "memory"}
+        invoke(monkeypatch, world, "analyze", "failures", "last", "--rater", "nobody")
 
 
 @pytest.mark.parametrize("width", [100, 150])
@@ -137,46 +127,49 @@ def test_names_and_intervals_are_whole_in_a_terminal_of_any_width(world: Path, w
     halves = scores.items.with_columns(half=pl.Series(["specific", "general"] * 5))
     scores = replace(scores, info=info, items=halves)
     everywhere = [where for _, where in columns_of(scores)]
-    found = Estimate(0.952, 0.911, 1.0, 10, 5)
+    found = Estimate(0.952, 0.911, 1.0, 10, 10)
     marks = [
         Result.of(found, metric="accuracy", rater="aspects:openai:a-model", slice={"aspect": name, **where})
         for name in ASPECTS
         for where in everywhere
     ]
     fails = [
-        Result.of(found, metric="failure", slice={"mode": mode, "answers": who, **where})
+        Result.of(found, metric="failure_share", slice={"mode": mode, "answers": who, **where})
         for mode in MODES
         for who in WHO
         for where in everywhere
     ]
-    for table in ("aspects", "failures"):
+    for pieces in (aspect_pieces(scores, marks, []), [failures_grid(scores, fails)]):
         console = Console(width=width, color_system=None, record=True, file=io.StringIO())
-        if table == "aspects":
-            print_aspects(console, scores, marks, [])
-        else:
-            print_failures(console, scores, fails)
+        print_pieces(pieces, console)
         text = console.export_text()
         lines = [line.rstrip() for line in text.splitlines() if line.startswith(("┏", "┃", "│"))]
         assert all(len(line) <= width and line[-1] in "┓┃│" for line in lines)
         assert "…" not in text
-        shown = ("91.1–100.0",) if width == 150 else ("91.1–", "100.0")
-        assert all(part in text for part in shown)
+        assert "91.1–100.0" in text
         assert all(heading in text for heading in ("specific", "general", "medium"))
     assert all(name in text for name in ("generic", "unhelpful"))
 
 
-def test_the_errors_study_is_written_and_says_where(
-    world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_failures_draws_wrong_choices_for_people_to_code(
+    monkeypatch: pytest.MonkeyPatch, world: Path, tmp_path: Path
 ) -> None:
-    with Store(world / ".personafit" / "store.db") as store:
-        scores = load_scores(store, store.run("last"))
-        analyse.errors_study(store, scores, 50, tier="hard", out=tmp_path)
-        printed = capsys.readouterr().out
-        assert (
-            "10 wrong choices of python:analysed:shorter on hard (all there are; 50 were asked for), from 5 people."
-            in printed
-        )
-        assert "misread-persona" in printed
-        assert (tmp_path / "errors-hard" / "errors.csv").is_file()
-        analyse.errors_study(store, scores, 50, rater="rule:length", out=tmp_path)
-        assert "made no wrong choice" in capsys.readouterr().out
+    printed = invoke(
+        monkeypatch,
+        world,
+        "analyze",
+        "failures",
+        "last",
+        "--draw",
+        "50",
+        "--tier",
+        "hard",
+        "--out",
+        str(tmp_path),
+    )
+    said = "10 wrong choices of python:analysed:shorter on hard (all there are; 50 were asked for), from 5 people."
+    assert said in printed
+    assert "misread-persona" in printed
+    assert (tmp_path / "errors-hard" / "errors.csv").is_file()
+    with pytest.raises(UserError, match=r"--tier easy: no item of .* there are hard"):
+        invoke(monkeypatch, world, "analyze", "failures", "last", "--draw", "5", "--tier", "easy")

@@ -1,27 +1,23 @@
-"""`personafit best-of` from file to choices."""
+"""`personafit data best-of` from file to choices."""
 
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
 from personafit.best_of.candidates import CandidateSet
 from personafit.best_of.choosing import BestCandidate, BestOfChoices
-from personafit.cli.best_of import best_of
+from personafit.cli.app import app
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.scripted import write_lines
 from tests.stub_endpoint import StubEndpoint
 
-app = typer.Typer()
-app.command()(best_of)
-
 
 def called(folder: Path, *arguments: str, code: int = 0) -> Any:
-    result = CliRunner().invoke(app, [*arguments, "--store", str(folder / "store.db")])
+    result = CliRunner().invoke(app, ["data", "best-of", *arguments, "--store", str(folder / "store.db")])
     if isinstance(result.exception, UserError):
         raise result.exception
     assert result.exit_code == code, result.output

@@ -35,7 +35,7 @@ def total(printed: str, rater: str, metric: str = "accuracy", view: str = "profi
     (found,) = (
         r
         for r in body["results"]
-        if (r["rater"], r["metric"], r["view"], r["slice"]) == (rater, metric, view, {})
+        if (r["rater"], r["metric"], r["context"], r["slice"]) == (rater, metric, view, {})
     )
     return dict(found)
 
@@ -74,9 +74,11 @@ def test_every_help_has_an_example(
 def test_the_real_command_prints_one_json_object_and_nothing_else(world: Path) -> None:
     done = run_cli("run", "mine", "--json", cwd=world)
     body = json.loads(done.stdout)
-    assert list(body) == ["benchmark", "results"]
+    assert {"benchmark", "run", "verdict", "results"} <= set(body)
     assert body["benchmark"] == "pairs"
-    assert json.loads((next(world.glob(".personafit/runs/*/results.json"))).read_text("utf-8")) == body
+    (written,) = world.glob(f".personafit/runs/{body['run']}/results.json")
+    assert json.loads(written.read_text("utf-8"))["results"] == body["results"]
+    assert list(body["results"][0])[:5] == ["rater", "system", "system_context", "context", "metric"]
 
 
 def test_the_version(
@@ -92,9 +94,9 @@ def test_the_version(
         (("run", "nothing"), "There is no benchmark 'nothing'"),
         (("run", "mine", "--rater", "rule:best"), "there is no such rule"),
         (("run", "mine", "--rater", "oracle:x"), "'oracle:x' names no rater"),
-        (("run", "mine", "--view", "biography"), "Unknown context 'biography'"),
-        (("run", "mine", "--users", "nobody.txt"), "--users nobody.txt"),
-        (("run", "mine", "--users", "0"), "--users"),
+        (("run", "mine", "--context", "biography"), "Unknown context 'biography'"),
+        (("run", "mine", "--people", "nobody.txt"), "--people nobody.txt"),
+        (("run", "mine", "--people", "0"), "--people"),
         (("run", "mine", "--limit", "0"), "--limit"),
         (("run", "mine", "--fail-under", "accuracy"), "write METRIC=X"),
         (("run", "mine", "--fail-under", "accuracy=nan"), "write METRIC=X"),
@@ -263,11 +265,11 @@ def test_samples_of_items_and_of_people(
 
     assert judged() == (PEOPLE * QUESTIONS, PEOPLE)
     assert judged("--limit", "4")[0] == 4
-    assert judged("--users", "3") == (3 * QUESTIONS, 3)
-    assert judged("--users", "ids.txt") == (2 * QUESTIONS, 2)
-    assert judged("--users", "ids.txt", "--limit", "1") == (1, 1)
+    assert judged("--people", "3") == (3 * QUESTIONS, 3)
+    assert judged("--people", "ids.txt") == (2 * QUESTIONS, 2)
+    assert judged("--people", "ids.txt", "--limit", "1") == (1, 1)
     (world / "ids.txt").write_text("person1\nnobody\n", encoding="utf-8")
-    invoke(monkeypatch, world, "run", "mine", "--users", "ids.txt", code=2)
+    invoke(monkeypatch, world, "run", "mine", "--people", "ids.txt", code=2)
     assert "nobody is called 'nobody' in this benchmark" in capsys.readouterr().err
 
 
@@ -284,15 +286,19 @@ def test_report_and_compare_and_rescore_of_stored_runs(
     invoke(monkeypatch, world, "run", "mine", "--rater", endpoint.spec())
     capsys.readouterr()
     asked = len(endpoint.requests)
-    invoke(monkeypatch, world, "report", "last", "--json")
+    invoke(monkeypatch, world, "report", "last", "--format", "json")
     by_name = capsys.readouterr().out
     assert total(by_name, endpoint.spec())["coverage"] == 1.0
     folder = next(path for path in world.glob(".personafit/runs/*") if path.name != first)
-    invoke(monkeypatch, world, "report", str(folder), "--json")
+    invoke(monkeypatch, world, "report", str(folder), "--format", "json")
     assert capsys.readouterr().out == by_name
-    invoke(monkeypatch, world, "report", first, "last", "--json", code=2)
+    invoke(monkeypatch, world, "report", first, "last", "--format", "json")
+    names = [part["name"] for part in json.loads(capsys.readouterr().out)["parts"]]
+    assert names[-2:] == [first, folder.name], "both runs, after their comparison if there is one"
+    before = (world / "pairs.csv").read_bytes()
     invoke(monkeypatch, world, "report", first, "--out", "pairs.csv", code=2)
-    assert "pairs.csv cannot be written" in capsys.readouterr().err
+    assert "pairs.csv does not end in .html" in capsys.readouterr().err
+    assert (world / "pairs.csv").read_bytes() == before
     invoke(monkeypatch, world, "report", first, "--out", "elsewhere")
     assert (world / "elsewhere" / "report.html").stat().st_size > 10_000
     assert "rule:length" in capsys.readouterr().out

@@ -209,7 +209,7 @@ def test_a_corrected_text_under_the_same_id_is_judged_anew(
     """A folder may name its products as it likes; what counts is what they say."""
 
     def accuracy() -> float:
-        invoke(monkeypatch, world, "run", "mine", "--json", "--view", "none")
+        invoke(monkeypatch, world, "run", "mine", "--json", "--context", "none")
         records = json.loads(capsys.readouterr().out)["results"]
         (found,) = (r for r in records if (r["rater"], r["metric"]) == ("rule:length", "accuracy"))
         return float(found["value"])

@@ -1,4 +1,4 @@
-"""`bias`, `correct` and `calibration` as commands: simulated judges in a real run, tables, and the one JSON object."""
+"""`analyze bias`, `correct` and `calibration` as commands: simulated judges in a real run, tables, and the one JSON object."""
 
 import json
 from collections.abc import Iterator
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from personafit._errors import UserError
+from personafit.api import reading
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.cli import judge
-from personafit.cli.common import judged_run
+from personafit.cli import common
+from personafit.cli.app import app
 from personafit.store import RunRecord, Store
 from tests.scripted import run, write_lines, write_pairs
 
@@ -39,10 +39,6 @@ class Letters:
     def __call__(self, person, question, answers):
         return int(noise(*answers) < 0.5)
 """
-app = typer.Typer()
-app.command("bias")(judge.bias)
-app.command("correct")(judge.correct)
-app.command("calibration")(judge.calibration)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +91,7 @@ def refused(folder: Path, *arguments: str) -> str:
 
 
 def test_bias_finds_what_was_planted(folder: Path) -> None:
-    found = {(r["rater"].split(":")[-1], r["metric"]): r for r in records(folder, "bias", "last")}
+    found = {(r["rater"].split(":")[-1], r["metric"]): r for r in records(folder, "analyze", "bias", "last")}
     assert found["First", "bias_position"]["low"] > 1
     assert found["First", "first_share"]["low"] > 0.5
     assert found["Long", "bias_length"]["low"] > 1
@@ -106,10 +102,10 @@ def test_bias_finds_what_was_planted(folder: Path) -> None:
 
 
 def test_bias_says_it_in_words(folder: Path) -> None:
-    said = call(folder, "bias", "last").stdout
+    said = call(folder, "analyze", "bias", "last").stdout
     assert "python:simulated_judges:First: prefers the answer shown first." in said
     assert "rule:length: always chooses the longer answer." in said
-    found = {(r["rater"], r["metric"]): r for r in records(folder, "bias", "last")}
+    found = {(r["rater"], r["metric"]): r for r in records(folder, "analyze", "bias", "last")}
     always = found["rule:length", "bias_length"]
     assert (always["value"], always["low"], always["high"]) == (None, None, None)
     assert "no upper bound" in always["note"]
@@ -123,29 +119,29 @@ def test_correct_prints_all_three_estimates(folder: Path, tmp_path: Path) -> Non
         for number in sorted((who + 3 * k) % 8 for k in range(3))
     ]
     path = write_lines(tmp_path / "human.jsonl", [*labels, {"item": "elsewhere/7", "label": "0"}])
-    found = [r for r in records(folder, "correct", "last", "--human", str(path)) if not r["slice"]]
+    found = [r for r in records(folder, "analyze", "correct", "last", "--human", str(path)) if not r["slice"]]
     one = {r["metric"]: r for r in found if r["rater"].endswith("Long")}
     assert set(one) == {"accuracy_corrected", "accuracy_human", "accuracy_machine", "effective_human_labels"}
     assert one["accuracy_human"]["n"] == 30
     assert one["accuracy_machine"]["n"] == 80
     assert one["accuracy_corrected"]["low"] < one["accuracy_corrected"]["value"]
-    said = call(folder, "correct", "last", "--human", str(path))
+    said = call(folder, "analyze", "correct", "last", "--human", str(path))
     assert "Long: 30 human labels" in said.stdout
     assert "this run does not have their item: 1." in said.stderr
 
 
 def test_calibration_prints_tables_and_reasons(folder: Path) -> None:
-    found = records(folder, "calibration", "last")
+    found = records(folder, "analyze", "calibration", "last")
     kept = [r for r in found if r["metric"] == "selective_accuracy" and r["rater"].endswith("Long")]
     assert {(r["slice"].get("tier"), r["slice"]["kept"]) for r in kept} >= {(None, "50%"), ("hard", "100%")}
-    said = call(folder, "calibration", "last").stdout
+    said = call(folder, "analyze", "calibration", "last").stdout
     assert "Confidence against gold" in said
     assert "Letters: confidence is undefined: only letters were read" in said
     assert "the gold has no votes and no share" in said
 
 
 def test_tiers_go_from_easy_to_hard_and_then_as_they_come(folder: Path) -> None:
-    said = call(folder, "calibration", "last").stdout
+    said = call(folder, "analyze", "calibration", "last").stdout
     rows = [
         line.split("│")[1:3]
         for line in said.splitlines()
@@ -158,8 +154,8 @@ def test_tiers_go_from_easy_to_hard_and_then_as_they_come(folder: Path) -> None:
 def test_tables_keep_every_column_in_a_terminal_of_100(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr(judge, "console", lambda: Console(width=100, color_system=None))
-    printed = call(folder, command, "last").stdout
+    monkeypatch.setattr(common, "console", lambda: Console(width=100, color_system=None))
+    printed = call(folder, "analyze", command, "last").stdout
     table = [line for line in printed.splitlines() if line.startswith(("┏", "┃", "│"))]
     assert all(len(line) <= 100 and line.rstrip()[-1] in "┓┃│" for line in table), "the last column is whole"
     assert "…" not in printed
@@ -175,19 +171,22 @@ def test_a_rater_fitted_on_these_people_is_named_and_marked(
     name = "python:simulated_judges:Long"
     note = f"{name} was fitted on 10 of the people here: its score on them is no evidence."
 
-    def noted(store: Store, run_name: str) -> RunRecord:
-        record = judged_run(store, run_name)
+    def noted(record: RunRecord) -> RunRecord:
         return record._replace(config=record.config | {"notes": [note]})
 
-    monkeypatch.setattr(judge, "judged_run", noted)
-    said = call(folder, command, "last").stdout
+    monkeypatch.setattr(reading, "require_judged", noted)
+    said = call(folder, "analyze", command, "last").stdout
     assert note in said
     assert f"{name}: prefers" not in said
-    assert {r["rater"] for r in records(folder, command, "last") if r["met_people"]} == {name}
+    assert {r["rater"] for r in records(folder, "analyze", command, "last") if r["met_people"]} == {name}
 
 
 def test_bad_usage_is_a_sentence(folder: Path, tmp_path: Path) -> None:
-    assert "There is no run 'nothing'" in refused(folder, "bias", "nothing")
-    assert "is not a file" in refused(folder, "correct", "last", "--human", str(tmp_path / "no.jsonl"))
+    assert "There is no run 'nothing'" in refused(folder, "analyze", "bias", "nothing")
+    assert "is not a file" in refused(
+        folder, "analyze", "correct", "last", "--human", str(tmp_path / "no.jsonl")
+    )
     other = write_lines(tmp_path / "other.jsonl", [{"item": "other/1", "label": "0"}])
-    assert "has no label for an item of" in refused(folder, "correct", "last", "--human", str(other))
+    assert "has no label for an item of" in refused(
+        folder, "analyze", "correct", "last", "--human", str(other)
+    )

@@ -60,7 +60,7 @@ def test_a_run_of_choices_imports_no_other_kind(tmp_path: Path) -> None:
             "engine.ray",
         ),
         *("factory", "labeling", "models.local", "models.openai", "raters.dialogues", "raters.relevance"),
-        *("reporting.audit", "reporting.dialogues", "reporting.relevance", "simulate", "stages", "training"),
+        *("reporting.audit", "reporting.dialogue", "reporting.relevance", "simulate", "stages", "training"),
     )
     code = (
         "import sys\nfrom personafit.cli import main\n"
@@ -82,6 +82,20 @@ def test_every_registered_command_is_there() -> None:
         assert command.name == name
         assert command.help, f"{target} has no help of its own"
         assert line.endswith(".")
+
+
+def test_the_help_of_run_fits_one_screen() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "personafit", "run", "--help"],
+        env={**os.environ, "COLUMNS": "100", "TERMINAL_WIDTH": "100"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.rstrip()
+    assert len(shown.splitlines()) < 50
+    assert "…" not in shown
+    for heading in ("What to evaluate", "Sampling", "Cost and resuming", "Gate and output"):
+        assert f"─ {heading} ─" in shown
 
 
 def test_an_unknown_command_is_named(tmp_path: Path) -> None:
@@ -123,6 +137,8 @@ def test_the_script_for_each_shell_is_shown(tmp_path: Path, shell: str, sign: st
     [
         ("bash", "personafit re", "report"),
         ("bash", "personafit run --ra", "--rater"),
+        ("bash", "personafit run personaf", "personafeedback"),
+        ("bash", "personafit analyze cal", "calibration"),
         ("zsh", "personafit data ch", "check"),
         ("fish", "personafit re", "report"),
     ],

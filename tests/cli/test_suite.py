@@ -30,8 +30,7 @@ data = "rewardbench"
 raters = ["rule:length"]
 
 [[run]]
-benchmark = "answers"
-log = "answers.jsonl"
+benchmark = "answers.jsonl"
 """
 
 
@@ -107,8 +106,7 @@ fail_under = ["accuracy=0.2", "win_rate=0.1"]
 benchmark = "lamp-writing"
 data = "lamp"
 [[run]]
-benchmark = "answers"
-log = "nowhere.jsonl"
+benchmark = "nowhere.jsonl"
 """
     (folder / "ci.toml").write_text(text, encoding="utf-8")
     options = ("--junit", "ci/junit.xml", "--fail-under", "accuracy=0.9", "--fail-under", "rouge_1=0.5")
@@ -171,7 +169,7 @@ raters = ["rule:overlap"]
     cells = [line.split("│")[1].strip() for line in printed if line.startswith("│")]
     assert list(dict.fromkeys(cells)) == ["rewardbench 1", second["run"], "prefeval", again["run"]]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    titles = ("RewardBench: is the better", f"(run {first['run']})", "RewardBench 2: is the one right answer")
+    titles = ("RewardBench: is the better", f"run {first['run']}", "RewardBench 2: is the one right answer")
     assert all(title in page for title in titles)
 
 
@@ -211,4 +209,4 @@ def test_what_cannot_be_run_is_said_before_anything_is(
     assert "holds no LaMP task" in capsys.readouterr().err
     assert not (tmp_path / ".personafit" / "store.db").exists() or asks(tmp_path) == 0
     invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--rater", "rule:length", code=2)
-    assert "says itself what is run" in capsys.readouterr().err
+    assert "says itself what is evaluated" in capsys.readouterr().err

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import personafit as pf
 from personafit.benchmarks import starter, write_folder
-from personafit.reporting import load_totals, print_run, run_results
+from personafit.reporting.analysis import print_part
 from personafit.store import Store
 from tests.conftest import Command
 
@@ -40,10 +41,10 @@ def test_a_bar_may_be_set_for_a_rule_and_a_misspelt_one_is_found_at_once(persona
 
 def test_an_out_folder_stands_for_its_run(personafit: Command) -> None:
     personafit("run", "starter", "--limit", "10", "--store", "other.db", "--out", "results")
-    done = personafit("report", "results", "--store", "other.db", "--json")
+    done = personafit("report", "results", "--store", "other.db", "--format", "json")
     assert json.loads(done.out)["benchmark"] == "starter"
-    done = personafit("report", "results", "last", "--store", "other.db", "--out", "x", code=2)
-    assert "takes one run" in done.err
+    personafit("report", "results", "last", "--store", "other.db", "--out", "x")
+    assert Path("x/report.html").is_file()
 
 
 def test_an_import_overwrites_nothing(personafit: Command, tmp_path: Path) -> None:
@@ -68,21 +69,26 @@ def test_votes_are_checked_too(personafit: Command, tmp_path: Path) -> None:
 
 def test_tables_fit_the_terminal(personafit: Command, tmp_path: Path) -> None:
     personafit("run", "starter", "--limit", "40")
-    with Store(tmp_path / ".personafit" / "store.db") as store:
-        scores = load_totals(store, store.run("last"))
+    part = pf.load("last", store=tmp_path / ".personafit" / "store.db").part()
     for width in (90, 100, 150, 200):
-        console = Console(width=width, record=True, file=io.StringIO())
-        print_run(console, scores, run_results(scores))
+        console = Console(width=width, record=True, file=io.StringIO(), force_terminal=True)
+        print_part(part, console)
         text = console.export_text()
-        assert "…" not in text
+        assert max(map(len, text.splitlines())) <= width
         assert text.count("wrong:profile") + text.count("wrong:profi") >= 4
         assert all(heading in text for heading in ("specific", "general", "easy", "hard", "total", "lift"))
 
 
 def test_options_that_would_do_nothing_are_refused(personafit: Command) -> None:
-    for option, value in (("--system", "canned"), ("--given", "I"), ("--log", "x.jsonl"), ("--tasks", "SD")):
+    for option, value in (("--system", "canned"), ("--system-context", "I"), ("--user", "embedded")):
         done = personafit("run", "recentering", "--data", "starter", option, value, code=2)
         assert f"{option} means nothing in `run recentering`" in done.err
+    done = personafit("run", "recentering", "--data", "starter", "-K", "tasks=SD", code=2)
+    assert "-K tasks=SD: relevance items have no option 'tasks'; they have none of their own." in done.err
+    more = ("run", "personalens", "--data", "starter", "--system", "canned")
+    assert "there is tasks." in personafit(*more, "-K", "turns=3", code=2).err
+    assert "-K tasks=XD: there are all, SD, MD." in personafit(*more, "-K", "tasks=XD", code=2).err
+    assert "-K tasks: write NAME=VALUE" in personafit(*more, "-K", "tasks", code=2).err
     done = personafit("run", "starter", "--system", "canned", code=2)
     assert "--system means nothing in `run starter`: its answers are there already." in done.err
 
@@ -107,7 +113,7 @@ def test_data_commands_know_what_run_knows(personafit: Command, tmp_path: Path) 
 
 def test_commands_for_choices_refuse_other_runs(personafit: Command, tmp_path: Path) -> None:
     personafit("run", "recentering", "--data", "starter")
-    done = personafit("aspects", "last", code=2)
+    done = personafit("analyze", "aspects", "last", code=2)
     assert "is a relevance run" in done.err
     (tmp_path / "traps_parts.py").write_text(
         'def user(messages):\n    return "Fine. [SATISFIED]" if len(messages) > 3 else "Help. [CONTINUE]"\n'
@@ -115,17 +121,22 @@ def test_commands_for_choices_refuse_other_runs(personafit: Command, tmp_path: P
     )
     personafit(
         "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:traps_parts:user",
-        "--judge", "python:traps_parts:judge", "--limit", "1", code=1,
+        "--rater", "python:traps_parts:judge", "--limit", "1", code=1,
     )  # fmt: skip
-    for command in ("aspects", "contrasts"):
-        assert "is a dialogue run" in personafit(command, "last", code=2).err
+    assert "is a dialogue run" in personafit("analyze", "aspects", "last", code=2).err
 
 
-def test_a_folder_is_run_as_what_its_items_are(personafit: Command, tmp_path: Path) -> None:
-    personafit("data", "forms", "recentering", "--data", "starter", "--stage", "3", "--out", "study")
-    done = personafit("run", "study", "--rater", "rule:length")
+def test_a_misspelt_benchmark_or_command_is_answered_with_the_nearest(personafit: Command) -> None:
+    assert "did you mean answers?" in personafit("run", "answer", code=2).err
+    assert "did you mean personafeedback?" in personafit("run", "personafeedbak", code=2).err
+    assert "Did you mean 'compare'?" in personafit("compar", code=2).err
+    assert "Did you mean 'calibration'?" in personafit("analyze", "calibrate", "last", code=2).err
+
+
+def test_a_folder_is_run_as_what_its_items_are(personafit: Command) -> None:
+    personafit("data", "convert", "responses", "--data", "starter", "--out", "study")
+    done = personafit("run", "study", "--kind", "preference", "--rater", "rule:length")
     assert "does using the attributes help?" in done.out
-    assert "tags" not in json.loads((tmp_path / "study" / "forms.json").read_text())["instruction"]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +145,11 @@ def test_a_folder_is_run_as_what_its_items_are(personafit: Command, tmp_path: Pa
         (("run", "starter", "--limit", "9" * 30), "--limit takes numbers up to 2,147,483,647."),
         (("label", "extend", "pilot", "--items", "9" * 30), "--items takes numbers up to 2,147,483,647."),
         (("report", "x" * 5000), "cannot be used (File name too long)."),
-        (("forget", "\udcff"), "is not UTF-8, so nobody is called that"),
-        (("stages", "log.jsonl", "--model", "replay:said.jsonl", "--out", "people"), "log.jsonl, line 1"),
+        (("data", "forget", "\udcff"), "is not UTF-8, so nobody is called that"),
+        (
+            ("extract", "run", "log.jsonl", "--model", "replay:said.jsonl", "--out", "people"),
+            "log.jsonl, line 1",
+        ),
     ],
 )
 def test_absurd_arguments_are_one_sentence_and_leave_no_run(

@@ -1,4 +1,4 @@
-"""docs/extending.md does what it says: its files are written, registered as a package would be, and its commands run."""
+"""docs/extend.md does what it says: its files are written, registered as a package would be, and its commands run."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.helpers import run_cli
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
 
 
 def blocks() -> list[tuple[str, str, str]]:
@@ -46,7 +46,7 @@ def test_every_example_on_the_page_runs(tmp_path: Path) -> None:
         r["rater"] == "python:polite:prefer_polite" and r["coverage"] == 1.0 for r in polite["results"]
     )
     overlap = {
-        r["view"]: r["value"]
+        r["context"]: r["value"]
         for r in tea["results"]
         if r["rater"] == "rule:overlap" and r["metric"] == "accuracy" and not r["slice"]
     }
@@ -54,7 +54,7 @@ def test_every_example_on_the_page_runs(tmp_path: Path) -> None:
     shortest = {r["value"] for r in tea["results"] if r["rater"] == "shortest:" and r["metric"] == "accuracy"}
     assert shortest == {0.5}
     ranked = {
-        (r["rater"], r["view"], r["metric"]): r for r in dinners["results"] if r["rater"] == "rule:overlap"
+        (r["rater"], r["context"], r["metric"]): r for r in dinners["results"] if r["rater"] == "rule:overlap"
     }
     knowing = ranked["rule:overlap", "profile", "pairs_in_order"]
     assert knowing["n"] == knowing["people"] == 8

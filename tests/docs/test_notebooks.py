@@ -18,7 +18,7 @@ def test_a_notebook_runs_from_top_to_bottom(path: Path, tmp_path: Path) -> None:
     done = NotebookClient(book, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
     shown = [cell.outputs for cell in done.cells if cell.cell_type == "code"]
     text = str(shown)
-    assert "RunVerdict(subject='shares_words', metric='lift'" in text
+    assert "SubjectVerdict(subject='shares_words', metric='lift'" in text
     assert re.search(r"'\(0, \d{3,}\)'", text)  # nothing was asked twice
     assert "text/html" in text
     assert (tmp_path / "report.html").is_file()

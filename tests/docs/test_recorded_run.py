@@ -1,4 +1,4 @@
-"""The recorded run of docs/raters.md: its commands give its figures, with the profile above none and the wrong person."""
+"""The recorded run of docs/measurements/small-models.md: its commands give its figures, with the profile above none and the wrong person."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.scripted import invoke
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "raters.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "measurements" / "small-models.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(
     r"^personafit (run starter --rater replay:docs/.*)$", re.sub(r"\\\n\s*", "", PAGE), re.MULTILINE
 )
@@ -42,7 +42,7 @@ def test_the_recording_gives_the_figures_of_the_page(
     mine = [row for row in results if (row["rater"] or "").startswith("replay:") and not row["slice"]]
 
     def one(metric: str, view: str) -> dict[str, Any]:
-        (found,) = (row for row in mine if row["metric"] == metric and row["view"] == view)
+        (found,) = (row for row in mine if row["metric"] == metric and row["context"] == view)
         return found
 
     def cell(row: dict[str, Any]) -> str:

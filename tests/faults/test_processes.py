@@ -23,7 +23,7 @@ RESUMABLE = "interrupted; what was judged is kept and the same command goes on f
 
 
 def _line(endpoint: MortalEndpoint, *more: str) -> tuple[str, ...]:
-    return ("run", "world", "--rater", endpoint.spec(OPTIONS), "--view", "profile", "--json", *more)
+    return ("run", "world", "--rater", endpoint.spec(OPTIONS), "--context", "profile", "--json", *more)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ LASTING = {
 
 
 def _line(stub: StubEndpoint) -> tuple[str, ...]:
-    return ("run", "world", "--rater", stub.spec(OPTIONS), "--view", "profile", "--out", "out", "--json")
+    return ("run", "world", "--rater", stub.spec(OPTIONS), "--context", "profile", "--out", "out", "--json")
 
 
 def _undisturbed(stub: StubEndpoint, folder: Path, items: int) -> tuple[str, list[Answer]]:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from personafit.kinds import run_lines
 from personafit.kinds.lines import paired_rows
 from personafit.reporting.line_results import line_coverage
-from personafit.reporting.lines import run_lines
 from personafit.reporting.run_report import open_report
 from personafit.store import Store
 from tests.golden.cases import CASES, Case

@@ -90,7 +90,7 @@ def test_the_folder_runs_and_people_and_models_stand_in_one_table(
     rows = [
         row for row in json.loads(done.out)["results"] if row["metric"] == "accuracy" and not row["slice"]
     ]
-    overlap = next(row for row in rows if row["rater"] == "rule:overlap" and row["view"] == "profile")
+    overlap = next(row for row in rows if row["rater"] == "rule:overlap" and row["context"] == "profile")
     assert overlap["value"] > 0.6, "the simulated raters follow overlap, with a taste of their own"
     agreed = json.loads(personafit("agree", "nine", "--json").out)
     text = json.dumps(agreed)
@@ -139,7 +139,7 @@ def test_a_decision_is_gold_whether_votes_were_tied_or_not(personafit: Command, 
     )
     assert majority == dict(zip(items[:3], "110", strict=True))
     assert adjudicated == dict.fromkeys(items, "1")
-    done = personafit("run", "folder", "--rater", "rule:length", "--view", "profile", "--json")
+    done = personafit("run", "folder", "--rater", "rule:length", "--context", "profile", "--json")
     results = json.loads(done.out)["results"]
     assert {row["n"] for row in results if row["metric"] == "accuracy" and not row["slice"]} == {4}
     assert "but for what was adjudicated" in (tmp_path / "folder" / "card.md").read_text()

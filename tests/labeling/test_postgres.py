@@ -45,7 +45,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with postgres_server() as server:
             store = create_database(server, f"t{uuid.uuid4().hex}")
             run_cli(
-                "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--judge",
+                "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--rater",
                 "python:parts:judge", "--limit", "2", "--store", store, cwd=folder, path=folder,
             )  # fmt: skip
             with Store(store) as opened:

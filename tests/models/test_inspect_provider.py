@@ -183,7 +183,7 @@ def test_as_judge_and_as_system(
 ) -> None:
     endpoint.behave("letters")
     spec = spec_of(endpoint)
-    asked = ("run", "answers", "--system", spec, "--judge", spec, "--limit", "2", "--view", "profile")
+    asked = ("run", "answers", "--system", spec, "--rater", spec, "--limit", "2", "--context", "profile")
     invoke(monkeypatch, tmp_path, *asked)
     rows = [row for row in results_of(tmp_path) if row["system"] == spec and row["metric"] == "win_rate"]
     assert {row["coverage"] for row in rows if row["rater"] == spec} == {1.0}

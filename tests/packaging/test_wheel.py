@@ -105,9 +105,12 @@ def test_the_demo_passes(installed: tuple[str, Path], tmp_path: Path) -> None:
     source, programs = installed
     if source == "sdist":
         pytest.skip("the sdist makes the very wheel the demo runs from, as tested above")
-    done(programs / "personafit", "demo", "--out", "demo", cwd=tmp_path)
-    results = json.loads((tmp_path / "demo" / "results.json").read_text(encoding="utf-8"))["results"]
-    mine = [row for row in results if row["rater"] == "embedded" and row["metric"] == "accuracy"]
-    assert mine
-    assert all(row["coverage"] == 1.0 for row in mine)
+    done(programs / "personafit", "demo", "--out", "demo", "--live-seconds", "200", cwd=tmp_path)
+    runs = json.loads((tmp_path / "demo" / "results.json").read_text(encoding="utf-8"))["runs"]
+    assert set(runs) == {"judge", "assistant", "live"}
+    rows = [
+        row for run in runs.values() for row in run["results"] if row["metric"] in ("accuracy", "win_rate")
+    ]
+    assert {row["rater"] for row in rows} >= {"embedded", "starter-labels", "rule:overlap"}
+    assert all(row["coverage"] == 1.0 for row in rows)
     assert (tmp_path / "demo" / "report.html").is_file()

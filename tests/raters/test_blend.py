@@ -11,12 +11,12 @@ import pytest
 from personafit._errors import UserError
 from personafit._secrets import masked
 from personafit.benchmarks.config import RunConfig
+from personafit.kinds.choice_scores import load_scores
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater
 from personafit.raters.fitted.file import SHIPPED
-from personafit.reporting.graded import rater_margins
+from personafit.reporting.calibration import rater_margins
 from personafit.reporting.run_report import open_report
-from personafit.reporting.scores import load_scores
 from personafit.store import TIE, Status, Store, run_answers
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.raters.reward.test_rater import about, rate, scores
@@ -227,6 +227,6 @@ def test_it_chooses_the_best_of_several(tmp_path: Path, monkeypatch: pytest.Monk
     write_lines(tmp_path / "in.jsonl", rows)
     with ScoringServer("classify") as server:
         spec = f"blend:{FITTED}+{server.spec()}"
-        invoke(monkeypatch, tmp_path, "best-of", "in.jsonl", "--rater", spec, "--out", "out.jsonl")
+        invoke(monkeypatch, tmp_path, "data", "best-of", "in.jsonl", "--rater", spec, "--out", "out.jsonl")
     chosen = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row["answer"] for row in chosen] == ["tea"] * 3

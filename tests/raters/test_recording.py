@@ -52,7 +52,7 @@ def test_what_is_recorded_is_what_was_said(
     spec: str, rows: list[dict[str, Any]], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_lines(folder(tmp_path) / "said.jsonl", rows)
-    invoke(monkeypatch, tmp_path, "run", "mine", "--rater", spec, "--view", "profile", code=code)
+    invoke(monkeypatch, tmp_path, "run", "mine", "--rater", spec, "--context", "profile", code=code)
     invoke(monkeypatch, tmp_path, "models", "record", "last", "--out", "deep/again.jsonl")
     again = [json.loads(line) for line in (tmp_path / "deep" / "again.jsonl").read_text().splitlines()]
     assert again == rows
@@ -61,7 +61,7 @@ def test_what_is_recorded_is_what_was_said(
 def test_a_run_without_one_model_cannot_be_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    invoke(monkeypatch, folder(tmp_path), "run", "mine", "--rater", "rule:length", "--view", "profile")
+    invoke(monkeypatch, folder(tmp_path), "run", "mine", "--rater", "rule:length", "--context", "profile")
     invoke(monkeypatch, tmp_path, "models", "record", "last", "--out", "said.jsonl", code=2)
     assert "must have one model among its raters to be recorded; it has none" in capsys.readouterr().err
     assert not (tmp_path / "said.jsonl").exists()

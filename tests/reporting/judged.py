@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from personafit.people import Person
 from personafit.reporting import RunScores, load_scores
-from personafit.reporting.bias_features import pair_features
+from personafit.reporting.answer_pairs import pair_features
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 
 Floats = NDArray[np.float64]

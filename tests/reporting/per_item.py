@@ -6,7 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from personafit.reporting.results import CONTROL_RATERS, SYSTEM_COLUMNS, Result, RunScores
+from personafit.kinds.choice_scores import SYSTEM
+from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
 from personafit.statistics import (
     Estimate,
     length_controlled_rate,
@@ -37,7 +38,7 @@ def _results(scores: RunScores) -> Iterator[Result]:
 
 
 def _systems(items: pl.DataFrame) -> list[tuple[str | None, str | None]]:
-    present = [name for name in SYSTEM_COLUMNS if name in items.columns]
+    present = [name for name in SYSTEM if name in items.columns]
     if not present:
         return [(None, None)]
     rows = items.select(present).unique(maintain_order=True).to_dicts()
@@ -46,7 +47,7 @@ def _systems(items: pl.DataFrame) -> list[tuple[str | None, str | None]]:
 
 def _keep_system(system: str | None, given: str | None) -> pl.Expr:
     keep = pl.lit(True)
-    for name, value in zip(SYSTEM_COLUMNS, (system, given), strict=True):
+    for name, value in zip(SYSTEM, (system, given), strict=True):
         if value is not None:
             keep = keep & (pl.col(name) == value)
     return keep
@@ -101,13 +102,13 @@ class _Group:
     def _lift(self, part: pl.DataFrame) -> Estimate:
         if len(self.others) < 2:
             missing = [name for name in ("none", f"wrong:{self.view}") if name not in self.others]
-            return Estimate(None, None, None, 0, 0, f"lift needs --view {' and --view '.join(missing)}")
+            return Estimate(None, None, None, 0, 0, f"lift needs --context {' and --context '.join(missing)}")
         if "expect" in part.columns:
             part = part.filter(pl.col("expect").ne_missing("generic"))
         over = {name: paired_difference(part, frame, "accuracy") for name, frame in self.others.items()}
         known = {name: gap.value for name, gap in over.items() if gap.value is not None}
         if len(known) < 2:
-            return Estimate(None, None, None, 0, 0, "lift needs answers under both control views")
+            return Estimate(None, None, None, 0, 0, "lift needs answers under both control contexts")
         larger = min(known, key=lambda name: known[name])
         return _with_note(over[larger], f"over {larger}, the larger of the two controls")
 

@@ -10,12 +10,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
+from personafit.kinds import run_lines
 from personafit.reporting import load_scores
-from personafit.reporting.agree import Agreement, agreements, conclusions, ranking_findings
-from personafit.reporting.agree_page import agreement_object
-from personafit.reporting.agree_ratings import Source, folder_source, run_source
-from personafit.reporting.agree_tables import rating_tables
-from personafit.reporting.lines import run_lines
+from personafit.reporting.agree import Agreement, agreement_object, agreements, conclusions, ranking_findings
+from personafit.reporting.agree_ratings import Source, folder_source, rating_tables, run_source
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.reporting.agree import agreements, cautions
-from personafit.reporting.agree_page import agreement_object
+from personafit.reporting.agree import agreement_object, agreements, cautions
 from personafit.reporting.agree_ratings import folder_source
 from tests.reporting.test_agree import gold_of, make_folder, no_nan, only, value, vote
 from tests.scripted import write_lines

@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from personafit.reporting.agree import Agreement, agreements, cautions, conclusions
-from personafit.reporting.agree_page import agreement_object
+from personafit.reporting.agree import Agreement, agreement_object, agreements, cautions, conclusions
 from personafit.reporting.agree_ratings import VOTE, Source, VotingRater
 from personafit.reporting.claims import LEGEND
 from personafit.statistics.agreement import Ints

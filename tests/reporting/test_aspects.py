@@ -18,12 +18,15 @@ from personafit.reporting import RunScores, load_scores, load_totals, run_result
 from personafit.reporting.aspects import (
     VARIABLES,
     _pearson,
+    analyze_aspects,
     aspect_correlations,
     aspect_results,
+    aspects_section,
     heat_map,
     published_aspects,
     write_aspects,
 )
+from personafit.reporting.pieces import Grid
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
 
@@ -168,7 +171,8 @@ def test_the_heat_map_has_its_numbers_in_the_cells_and_is_written(
 ) -> None:
     spec = f"aspects:python:{module}"
     scores = judged(store, tmp_path, f"{spec}:heads", f"{spec}:partly")
-    paths = write_aspects(scores, store, tmp_path / "out")
+    found = analyze_aspects(store, scores)
+    paths = write_aspects(found.part, tmp_path / "out")
     assert [path.name for path in paths] == ["aspects.png", "aspects.svg", "aspects-2.png", "aspects-2.svg"]
     assert all(path.stat().st_size > 1000 for path in paths)
     figure = heat_map(aspect_correlations(store, scores)[0])
@@ -177,12 +181,18 @@ def test_the_heat_map_has_its_numbers_in_the_cells_and_is_written(
     assert len(texts) == len(VARIABLES) ** 2
     assert {"1.00", "−1.00", "–"} <= set(texts)
     assert "<text" in paths[1].read_text("utf-8"), "text stays text"
+    accuracy, *_ = (piece for piece in found.part.lead if isinstance(piece, Grid))
+    total = {(one.rater, one.slice["aspect"]): one.value for one in found.results if len(one.slice) == 1}
+    place = list(accuracy.columns).index("total")
+    assert {tuple(row.names): row.cells[place].sort for row in accuracy.rows} == total
+    assert len(total) == 10
 
 
 def test_a_run_without_marks_says_what_to_do(store: Store, tmp_path: Path) -> None:
     scores = judged(store, tmp_path, "rule:length")
     with pytest.raises(UserError, match="run it with --rater aspects:SPEC"):
         aspect_results(scores)
+    assert aspects_section(store, scores) is None
 
 
 def test_the_published_table_is_quoted_for_its_benchmark_only(store: Store, tmp_path: Path) -> None:

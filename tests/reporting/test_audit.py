@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from personafit._errors import UserError
 from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, starter, write_folder
 from personafit.people import Person
 from personafit.reporting.audit import Audit, audit_benchmark
-from personafit.reporting.audit.page import audit_object, write_audit
-from personafit.reporting.audit.shortcuts import STRANGER
+from personafit.reporting.audit.checks import STRANGER
+from personafit.reporting.audit.part import audit_object, audit_part, read_audit, write_audit
+from personafit.reporting.pieces import Grid
 from personafit.store import Item, Judgment, Product
 from tests.benchmarks.test_personafeedback import DATA, needs_data
 from tests.conftest import Command
@@ -173,9 +175,43 @@ def test_the_starter_set_does_not_fail_its_own_audit(tmp_path: Path) -> None:
     for check in ("length rule", "second-person rule", "markup rule", "surface features, no person"):
         assert grades[check] == "cannot tell", check
     assert 0.4 < (found.surface.blind.value or 0) < 0.6
-    page = write_audit(found, tmp_path).read_text(encoding="utf-8")
-    assert "What the labels of starter reward" in page
+    page = write_audit(found, tmp_path, "personafit audit starter").read_text(encoding="utf-8")
+    assert "Audit of starter: what its labels reward" in page
+    assert "personafit audit starter" in page
     assert (tmp_path / "shortcuts.png").stat().st_size > 5000
+
+
+def test_the_part_of_an_audit_shows_what_the_audit_found_and_is_read_back_from_its_file(
+    tmp_path: Path,
+) -> None:
+    found = audit_benchmark(starter())
+    write_audit(found, tmp_path)
+    one = read_audit(tmp_path / "audit.json")
+    part = audit_part(one, {})
+    verdicts, shortcuts = part.lead[-1], part.sections[0].pieces[0]
+    assert isinstance(verdicts, Grid)
+    assert isinstance(shortcuts, Grid)
+    assert [(row.names[0], row.cells[0].text[2:], row.cells[1].text) for row in verdicts.rows] == [
+        (verdict.check, verdict.grade, verdict.finding) for verdict in found.verdicts()
+    ]
+    assert list(shortcuts.columns) == ["all", "easy", "medium", "hard"]
+    length = next(row for row in shortcuts.rows if row.names[0] == "length")
+    assert [cell.sort for cell in length.cells] == [
+        estimate.value for estimate in found.rule("length").by_part.values()
+    ]
+    grades = [verdict.grade for verdict in found.verdicts()]
+    assert part.sentences[0].startswith(f"{grades.count('fails')} of {len(grades)} checks of starter fail")
+    assert len(part.sentences) == 1 + grades.count("fails") + grades.count("warns")
+    assert [section.title for section in part.sections] == [
+        "Shortcuts in numbers",
+        "Fields that the labels reward",
+        "Pairs on which shortcuts must fail",
+        "Repeats and contradictions",
+        "What splits or tiers share",
+    ]
+    (tmp_path / "half.json").write_text('{"benchmark": "starter", "verdicts": [{}]}')
+    with pytest.raises(UserError, match=r"half\.json cannot be read"):
+        read_audit(tmp_path / "half.json")
 
 
 @needs_data

@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from personafit.reporting.answer_pairs import family_of
 from personafit.reporting.bias import Effect, RaterBias, bias_legend, bias_results, judge_bias, shown_odds
-from personafit.reporting.bias_features import family_of
 from personafit.reporting.claims import LEGEND
 from personafit.statistics import Estimate
 from personafit.statistics.bias import NO_SCALE

@@ -3,7 +3,7 @@
 import orjson
 import polars as pl
 
-from personafit.reporting.blocks import frame_blocks, list_blocks, unpacked
+from personafit.reporting.browse import frame_blocks, list_blocks, unpacked
 
 HOSTILE = [
     "</script><!-- & \u2028\u2029 \U0001f600",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from personafit.reporting.choice import DEFINITIONS, legend
 from personafit.reporting.claims import (
     LEGEND,
     ClaimWords,
@@ -23,7 +24,6 @@ from personafit.reporting.claims import (
     same_words,
     without_prompt,
 )
-from personafit.reporting.definitions import DEFINITIONS, legend
 from personafit.reporting.result import Result
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import CONSTANT, too_few

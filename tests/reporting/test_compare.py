@@ -11,9 +11,9 @@ from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.items import FIT
+from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
 from personafit.reporting.compare import Comparison, compare_runs, contestants, fitted_notes
-from personafit.reporting.lines import run_lines
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 

@@ -10,10 +10,10 @@ import pytest
 
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
+from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines, paired_rows
 from personafit.reporting.compare import compare_runs, compare_with_base
 from personafit.reporting.compare_ranking import rank_runs
-from personafit.reporting.lines import run_lines
 from personafit.statistics.decisions import holm
 from personafit.statistics.ranking import paired_permutation
 from personafit.store import Store

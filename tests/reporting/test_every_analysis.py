@@ -16,17 +16,22 @@ import personafit as pf
 from personafit._errors import UserError
 from personafit.api.run import Run
 from personafit.cli.app import app
+from personafit.kinds import run_lines
+from personafit.kinds.choice_scores import choices_of
 from personafit.kinds.lines import RunLines
-from personafit.reporting.bias import judge_bias
-from personafit.reporting.correction import correct_lines
-from personafit.reporting.declared import choices_of
-from personafit.reporting.failures import answer_failures, failure_results, find_rater
-from personafit.reporting.graded import graded_results, line_margins, rater_margins
-from personafit.reporting.line_bias import line_bias, line_bias_results
-from personafit.reporting.line_failures import line_failures
-from personafit.reporting.lines import run_lines
-from personafit.reporting.planning import plan_run
-from personafit.reporting.unit_labels import read_unit_labels
+from personafit.reporting.analysis import Analysis
+from personafit.reporting.bias import analyze_bias, judge_bias, line_bias, line_bias_results
+from personafit.reporting.calibration import analyze_calibration, graded_results, line_margins, rater_margins
+from personafit.reporting.correction import analyze_correction, correct_lines, read_unit_labels
+from personafit.reporting.failures import (
+    analyze_failures,
+    answer_failures,
+    failure_results,
+    find_rater,
+    line_failures,
+)
+from personafit.reporting.pieces import Grid
+from personafit.reporting.power import plan_run
 from personafit.simulate import dialogues
 from personafit.statistics.power import smallest_difference, spread
 from personafit.statistics.rouge import words
@@ -446,7 +451,7 @@ def test_a_mean_is_corrected_by_what_people_said_of_some_units(
 
 def test_dialogue_judges_are_corrected_by_votes_in_the_store(kinds: Kinds) -> None:
     found = {
-        (one.metric, one.system, one.given): one
+        (one.metric, one.line.system, one.line.given): one
         for one in correct_lines(opened(kinds, "dialogue"))
         if not one.slice
     }
@@ -564,20 +569,21 @@ def command(*arguments: str, code: int = 0) -> str:
 
 
 COMMANDS = [
-    ("power", ("choice", "relevance", "preference", "dialogue", "writing")),
+    ("analyze power", ("choice", "relevance", "preference", "dialogue", "writing")),
     ("agree", ("choice", "injection", "relevance", "preference", "dialogue")),
-    ("bias", ("choice", "injection", "relevance", "preference")),
-    ("correct", ("relevance", "preference", "dialogue")),
-    ("calibration", ("choice", "injection", "relevance")),
-    ("failures", KINDS),
+    ("analyze bias", ("choice", "injection", "relevance", "preference")),
+    ("analyze correct", ("relevance", "preference", "dialogue")),
+    ("analyze calibration", ("choice", "injection", "relevance")),
+    ("analyze failures", KINDS),
 ]
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, read in COMMANDS for kind in read])
 def test_commands_print_tables_and_one_object(kinds: Kinds, name: str, kind: str) -> None:
     run = kinds.runs[kind][0].name
-    assert len(command(name, run, "--store", kinds.store.url).splitlines()) > 3
-    body = json.loads(command(name, run, "--store", kinds.store.url, "--json"))
+    words = [*name.split(), run, "--store", kinds.store.url]
+    assert len(command(*words).splitlines()) > 3
+    body = json.loads(command(*words, "--json"))
     assert body.get("results") or body.get("plans")
 
 
@@ -586,7 +592,40 @@ def test_compare_prints_sentences_and_one_object(kinds: Kinds, kind: str) -> Non
     names = [run.name for run in kinds.runs[kind]]
     said = command("compare", *names, "--store", kinds.store.url)
     body = json.loads(command("compare", *names, "--store", kinds.store.url, "--json"))
-    assert [row["words"] for row in body["comparisons"]] == said.splitlines()[: len(body["comparisons"])]
+    sentences = " ".join(row["words"] for row in body["comparisons"])
+    assert " ".join(said.split()).startswith(" ".join(sentences.split()))
+
+
+ANALYSES: dict[str, Callable[[Kinds, str], Analysis]] = {
+    "bias": lambda kinds, kind: analyze_bias(kinds.store, kinds.runs[kind][0]),
+    "calibration": lambda kinds, kind: analyze_calibration(kinds.store, kinds.runs[kind][0]),
+    "correct": lambda kinds, kind: analyze_correction(kinds.store, kinds.runs[kind][0]),
+    "failures": lambda kinds, kind: analyze_failures(kinds.store, kinds.runs[kind][0]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (analysis, kind)
+        for name, read in COMMANDS
+        for kind in read
+        if (analysis := name.removeprefix("analyze ")) in ANALYSES
+    ],
+)
+def test_every_figure_of_a_table_is_one_of_the_results(kinds: Kinds, name: str, kind: str) -> None:
+    found = ANALYSES[name](kinds, kind)
+    values = np.array([one.value for one in found.results if one.value is not None])
+    grids = [piece for piece in found.part.pieces() if isinstance(piece, Grid)]
+    shown = [cell.sort for grid in grids for row in grid.rows for cell in row.cells if cell.interval]
+    assert grids
+    listed = name == "failures" and kind not in (
+        "choice",
+        "injection",
+    )  # units, each with what was said of it
+    assert bool(shown) is not listed
+    assert all(value is not None and np.isclose(values, value, atol=1e-12).any() for value in shown)
+    assert bool(found.hints) is (kind == "injection"), "that only the choices before the attack are read"
 
 
 # -- what has no meaning -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from personafit.contexts import People
 from personafit.models import ChatReply, Transient, Unusable
 from personafit.people import Person
 from personafit.reporting import RunScores, load_scores
-from personafit.reporting.audit.pairs import load_pairs
+from personafit.reporting.audit.checks import load_pairs
 from personafit.reporting.failure_rules import MODES, Failures, failures, portraits, terms
 from personafit.reporting.failures import (
     WHO,

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from personafit.reporting import drawing, plots
-from personafit.reporting.figure_names import LONGEST_NAME, lined_name
-from personafit.reporting.marks import PUBLISHED, PanelMark, dot_panels
-from personafit.reporting.plots import Dot, Panel, PlotRow
+from personafit.reporting.naming import LONGEST_NAME, lined_name
+from personafit.reporting.plots import PUBLISHED, Dot, Panel, PanelMark, PlotRow, dot_panels
 from personafit.reporting.written import plain, signed
 
 RECORDED = "replay:docs/recordings/qwen2.5-coder-1.5b{}.jsonl,ask=likelihood"

@@ -42,7 +42,7 @@ RESULTS = [
         value=None,
         low=None,
         high=None,
-        note="lift needs --view none",
+        note="lift needs --context none",
     ),
     replace(ACCURACY, metric="restraint", slice={"expect": "generic"}, value=0.9, low=0.85, high=0.95),
 ]
@@ -72,7 +72,7 @@ def test_a_case_per_total_and_per_bar(tmp_path: Path) -> None:
             "if that is its true value, about 35 people with as many items each (140 items) would tell."
         ),
         ("personafit.lift", "bad�<name> (profile) at least 0.05"): (
-            "lift of bad�<name> (profile) cannot be told to reach 0.05: it is undefined (lift needs --view none)."
+            "lift of bad�<name> (profile) cannot be told to reach 0.05: it is undefined (lift needs --context none)."
         ),
         ("personafit.restraint", "openai:judge (profile) at least 0.8"): None,
         ("personafit.warmth", "at least 0.1"): "There is no warmth in this run.",

@@ -7,8 +7,8 @@ import pytest
 from personafit.contexts import Context
 from personafit.items.reading import Unit
 from personafit.raters.rules import overlap
-from personafit.reporting import overlaps as module
-from personafit.reporting.overlaps import overlaps
+from personafit.reporting import answer_pairs as module
+from personafit.reporting.answer_pairs import overlaps
 
 # Beside letters that recur: those that need two units, a break that is none, half a pair, the last character there is.
 LETTERS = "aaabbc 的一是\n\x00é𠀀😀\ud800\U0010ffff"

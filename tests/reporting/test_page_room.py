@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from personafit.reporting import browse, load_totals
-from personafit.reporting.blocks import unpacked
+from personafit.reporting.browse import unpacked
 from personafit.store import Store
-from tests.reporting.test_html import make_report
+from tests.reporting.test_report_page import make_report
 
 TEXTS = ["Apples", "pears", "plums", "kiwis"]
 ASKS = 18  # an item: three raters, three views, two orders

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from personafit.reporting import replies
-from personafit.reporting.replies import LEFT_OUT, raw_replies
+from personafit.reporting import rated_items
+from personafit.reporting.rated_items import LEFT_OUT, raw_replies
 from personafit.store import Ask, Outcome, RunRecord, Status, Store
 
 
@@ -33,20 +33,20 @@ def judged(store: Store) -> RunRecord:
 def test_replies_come_by_item_however_few_are_read_at_a_time(
     store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replies, "ROWS", 1)
+    monkeypatch.setattr(rated_items, "ROWS", 1)
     assert [one.reply for one in raw_replies(store, judged, "abc")] == ["a" * 100, "b" * 100, "c" * 100]
 
 
 def test_what_the_page_does_not_show_takes_no_room(
     store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replies, "MAX_REPLIES", 150)
+    monkeypatch.setattr(rated_items, "MAX_REPLIES", 150)
     everything = [(one.item, one.reply, one.detail) for one in raw_replies(store, judged, "abc")]
     assert everything == [("a", "a" * 100, None), ("b", None, LEFT_OUT), ("c", None, LEFT_OUT)]
     assert [(one.item, one.reply) for one in raw_replies(store, judged, {"c"})] == [("c", "c" * 100)]
 
 
 def test_a_long_reply_is_cut(store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "MAX_REPLY", 10)
+    monkeypatch.setattr(rated_items, "MAX_REPLY", 10)
     (only,) = raw_replies(store, judged, {"b"})
     assert only.reply == "bbbbbbbbbb … (90 more characters in the store)"

@@ -101,7 +101,7 @@ def test_control_views_have_no_lift_and_without_controls_lift_is_null_with_a_not
     alone = judged(store, folder, with_person, views=("profile", "none"))
     lift = number(alone, "lift")
     assert (lift.value, lift.low, lift.high, lift.n) == (None, None, None, 0)
-    assert lift.note == "lift needs --view wrong:profile"
+    assert lift.note == "lift needs --context wrong:profile"
 
 
 def test_restraint_is_accuracy_where_the_less_personal_answer_is_right(store: Store, folder: Path) -> None:
@@ -190,10 +190,22 @@ def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store
     assert body["results"]
     for record in body["results"]:
         assert list(record) == [
-            *("rater", "system", "given", "view", "metric", "slice", "value", "low", "high", "n", "people"),
+            *(
+                "rater",
+                "system",
+                "system_context",
+                "context",
+                "metric",
+                "slice",
+                "value",
+                "low",
+                "high",
+                "n",
+                "people",
+            ),
             *("coverage", "control", "fingerprint", "note", "se", "df", "met_people"),
         ]
-        assert (record["system"], record["given"]) == (None, None)
+        assert (record["system"], record["system_context"]) == (None, None)
         assert all(isinstance(value, str) for value in record["slice"].values())
         if record["value"] is None:
             assert record["note"], record

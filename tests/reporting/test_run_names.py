@@ -1,6 +1,6 @@
 """Runs beside each other have names of their own, as short as may be."""
 
-from personafit.reporting.run_names import NamedRun, apart
+from personafit.reporting.naming import NamedRun, apart
 
 
 def test_a_name_is_as_long_as_it_takes_to_tell_runs_apart() -> None:

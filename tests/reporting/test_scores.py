@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
+from personafit.kinds.choice_scores import load_scores
 from personafit.reporting import load_totals
-from personafit.reporting.scores import held_answers, load_scores
+from personafit.reporting.totals import held_answers
 from personafit.store import Judgment, Store, run_answers
-from tests.reporting.test_html import make_report
+from tests.reporting.test_report_page import make_report
 
 
 def test_answers_that_were_kept_are_those_that_would_be_read(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_nothing_is_held_of_a_run_too_long_or_with_parts(
         run = store.run("made-1")
         part = Judgment(ask="0-0-profile-01", item="made/0", rater="f0", target="depth", value=1.0)
         with monkeypatch.context() as patch:
-            patch.setattr("personafit.reporting.sample.MAX_ITEMS", 2)
+            patch.setattr("personafit.reporting.totals.MAX_ITEMS", 2)
             assert held_answers(store, load_totals(store, run)) is None
         store.add_judgments([part])
         assert held_answers(store, load_totals(store, run)) is None

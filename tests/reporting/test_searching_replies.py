@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from personafit.reporting import load_totals, run_results
-from personafit.reporting.html import write_report
+import personafit as pf
 from personafit.store import Store
-from tests.reporting.test_html import RATERS, Page, browser, make_report, page  # noqa: F401
+from tests.reporting.test_report_page import RATERS, Page, browser, make_report, page  # noqa: F401
 from tests.scripted import invoke
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -31,9 +30,7 @@ def change_reply(folder: Path, item: int, reply: str) -> Path:
     with sqlite3.connect(folder / "store.db") as database:
         database.execute("update asks set reply = ? where id = ?", (reply, f"{item}-0-profile-01"))
     with Store(folder / "store.db") as store:
-        totals = load_totals(store, store.run("made-1"))
-        write_report(store, totals, run_results(totals), folder / "report.html")
-    return folder / "report.html"
+        return pf.load("made-1", store=store).report(folder / "report.html")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +66,7 @@ def test_a_phrase_of_a_judge_is_found_and_shown(report: Path, page: Page) -> Non
 
 def test_what_is_in_other_texts_comes_first_and_replies_follow(report: Path, page: Page) -> None:  # noqa: F811
     opened = page.open(report)
-    opened.evaluate("() => search.readTexts()")
+    opened.evaluate("() => document.querySelector('[data-browser]').browser.search.readTexts()")
     opened.evaluate(GATE)
     opened.locator("#search").fill("fruit000")
     count = opened.locator("#count")
@@ -88,14 +85,16 @@ def test_what_is_in_other_texts_comes_first_and_replies_follow(report: Path, pag
 
 def test_a_search_that_is_overtaken_says_nothing_more(report: Path, page: Page) -> None:  # noqa: F811
     opened = page.open(report)
-    opened.evaluate("() => search.readTexts()")
+    opened.evaluate("() => document.querySelector('[data-browser]').browser.search.readTexts()")
     opened.evaluate(GATE)
     opened.locator("#search").fill("quinces")
     opened.locator("#count progress").wait_for()
     assert opened.locator("#detail").text_content() == "Nothing so far."
     opened.locator("#search").fill("")
     assert opened.locator("#count").text_content() == "120 of 120 items."
-    opened.evaluate("() => { window.__open(); return search.readReplies(); }")
+    opened.evaluate(
+        "() => { window.__open(); return document.querySelector('[data-browser]').browser.search.readReplies(); }"
+    )
     page.settle()
     assert opened.locator("#count").text_content() == "120 of 120 items."
     assert page.odd == []
@@ -103,7 +102,7 @@ def test_a_search_that_is_overtaken_says_nothing_more(report: Path, page: Page) 
 
 def test_a_long_search_goes_on_in_steps(report: Path, page: Page) -> None:  # noqa: F811
     opened = page.open(report)
-    opened.evaluate("() => search.readReplies()")
+    opened.evaluate("() => document.querySelector('[data-browser]').browser.search.readReplies()")
     opened.evaluate(SLOW_CLOCK)
     seen = opened.evaluate(
         """async () => {
@@ -112,7 +111,7 @@ def test_a_long_search_goes_on_in_steps(report: Path, page: Page) -> None:  # no
           const watch = new MutationObserver(() => said.add(count.textContent.trim()));
           watch.observe(count, { childList: true, characterData: true, subtree: true });
           document.getElementById("search").value = "fruit000";
-          await filter();
+          await document.querySelector('[data-browser]').browser.filter();
           watch.disconnect();
           return [...said];
         }"""
@@ -163,7 +162,7 @@ def test_a_folder_whose_name_is_no_text_is_named_with_marks(
     invoke(
         monkeypatch,
         tmp_path,
-        *("report", "made-1", str(folder), "--whole", "all.html", "--store", "store.db"),
+        *("report", "made-1", str(folder), "--out", "all.html", "--store", "store.db"),
     )
     text = (tmp_path / "all.html").read_text(encoding="utf-8")
     assert "run\ufffd\ufffd&lt;script&gt;" in text

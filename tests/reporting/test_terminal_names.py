@@ -1,23 +1,24 @@
 """Titles, tiers and names come from outside: in the terminal they are shown as they are, never read as markup."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import personafit as pf
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.reporting import load_scores, load_totals, print_run, run_results
 from personafit.reporting.agree import agreements
-from personafit.reporting.agree_page import print_agreement
+from personafit.reporting.agree_part import agreement_part
 from personafit.reporting.agree_ratings import run_source
-from personafit.reporting.analysis_tables import print_failures
 from personafit.reporting.audit import audit_benchmark
-from personafit.reporting.audit.page import rules_table, verdict_table
+from personafit.reporting.audit.part import AuditRecord, audit_object, audit_part
 from personafit.reporting.compare_ranking import Ranked
-from personafit.reporting.failures import answer_failures, failure_results, find_rater
+from personafit.reporting.failures import analyze_failures
+from personafit.reporting.terminal import print_pieces
 from personafit.statistics import Estimate
 from personafit.store import RunRecord, Store
 from tests.scripted import run, simple_pairs, write_pairs
@@ -60,38 +61,31 @@ def shown(console: Console) -> str:
 
 
 def test_the_scores_of_a_run(store: Store, finished: RunRecord, console: Console) -> None:
-    totals = load_totals(store, finished)
-    print_run(console, totals, run_results(totals))
-    assert TIER in shown(console)
+    pf.load(finished.name, store=store).print(console)
     assert TITLE in shown(console)
 
 
 def test_agreement(store: Store, finished: RunRecord, console: Console) -> None:
     source = run_source(store, finished)
-    source.name = TITLE
-    print_agreement(console, source, agreements(source), ())
+    source.raters = {
+        key: replace(rater, name=f"{TITLE} {rater.name}") for key, rater in source.raters.items()
+    }
+    print_pieces(agreement_part(source, agreements(source), pictures=False).pieces(), console)
     assert TITLE in shown(console)
 
 
 def test_failure_modes(store: Store, finished: RunRecord, console: Console) -> None:
-    scores = load_scores(store, finished)
-    who = find_rater(scores, None)
-    print_failures(console, scores, failure_results(scores, answer_failures(store, scores, who), who))
+    analyze_failures(store, finished).print(console)
     assert TIER in shown(console)
 
 
 def test_an_audit(folder: Path, console: Console) -> None:
     audit = audit_benchmark(FolderBenchmark(folder))
-    console.print(verdict_table(audit))
-    console.print(rules_table(audit))
+    print_pieces(audit_part(AuditRecord.of(audit_object(audit)), {}).pieces(), console)
     assert TIER in shown(console)
 
 
 def test_a_ranking(console: Console) -> None:
     wide = Estimate(0.0, None, None, 1, 1)
-    console.print(
-        Ranked(
-            TITLE, ("[/a long name that leaves room for the title of the table",), (wide,), (), None
-        ).table()
-    )
+    print_pieces([Ranked(TITLE, ("[/a name]",), (wide,), (), None).grid()], console)
     assert TITLE in shown(console).replace("\n", "")

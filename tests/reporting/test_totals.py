@@ -191,10 +191,10 @@ def test_the_browser_gets_the_items_got_wrong_first(
     monkeypatch.setattr("personafit.store.paging.ASKS_AT_ONCE", 0)
     if limit == "items":
         monkeypatch.setattr("personafit.store.paging.ITEMS", 4)
-        monkeypatch.setattr("personafit.reporting.sample.MAX_ITEMS", 10)
+        monkeypatch.setattr("personafit.reporting.totals.MAX_ITEMS", 10)
     else:
         monkeypatch.setattr("personafit.store.paging.ANSWERS_A_PAGE", 4 * asks)
-        monkeypatch.setattr("personafit.reporting.sample.MAX_ASKS", 10 * asks + 1)
+        monkeypatch.setattr("personafit.reporting.totals.MAX_ASKS", 10 * asks + 1)
     pages = [len(items) for items, _ in run_pages(store, run, "author")]
     assert pages[:-1] == [4] * (len(pages) - 1)
     sample = load_totals(store, run).sample

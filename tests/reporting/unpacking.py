@@ -5,12 +5,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from personafit.reporting.blocks import unpacked
+from personafit.reporting.browse import unpacked
 
 
 def browser_blocks(page: Path) -> dict[str, list[Any]]:
-    """The blocks of a choice report by kind, all values of a kind in order."""
+    """The blocks of a page with one item browser by kind, all values of a kind in order."""
     text = page.read_text(encoding="utf-8")
-    (data,) = re.findall(r'id="browser-data">(.*?)</script>', text, re.S)
+    (data,) = re.findall(r'id="(?:b\w+-)?browser-data">(.*?)</script>', text, re.S)
     blocks = json.loads(data)["blocks"]
     return {name: [value for block in kind for value in unpacked(block)] for name, kind in blocks.items()}

@@ -85,7 +85,8 @@ def results(capsys: pytest.CaptureFixture[str]) -> dict[tuple[str, str, str, str
     """By rater (its object's name), view, metric and the answer it was against ('' for the total)."""
     records = json.loads(capsys.readouterr().out)["results"]
     return {
-        (r["rater"].split(":")[-1], r["view"], r["metric"], r["slice"].get("against", "")): r for r in records
+        (r["rater"].split(":")[-1], r["context"], r["metric"], r["slice"].get("against", "")): r
+        for r in records
     }
 
 
@@ -94,7 +95,7 @@ def test_a_system_is_run_and_judged(
 ) -> None:
     name = module(world)
     command = ["run", "answers", "--data", "mine", "--system", f"python:{name}:answer"]
-    command += ["--judge", f"python:{name}:Judge", "--json"]
+    command += ["--rater", f"python:{name}:Judge", "--json"]
     invoke(monkeypatch, world, *command)
     found = results(capsys)
 
@@ -114,7 +115,7 @@ def test_a_system_is_run_and_judged(
     assert found["Judge", "profile", "restraint", ""]["n"] == PEOPLE
     total = found["Judge", "profile", "win_rate", ""]
     assert (total["n"], total["people"], total["coverage"]) == (2 * PEOPLE, PEOPLE, 1.0)
-    assert (total["system"], total["given"]) == (f"python:{name}:answer", "profile")
+    assert (total["system"], total["system_context"]) == (f"python:{name}:answer", "profile")
     assert found["Judge", "profile", "consistency", ""]["value"] == 1.0
     assert found["Judge", "profile", "win_rate_length_controlled", "wrong"]["value"] is not None
     assert found["length", "profile", "win_rate", "generic"]["value"] == 1.0, (
@@ -132,9 +133,19 @@ def test_a_sample_of_questions_and_a_second_context(
     world: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ("run", "answers", "--data", "mine", "--system", f"python:{module(world)}:answer", "--json")
-    invoke(monkeypatch, world, *command, "--limit", "4", "--given", "profile", "--given", "profile:Job")
+    invoke(
+        monkeypatch,
+        world,
+        *command,
+        "--limit",
+        "4",
+        "--system-context",
+        "profile",
+        "--system-context",
+        "profile:Job",
+    )
     records = json.loads(capsys.readouterr().out)["results"]
-    assert {r["given"] for r in records} == {"profile", "profile:Job"}
+    assert {r["system_context"] for r in records} == {"profile", "profile:Job"}
     totals = [r for r in records if r["metric"] == "win_rate" and r["slice"] == {}]
     assert {r["n"] for r in totals} == {2 * 2}, (
         "two of four questions are marked, and count in restraint only"
@@ -167,11 +178,11 @@ def test_an_answer_that_was_not_made_loses_to_the_one_that_was(
     """A system that returned nothing for part of its questions had the win rate of the others."""
     name = module(world)
     command = ["run", "answers", "--data", "mine", "--system", f"python:{name}:shy"]
-    command += ["--judge", f"python:{name}:Judge"]
+    command += ["--rater", f"python:{name}:Judge"]
     invoke(monkeypatch, world, *command)
     printed = " ".join(capsys.readouterr().out.split())
     assert "2 of 8 answers were not made: they lose to every answer they are compared with." in printed
-    invoke(monkeypatch, world, "report", "last", "--json")
+    invoke(monkeypatch, world, "report", "last", "--format", "json")
     found = results(capsys)
     generic, wrong = (found["Judge", "profile", "win_rate", against] for against in ("generic", "wrong"))
     # Of four personal questions one person's got no answer; their questions are in, and lost in both orders.
@@ -196,7 +207,7 @@ def test_a_control_that_was_not_made_leaves_nothing_to_compare_with(
 ) -> None:
     name = module(world)
     command = ["run", "answers", "--data", "mine", "--system", f"python:{name}:only_knowing"]
-    invoke(monkeypatch, world, *command, "--judge", f"python:{name}:Judge", "--json", code=1)
+    invoke(monkeypatch, world, *command, "--rater", f"python:{name}:Judge", "--json", code=1)
     found = results(capsys)
     generic, wrong = (found["Judge", "profile", "win_rate", against] for against in ("generic", "wrong"))
     assert (generic["value"], generic["n"], generic["coverage"]) == (None, 0, 0.0)
@@ -215,7 +226,7 @@ def test_in_a_log_an_empty_answer_loses_and_an_empty_control_is_skipped(
     rows[0]["answer"], rows[1]["answer"], rows[2]["generic"] = "", None, " "
     write_lines(world / "log.jsonl", rows)
     judge = f"python:{module(world)}:Judge"
-    invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge, "--json", code=1)
+    invoke(monkeypatch, world, "run", "log.jsonl", "--rater", judge, "--json", code=1)
     generic = results(capsys)["Judge", "profile", "win_rate", "generic"]
     assert (generic["value"], generic["n"], generic["coverage"]) == (pytest.approx(1 / 3), 3, 0.75)
 
@@ -228,7 +239,7 @@ def test_identical_answers_to_marked_questions_do_not_dilute_lift(
     def lift(rows: list[dict[str, Any]]) -> tuple[Any, ...]:
         write_lines(world / "log.jsonl", rows)
         judge = f"python:{module(world)}:Judge"
-        invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge, "--json")
+        invoke(monkeypatch, world, "run", "log.jsonl", "--rater", judge, "--json")
         found = results(capsys)
         names = ("lift", "win_rate", "restraint")
         return tuple(found["Judge", "profile", name, ""]["value"] for name in names)
@@ -274,25 +285,32 @@ def test_a_person_whose_language_nobody_shares_loses_that_control_and_not_the_ru
     rows[3]["person"]["language"] = "fi"
     write_lines(world / "log.jsonl", rows)
     judge = f"python:{module(world)}:Judge"
-    invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge)
+    invoke(monkeypatch, world, "run", "log.jsonl", "--rater", judge)
     printed = " ".join(capsys.readouterr().out.split())
     assert "1 items are of people whose language and script nobody shares" in printed
-    invoke(monkeypatch, world, "report", "last", "--json")
+    invoke(monkeypatch, world, "report", "last", "--format", "json")
     found = results(capsys)
     assert found["Judge", "profile", "win_rate", "generic"]["n"] == 4
     assert found["Judge", "wrong:profile", "win_rate", "generic"]["n"] == 3
     assert found["Judge", "profile", "lift", ""]["value"] is not None
 
 
-@pytest.mark.parametrize("arguments", [(), ("--log", "log.jsonl", "--system", "python:x:y")])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("answers",), "run answers needs --system SPEC"),
+        (("log.jsonl", "--system", "python:x:y"), "what is evaluated here holds its answers already"),
+    ],
+)
 def test_a_log_or_a_system_is_needed_and_not_both(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: tuple[str, ...],
+    sentence: str,
 ) -> None:
-    invoke(monkeypatch, tmp_path, "run", "answers", *arguments, code=2)
-    assert "needs either --log FILE with answers, or --system SPEC" in capsys.readouterr().err
+    invoke(monkeypatch, tmp_path, "run", *arguments, code=2)
+    assert sentence in capsys.readouterr().err
 
 
 def line(person: str, answer: str, **more: Any) -> dict[str, Any]:
@@ -310,17 +328,17 @@ def test_a_log_is_judged_with_people_inline_and_wrong_answers_derived(
     rows.append({**line("0", "Sleep.", generic="Sleep well."), "question": "And then?", "expect": "generic"})
     write_lines(world / "log.jsonl", rows)
     judge = f"python:{module(world)}:Judge"
-    invoke(monkeypatch, world, "run", "answers", "--log", "log.jsonl", "--judge", judge)
+    invoke(monkeypatch, world, "run", "log.jsonl", "--rater", judge)
     printed = capsys.readouterr().out
     assert "1 of 5 answers have no generic answer." in printed
     assert "1 of 5 answers have no wrong answer." in printed, "nobody else was asked 'And then?'"
-    invoke(monkeypatch, world, "report", "last", "--json")
+    invoke(monkeypatch, world, "report", "last", "--format", "json")
     found = results(capsys)
     generic, wrong = (found["Judge", "profile", "win_rate", name] for name in ("generic", "wrong"))
     assert (generic["value"], generic["n"]) == (1.0, 3)
     assert (wrong["value"], wrong["n"], wrong["people"]) == (1.0, 4, 4)
     assert found["Judge", "profile", "restraint", ""]["n"] == 1
-    assert (generic["system"], generic["given"]) == (None, None)
+    assert (generic["system"], generic["system_context"]) == (None, None)
 
 
 def test_people_of_a_log_may_come_from_a_folder(
@@ -331,7 +349,7 @@ def test_people_of_a_log_may_come_from_a_folder(
         for n in range(PEOPLE)
     ]
     write_lines(world / "log.jsonl", rows)
-    command = ("run", "answers", "--log", "log.jsonl", "--json", "--judge", f"python:{module(world)}:Judge")
+    command = ("run", "log.jsonl", "--json", "--rater", f"python:{module(world)}:Judge")
     invoke(monkeypatch, world, *command, "--data", "mine")
     assert results(capsys)["Judge", "profile", "win_rate", "generic"]["value"] == 1.0
     invoke(monkeypatch, world, *command, code=2)
@@ -384,7 +402,7 @@ def test_a_fault_in_a_log_is_named_with_file_line_and_field(
     sentence: str,
 ) -> None:
     (tmp_path / "log.jsonl").write_text(text, encoding="utf-8")
-    invoke(monkeypatch, tmp_path, "run", "answers", "--log", "log.jsonl", code=2)
+    invoke(monkeypatch, tmp_path, "run", "log.jsonl", code=2)
     printed = capsys.readouterr()
     assert sentence in printed.err
     assert printed.out == ""

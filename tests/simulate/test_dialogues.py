@@ -35,7 +35,7 @@ def held(tmp_path: Path, data: Path, endpoint: Talking, **more: Any) -> list[Dia
 
 def one(tmp_path: Path, data: Path, endpoint: Talking, **more: Any) -> Dialogue:
     """The only dialogue of a run with one single-domain task."""
-    (dialogue,) = held(tmp_path, data, endpoint, tasks="SD", limit=1, **more)
+    (dialogue,) = held(tmp_path, data, endpoint, options={"tasks": "SD"}, limit=1, **more)
     return dialogue
 
 
@@ -69,7 +69,9 @@ def test_a_dialogue_ends_when_the_user_means_it_to(
 
 
 def test_multi_domain_dialogues_may_take_longer(tmp_path: Path, data: Path, talking: Talking) -> None:
-    (dialogue,) = held(tmp_path, data, talking, tasks="MD", limit=1, user=talking.model("user-endless"))
+    (dialogue,) = held(
+        tmp_path, data, talking, options={"tasks": "MD"}, limit=1, user=talking.model("user-endless")
+    )
     assert (dialogue.stop, dialogue.exchanges) == (StopReason.CAP, CAPS["MD"])
 
 
@@ -163,7 +165,7 @@ def test_each_side_is_sent_its_own_roles_and_temperature(
 
 def test_all_contexts_share_one_template(tmp_path: Path, data: Path, talking: Talking) -> None:
     names = ["none", "D", "I", "S", "D+I", "D+S", "I+S", "D+I+S"]
-    found = held(tmp_path, data, talking, tasks="SD", limit=1, givens=names)
+    found = held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, givens=names)
     assert {dialogue.given for dialogue in found} == set(names)
     prompts = {body["messages"][0]["content"] for body in talking.requests if body["model"] == "assistant"}
     assert len(prompts) == 8
@@ -172,7 +174,9 @@ def test_all_contexts_share_one_template(tmp_path: Path, data: Path, talking: Ta
 
 def test_what_each_side_saw_can_be_read_back(tmp_path: Path, data: Path, talking: Talking) -> None:
     with Store(tmp_path / "store.db") as store:
-        finished = run(store, configuration(data, talking, givens=["wrong:I"], tasks="SD", limit=1))
+        finished = run(
+            store, configuration(data, talking, givens=["wrong:I"], options={"tasks": "SD"}, limit=1)
+        )
         (dialogue,) = dialogues(store, finished.run.id)
         texts = store.texts([dialogue.context, dialogue.brief, *(turn.product for turn in dialogue.turns)])
         names = {row["fingerprint"]: row["name"] for row in finished.run.config["systems"]}
@@ -186,10 +190,10 @@ def test_what_each_side_saw_can_be_read_back(tmp_path: Path, data: Path, talking
 
 
 def test_samples_and_seeds_are_dialogues_of_their_own(tmp_path: Path, data: Path, talking: Talking) -> None:
-    found = held(tmp_path, data, talking, tasks="SD", limit=1, samples=2)
+    found = held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, samples=2)
     assert sorted(dialogue.sample for dialogue in found) == [0, 1]
     before = len(talking.requests)
-    held(tmp_path, data, talking, tasks="SD", limit=1, samples=2, seed=1)
+    held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, samples=2, seed=1)
     assert len(talking.requests) > before
 
 
@@ -200,7 +204,7 @@ def test_each_dialogue_is_judged_once_unless_the_judge_asks_for_more(
     tmp_path: Path, data: Path, talking: Talking, samples: int, options: str, times: int
 ) -> None:
     judge = talking.model("judge", options)
-    held(tmp_path, data, talking, tasks="SD", limit=1, samples=samples, raters=[judge])
+    held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, samples=samples, raters=[judge])
     asked = [body for body in talking.requests if body["model"] == "judge"]
     assert len(asked) == times * len(DIALOGUE_QUESTIONS)
 
@@ -216,7 +220,9 @@ def test_functions_and_the_canned_control_can_be_systems(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     systems = [f"python:my_assistants:{name}" for name in ("plain", "told", "raising")]
-    found = held(tmp_path, data, talking, tasks="SD", limit=1, givens=["S"], systems=[*systems, "canned"])
+    found = held(
+        tmp_path, data, talking, options={"tasks": "SD"}, limit=1, givens=["S"], systems=[*systems, "canned"]
+    )
     by_name = {dialogue.system_name: dialogue for dialogue in found}
     assert by_name[systems[0]].turns[1].text == "Plain answer 2."
     assert by_name[systems[1]].turns[1].text.startswith("Told S, p")
@@ -231,7 +237,7 @@ def test_one_dead_model_does_not_hold_up_the_others(tmp_path: Path, data: Path, 
     systems = [talking.model("assistant"), talking.model("assistant-wakes")]
     talking.broken["assistant-wakes"] = 404
     with Store(tmp_path / "store.db") as store:
-        config = configuration(data, talking, systems=systems, tasks="SD")
+        config = configuration(data, talking, systems=systems, options={"tasks": "SD"})
         first = run(store, config)
         assert [bool(lane.stopped) for lane in first.summary.lanes] == [False, True, False]
         assert first.run.finished is None
@@ -249,7 +255,7 @@ def test_one_dead_model_does_not_hold_up_the_others(tmp_path: Path, data: Path, 
 def test_a_failed_turn_is_tried_again_by_the_same_command(
     tmp_path: Path, data: Path, talking: Talking
 ) -> None:
-    config = configuration(data, talking, tasks="SD")
+    config = configuration(data, talking, options={"tasks": "SD"})
     talking.broken["assistant"] = 400
     with Store(tmp_path / "store.db") as store:
         first = run(store, config)
@@ -268,9 +274,9 @@ def test_a_failed_turn_is_tried_again_by_the_same_command(
     ("change", "message"),
     [
         ({"systems": []}, "dialogues need --system SPEC"),
-        ({"tasks": "XD"}, "--tasks XD: there are SD, MD, all"),
+        ({"options": {"tasks": "XD"}}, "tasks=XD"),
         ({"givens": ["D+D"]}, "names D twice"),
-        ({"views": ["profile"]}, "--view profile: raters of dialogue items are told given"),
+        ({"views": ["profile"]}, "--context profile: raters of dialogue items are told given"),
         ({"data": Path("nowhere")}, "there is no such folder"),
         ({"data": None}, "personalens needs --data FOLDER"),
         ({"systems": ["canned,mood=good"]}, "unknown option 'mood'"),

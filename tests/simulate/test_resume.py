@@ -53,11 +53,11 @@ def test_kill_in_mid_dialogue_repeats_no_finished_turn(tmp_path: Path) -> None:
             "personalens",
             "--data",
             str(data),
-            "--given",
+            "--system-context",
             "I",
         ]
         command += ["--system", endpoint.model("assistant"), "--user", endpoint.model("user")]
-        command += ["--judge", endpoint.model("judge"), "--store", str(path)]
+        command += ["--rater", endpoint.model("judge"), "--store", str(path)]
         process = subprocess.Popen(
             command, cwd=tmp_path, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )

@@ -11,7 +11,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.items.dialogue import Dialogue
 from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, DialogueQuestion
 from personafit.kinds.rescore import rescore
-from personafit.reporting.dialogues.run_report import DialogueReport
+from personafit.reporting.dialogue import DialogueReport
 from personafit.simulate import dialogue_recording, dialogues
 from personafit.store import Store
 from tests.scripted import run
@@ -49,7 +49,7 @@ def test_two_systems_cannot_share_a_recording(tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data", 1)
     with Talking() as talking, Store(tmp_path / "store.db") as store:
         systems = [talking.model("assistant"), "canned"]
-        finished = run(store, configuration(data, talking, systems=systems, tasks="SD"))
+        finished = run(store, configuration(data, talking, systems=systems, options={"tasks": "SD"}))
         with pytest.raises(UserError, match="must have one system to be recorded; it has openai:assistant"):
             dialogue_recording(store, finished.run)
 
@@ -63,7 +63,7 @@ def test_replies_are_read_again_with_todays_parser(tmp_path: Path, monkeypatch: 
         return None if question.truth else found * (dialogue.exchanges if question.by_turn else 1)
 
     with Talking() as talking, Store(tmp_path / "store.db") as store:
-        finished = run(store, configuration(data, talking, tasks="SD"))
+        finished = run(store, configuration(data, talking, options={"tasks": "SD"}))
         assert rescore(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
         asked = talking.answered.total()
         monkeypatch.setattr(DialogueQuestion, "parse", lenient)

@@ -10,7 +10,7 @@ import pytest
 from personafit.stages.records import StageFile
 from tests.conftest import Command
 from tests.faults.world import write_benchmark
-from tests.reporting.stages.test_stages_measure import MODELS, stages_folder
+from tests.reporting.test_extraction import MODELS, stages_folder
 from tests.scripted import invoke, write_lines
 from tests.stages.conftest import Bags
 from tests.stages.test_stages_cli import stages
@@ -61,18 +61,18 @@ def test_a_folder_of_stages_forgets_with_the_store(
     (out / ".work").mkdir()
     (out / ".work" / "read.jsonl").write_text("a killed run read of zanzibar", encoding="utf-8")
     before = bytes_with(out, *CANARIES)
-    invoke(monkeypatch, tmp_path, "forget", "p1", "--in", "out", "--dry-run")
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "out", "--dry-run")
     assert "would remove 2 attributes" in capsys.readouterr().out
     assert bytes_with(out, *CANARIES) == before
     others = [row for row in StageFile(out).read_attributes() if row.person == "p2"]
-    invoke(monkeypatch, tmp_path, "forget", "p1", "--in", "out")
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "out")
     assert "of p1 from out." in capsys.readouterr().out
     assert bytes_with(out, *CANARIES, '"p1"', "p1.html", ">p1<") == []
     assert bytes_with(tmp_path / ".personafit", *CANARIES) == []
     assert list(StageFile(out).read_attributes()) == others
     assert {one.person for one in StageFile(out).read_answers()} == {"p2"}
     assert (out / "pages" / "p2.html").is_file()
-    invoke(monkeypatch, tmp_path, "forget", "p1", "--in", "out")
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "out")
     assert "nothing has come back since" in capsys.readouterr().out, "a second time is no fault"
     endpoint.requests.clear()
     stages(monkeypatch, tmp_path, endpoint, *more)
@@ -88,11 +88,11 @@ def test_who_is_in_a_folder_only_gets_a_tombstone_all_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out, more = made
-    invoke(monkeypatch, tmp_path, "forget", "p1", "--in", "out", "--store", "other.db")
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "out", "--store", "other.db")
     assert "Removed nothing of p1 from" in capsys.readouterr().out
     stages(monkeypatch, tmp_path, endpoint, *more, "--store", "other.db")
     assert bytes_with(out, *CANARIES) == []
-    invoke(monkeypatch, tmp_path, "forget", "nobody", "--in", "out", "--store", "other.db", code=2)
+    invoke(monkeypatch, tmp_path, "data", "forget", "nobody", "--in", "out", "--store", "other.db", code=2)
     assert "Nobody is called 'nobody' in other.db or out" in capsys.readouterr().err
 
 
@@ -103,12 +103,12 @@ def test_a_folder_that_cannot_be_read_is_left_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out, _ = made
-    invoke(monkeypatch, tmp_path, "forget", "p1", "--in", "world/nowhere", code=2)
-    assert "world/nowhere holds nothing that `stages`" in capsys.readouterr().err
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "world/nowhere", code=2)
+    assert "world/nowhere holds nothing that `extract run`" in capsys.readouterr().err
     with (out / "verdicts.jsonl").open("a", encoding="utf-8") as file:
         file.write("torn\n")
     before = bytes_with(out, *CANARIES)
-    invoke(monkeypatch, tmp_path, "forget", "p1", "--in", "out", code=2)
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "out", code=2)
     assert "verdicts.jsonl, line 9 is not JSON" in capsys.readouterr().err
     assert bytes_with(out, *CANARIES) == before
     assert bytes_with(tmp_path / ".personafit", *CANARIES) != []
@@ -120,7 +120,7 @@ def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(
     stages_folder(tmp_path / "run")
     (tmp_path / "own.py").write_text(MODELS, encoding="utf-8")
     command = [
-        "extraction",
+        "extract",
         "flow",
         "run",
         "--data",
@@ -130,7 +130,7 @@ def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(
         "--out",
         "f",
     ]
-    command += ["--model", "python:own:answer", "--judge", "rule:mention", "--json"]
+    command += ["--model", "python:own:answer", "--rater", "rule:mention", "--json"]
     personafit(*command)
 
     def rows_of(query: str) -> list[tuple[str, ...]]:
@@ -144,7 +144,7 @@ def test_a_flow_forgets_in_its_own_store_and_leaves_the_person_out(
     theirs = {item for item, whose in rows_of("SELECT id, person FROM items") if whose == person}
     asks = {item for (item,) in rows_of("SELECT item FROM asks")}
     assert any(item.startswith("flow/") for item in theirs & asks), "judged responses are known to be theirs"
-    personafit("forget", person, "--in", "f")
+    personafit("data", "forget", person, "--in", "f")
     assert bytes_with(tmp_path / "f", *traces) == []
     assert {item for (item,) in rows_of("SELECT item FROM asks")} == asks - theirs
     asked = (tmp_path / "asked.txt").read_text()

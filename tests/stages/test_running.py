@@ -17,8 +17,8 @@ from aiohttp import web
 
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.people import Person
+from personafit.reporting.extraction_results import stage_results
 from personafit.reporting.people import write_person_pages
-from personafit.reporting.stages_results import stage_results
 from personafit.stages.records import StageFile, after_refinement, before_refinement
 from personafit.store import Status, Store
 from tests.scripted import write_lines
@@ -291,7 +291,8 @@ def test_killed_at_any_moment_nothing_acknowledged_is_asked_again(
         sys.executable,
         "-m",
         "personafit",
-        "stages",
+        "extract",
+        "run",
         str(log),
         "--model",
         endpoint.spec(",concurrency=2"),

@@ -23,7 +23,8 @@ def stages(
     invoke(
         monkeypatch,
         folder,
-        "stages",
+        "extract",
+        "run",
         "log.jsonl",
         "--model",
         endpoint.spec(),
@@ -45,8 +46,8 @@ def test_what_is_printed(
     stages(monkeypatch, tmp_path, endpoint, "--prepare", "language=en")
     printed = capsys.readouterr().out
     assert "4 conversations read, 8 messages of users." in printed
-    assert re.search(r"language\s*│ 3\s*│ 2\s*│ 4\s*│ 3", printed)
-    assert re.search(r"rewritten\s*│ 1\s*│ 20.0 %", printed)
+    assert re.search(r"language\s*│\s+3 │\s+2 │\s+4 │\s+3 │", printed)
+    assert re.search(r"rewritten\s*│\s+1 │ 20\.0 %", printed)
     assert "Faults: over-generalised 2." in printed
 
 
@@ -180,9 +181,11 @@ def test_the_induced_profile_beside_the_true_one(
     (person,) = FolderBenchmark(tmp_path / "out" / "benchmark").people()
     assert person.facets["Job"] == "job 1"
     assert [one.text for one in person.attributes] == ["The user says I like tea and rain."]
-    views = ["--view", "profile", "--view", "attributes:all"]
-    invoke(monkeypatch, tmp_path, "run", "out/benchmark", "--rater", "rule:overlap", *views)
-    assert "attributes:all" in capsys.readouterr().out
+    views = ["--context", "profile", "--context", "attributes:all"]
+    capsys.readouterr()
+    invoke(monkeypatch, tmp_path, "run", "out/benchmark", "--rater", "rule:overlap", *views, "--json")
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert {row["context"] for row in results} == {"profile", "attributes:all"}
     write_lines(tmp_path / "log.jsonl", [chat("d", "other", "I like soup.")])
     stages(monkeypatch, tmp_path, endpoint, "--verifier", "rule", "--benchmark", "world", code=2)
     assert "must have the same ids" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Backups as docs/store.md tells to make them: restored elsewhere, a run resumes with nothing asked again."""
+"""Backups as docs/guides/operations.md tells to make them: restored elsewhere, a run resumes with nothing asked again."""
 
 import asyncio
 import sqlite3

@@ -4,7 +4,8 @@ import asyncio
 from pathlib import Path
 
 from personafit.engine import Silence
-from personafit.reporting.dialogues.run_report import DialogueReport
+from personafit.reporting.dialogue import DialogueReport
+from personafit.reporting.report_page import write_page
 from personafit.run import execute
 from personafit.simulate import StopReason, dialogues
 from personafit.store import Store
@@ -26,7 +27,7 @@ def test_a_run_is_held_reported_resumed_and_forgotten(tmp_path: Path, url: str) 
         assert totals["I", "full", "personalization"].value == 3.0
         assert totals["wrong:I", "given", "completion"].coverage == 1.0
         assert totals["none", None, "exchanges"].n == 6
-        report.write_html(tmp_path / "report.html")
+        write_page([report.part()], tmp_path / "report.html")
         assert "Here is option 1" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
         asked = talking.answered.total()

@@ -55,7 +55,7 @@ def _run(
     """`personafit run` in this process; its exit code, and what it said."""
     monkeypatch.chdir(folder)
     rater = endpoint.spec(f",concurrency={AT_ONCE}")
-    line = ["run", "world", "--rater", rater, "--view", "profile", "--store", url, "--json"]
+    line = ["run", "world", "--rater", rater, "--context", "profile", "--store", url, "--json"]
     monkeypatch.setattr(sys, "argv", ["personafit", *line])
     code: object = 0
     try:

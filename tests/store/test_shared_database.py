@@ -60,10 +60,20 @@ def test_two_runs_and_a_study_at_once(server: PostgresServer, tmp_path: Path) ->
     write_tasks(tmp_path / "tasks", 3)
     stub, talking = Gated(), GatedTalking()
     with stub, talking:
-        choices = ["run", "world", "--rater", stub.spec(), "--view", "profile", "--json", "--out", "choices"]
-        talks = ["run", "personalens", "--data", "tasks", "--given", "I", "--json", "--out", "talks"]
+        choices = [
+            "run",
+            "world",
+            "--rater",
+            stub.spec(),
+            "--context",
+            "profile",
+            "--json",
+            "--out",
+            "choices",
+        ]
+        talks = ["run", "personalens", "--data", "tasks", "--system-context", "I", "--json", "--out", "talks"]
         talks += ["--system", talking.model("assistant"), "--user", talking.model("user")]
-        talks += ["--judge", talking.model("judge")]
+        talks += ["--rater", talking.model("judge")]
         with (
             _started(tmp_path, *choices, "--store", url) as one,
             _started(tmp_path, *talks, "--store", url) as two,

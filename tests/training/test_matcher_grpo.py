@@ -9,7 +9,6 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.recentering import open_relevance
-from personafit.cli import train_matcher_grpo
 from personafit.items.relevance import NO_WORDS, YES_WORDS
 from personafit.training.grpo_settings import GrpoSettings, check
 from personafit.training.relevance_data import JudgedPairs, load_judged_pairs
@@ -114,9 +113,9 @@ def test_prompts_are_held_out_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"steps": 0}, "--steps must be at least 1, not 0"),
-        ({"generations": 1}, "--generations must be at least 2, not 1"),
-        ({"rate": 0.0}, "--rate must lie between 0 and 1, not 0"),
+        ({"steps": 0}, "--max-steps must be at least 1, not 0"),
+        ({"generations": 1}, "--num-generations must be at least 2, not 1"),
+        ({"rate": 0.0}, "--learning-rate must lie between 0 and 1, not 0"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(changed: dict[str, Any], sentence: str) -> None:
@@ -136,19 +135,39 @@ def test_what_is_missing_is_one_sentence(
         assert "Traceback" not in text
         return text
 
-    assert "name it with --base" in said(*plain)
-    assert "--base is for --method grpo" in said("--out", "model", "--base", "some/model")
-    assert "nowhere: there is no such folder" in said(*plain, "--base", "nowhere")
-    monkeypatch.setattr(train_matcher_grpo, "NEEDED", ("json", "no_such_package"))
-    assert "--method grpo needs no_such_package, which pip install" in said(*plain, "--base", "some/model")
+    assert "name it with --model" in said(*plain)
+    assert "--model is for --method grpo" in said("--out", "model", "--model", "some/model")
+    assert "nowhere: there is no such folder" in said(*plain, "--model", "nowhere")
+    monkeypatch.setattr("personafit.cli.train.FOR_GRPO", ("json", "no_such_package"))
+    assert "--method grpo needs no_such_package, which pip install" in said(*plain, "--model", "some/model")
 
 
 @pytest.mark.slow
 def test_a_model_is_trained_measured_and_is_a_rater(tmp_path: Path) -> None:
     data, base = write_labels(tmp_path / "data"), save_undecided(tmp_path / "base")
     command = [
-        *("train", "matcher", "--method", "grpo", "--base", str(base), "--data", str(data), "--out", "model"),
-        *("--steps", "3", "--batch", "2", "--generations", "4", "--rate", "0.01"),
+        *(
+            "train",
+            "matcher",
+            "--method",
+            "grpo",
+            "--model",
+            str(base),
+            "--data",
+            str(data),
+            "--out",
+            "model",
+        ),
+        *(
+            "--max-steps",
+            "3",
+            "--per-device-batch-size",
+            "2",
+            "--num-generations",
+            "4",
+            "--learning-rate",
+            "0.01",
+        ),
     ]
     done = run_cli(*command, cwd=tmp_path)
     assert "Rater: hf:model" in done.stdout
@@ -171,6 +190,8 @@ def test_a_model_is_trained_measured_and_is_a_rater(tmp_path: Path) -> None:
 
     other = run_cli(*command, "--seed", "1", cwd=tmp_path, code=2)
     assert "holds a run with another seed" in other.stderr
-    run_cli("run", "recentering", "--data", str(data), "--rater", "hf:model", "--view", "none", cwd=tmp_path)
+    run_cli(
+        "run", "recentering", "--data", str(data), "--rater", "hf:model", "--context", "none", cwd=tmp_path
+    )
     rated = {row["rater"] for row in results_of(tmp_path) if row["metric"] == "f1"}
     assert "hf:model" in rated

@@ -18,8 +18,8 @@ from personafit.models.embeddings import Vectors, unit_rows
 from personafit.raters import make_rater
 from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.fitted.head import PreferenceHead
-from personafit.reporting.whole.content import Grid, Sentences
-from personafit.reporting.whole.fitted import fitted_pieces, is_fitted, read_fitted
+from personafit.reporting.pieces import Grid, Sentences
+from personafit.reporting.training import fitted_part, is_fitted
 from personafit.training import preference_head as training_module
 from personafit.training.preference_card import card, write_preference
 from personafit.training.preference_head import MarkedPairs, cross_fitted, fit_head, load_marked
@@ -108,12 +108,12 @@ def test_its_card_says_what_it_is_worth_and_stands_in_a_collected_report(tmp_pat
     write_preference(tmp_path, fit_head(marked, "letters"), marked, figures, "little")
     assert len(json.loads((tmp_path / "quality.json").read_text(encoding="utf-8"))) == len(figures)
     assert is_fitted(tmp_path)
-    pieces = fitted_pieces(read_fitted(tmp_path))
-    said = [text for one in pieces if isinstance(one, Sentences) for text in one.sentences]
-    assert said[0].startswith("A fitted head on marks. Fitted on 300 marks")
-    assert "15 prompts, 20 people, marks of simulated raters" in said[0]
+    part = fitted_part(tmp_path)
+    said = [text for one in part.lead if isinstance(one, Sentences) for text in one.sentences]
+    assert part.sentences[0].startswith("A fitted head on marks. Fitted on 300 marks")
+    assert "15 prompts, 20 people, marks of simulated raters" in part.sentences[0]
     assert said[-1].startswith("The marks are simulated")
-    grids = {one.title: one for one in pieces if isinstance(one, Grid)}
+    grids = {one.title: one for one in part.lead if isinstance(one, Grid)}
     assert [row.names[0] for row in grids["Mean error in points"].rows] == [
         "head",
         "answers alone",

@@ -230,7 +230,7 @@ def test_the_command_fits_beside_a_prompted_model_and_resumes(personafit: Comman
     assert (tmp_path / "asked.txt").read_text() == "." * 12
     assert {"fitted.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
     person = json.loads((data / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0])["person"]
-    personafit("forget", person, "--in", "v")
+    personafit("data", "forget", person, "--in", "v")
     again = personafit(*command)
     assert (tmp_path / "asked.txt").read_text() == "." * 12, "nothing twice, and nothing of who was forgotten"
     covered = {one["metric"]: one for one in json.loads(again.out)["results"] if one["metric"] == "coverage"}

@@ -46,7 +46,7 @@ class EvaluateOptions(TypedDict, total=False):
     where: Mapping[str, str] | Iterable[str]
     data: str | Path | None
     user: Named | None
-    tasks: str
+    options: Mapping[str, str]
     kind: str | None
     retry: Iterable[str]
     command: str | None
@@ -106,7 +106,7 @@ def evaluate(
     where: Mapping[str, str] | Iterable[str] = (),
     data: str | Path | None = None,
     user: Named | None = None,
-    tasks: str = "all",
+    options: Mapping[str, str] | None = None,
     kind: str | None = None,
     retry: Iterable[str] = (),
     backend: str = "local",
@@ -130,20 +130,20 @@ def evaluate(
         systems: Who answers, for benchmarks whose answers are made: specs or callables `answer(person, question)`, which may
             also take `messages` and `person_id`.
         system_contexts: What systems are told of the person; `profile` by default.
-        limit: Judge a stratified sample of so many items.
-        people: Judge only for so many people, for the people of these ids, or for those that a file lists.
-        samples: Ask everything so many times.
+        limit: Evaluate a stratified sample of N items.
+        people: Evaluate N people (sampled), the people with these ids, or those whose ids a file lists.
+        samples: Ask every question N times.
         seed: Seed of all draws.
         budget: Stop before spending more than this, in USD.
         store: Where judgments are kept: a file, a `postgresql://` URL, or an open `Store`; `.personafit/store.db` by default.
         out: Folder for report.html and results.json; nothing is written where it is not given.
-        where: Judge only items of these slices, such as `{"tier": "hard"}`.
+        where: Evaluate only items of these slices, such as `{"tier": "hard"}`.
         data: Folder with the benchmark's data in its published layout, or with the people that rows name by id.
         user: Who plays the user in dialogues.
-        tasks: Dialogue tasks: SD, MD or all.
+        options: Options of one kind of item only, such as `{"tasks": "SD"}` for dialogues (SD, MD or all).
         kind: Which items are meant, where a folder holds several kinds: choice, relevance, preference ...
-        retry: Ask again where this was the end: `unparsed`, `refused`.
-        backend: Where models of this machine work: `local`, or `ray[://ADDRESS]`.
+        retry: Re-ask items whose last status was one of these: `unparsed`, `refused`, `failed`, `skipped`.
+        backend: Where local models run: `local` (this process), `ray`, or a Ray cluster at `ray://HOST:PORT`.
         progress: Whether to show on standard error how far it is.
         command: What to keep with the run as the way to make it again; by default the call's own main arguments.
 
@@ -164,7 +164,7 @@ def evaluate(
         where=where,
         data=data,
         user=user,
-        tasks=tasks,
+        options=options,
         kind=kind,
         retry=retry,
         command=command,
@@ -179,13 +179,13 @@ async def aevaluate(
     out: str | Path | None = None,
     backend: str = "local",
     progress: bool = True,
-    **options: Unpack[EvaluateOptions],
+    **arguments: Unpack[EvaluateOptions],
 ) -> Run:
     """The same as `evaluate`, for `await`: the work shares the running event loop, so async callables may use its clients.
 
     Takes the arguments of `evaluate`. A task that is cancelled stores what is finished and is cancelled.
     """
-    ready = await asyncio.to_thread(prepare, benchmark, **options)
+    ready = await asyncio.to_thread(prepare, benchmark, **arguments)
     opened, owns = _open(store, out, ready, progress)
     try:
         with giving(ready.given), working_on(backend), _bars(progress) as shown:
@@ -204,13 +204,13 @@ def estimate(
     benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark",
     *,
     store: str | Path | Store | None = None,
-    **options: Unpack[EvaluateOptions],
+    **arguments: Unpack[EvaluateOptions],
 ) -> str:
     """What `evaluate` would ask and, where prices are known, what that would cost, in words; nothing is asked.
 
     Takes the arguments of `evaluate`.
     """
-    ready = prepare(benchmark, **options)
+    ready = prepare(benchmark, **arguments)
     opened, owns = open_store(store)
     try:
         return ready.estimate(opened)
@@ -234,11 +234,10 @@ def prepare(
     where: Mapping[str, str] | Iterable[str] = (),
     data: str | Path | None = None,
     user: Named | None = None,
-    tasks: str = "all",
+    options: Mapping[str, str] | None = None,
     kind: str | None = None,
     retry: Iterable[str] = (),
     command: str | None = None,
-    log: Path | None = None,
 ) -> Evaluation:
     """The evaluation that the arguments of `evaluate` ask for; what is wrong with them is said before anything is asked."""
     _at_least_one(limit=limit, samples=samples)
@@ -247,13 +246,12 @@ def prepare(
     config = RunConfig(
         benchmark=str(benchmark) if isinstance(benchmark, str | Path) else "rows",
         data=None if data is None else Path(data),
-        log=log,
         raters=callables.specs(raters, "raters"),
         views=_contexts(contexts),
         systems=callables.specs(systems, "systems"),
         givens=_contexts(system_contexts),
         user=next(iter(callables.specs(user, "user")), None),
-        tasks=tasks,
+        options={name: str(value) for name, value in (options or {}).items()},
         kind=kind,
         users=_people(people),
         where=[f"{name}={value}" for name, value in where.items()]
@@ -270,8 +268,8 @@ def prepare(
     if not isinstance(benchmark, str | Path) or (is_file(benchmark) and not Path(benchmark).is_dir()):
         if config.systems:
             raise UserError(
-                "systems= goes with a benchmark whose questions they answer, such as evaluate('answers', systems=...); rows hold "
-                "their answers already."
+                "A system (--system, systems=) goes with a benchmark whose questions it answers, such as `answers`; what is "
+                "evaluated here holds its answers already."
             )
         if isinstance(benchmark, str | Path) and is_log(Path(benchmark)):
             config.benchmark, config.log = "answers", Path(benchmark)

@@ -17,10 +17,8 @@ def is_log(path: Path) -> bool:
     """Whether a JSONL file holds answers, which are read line by line, and not pairs."""
     if path.suffix != ".jsonl":
         return False
-    from personafit.benchmarks.rows import is_pairs
-
     for _, row in read_lines(path):
-        return not is_pairs(row)
+        return not row.keys() & {"chosen", "rejected"}
     raise UserError(f"{path} holds no answers.")
 
 

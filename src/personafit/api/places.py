@@ -80,7 +80,7 @@ def require_judged(run: RunRecord) -> RunRecord:
     """The run, or a sentence that says why there is nothing to read in it."""
     if run.config.get("kind") == "stages":
         raise UserError(
-            f"{run.name} found attributes in conversations; its files are in {run.config['out']}, and `personafit extraction measure` "
+            f"{run.name} found attributes in conversations; its files are in {run.config['out']}, and `personafit extract measure` "
             "reads them."
         )
     if "raters" not in run.config:

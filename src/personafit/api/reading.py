@@ -1,5 +1,6 @@
 """`compare`, `agree` and `audit`: what can be said of runs, raters and benchmarks without asking anybody anything."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -7,38 +8,72 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import polars as pl
 from rich.console import Console
 
 from personafit._errors import UserError
 from personafit._names import inside
 from personafit.api.frames import benchmark_of, is_file
-from personafit.api.places import HOME, find_run, require_judged, store_url
+from personafit.api.places import HOME, find_run, load_run, require_judged, store_url
 from personafit.api.run import Run, results_frame
 from personafit.benchmarks import open_benchmark
+from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
 from personafit.reporting import load_scores
-from personafit.reporting.claims import legend_for
 from personafit.reporting.compare import Comparison, compare_with_base, fitted_notes
-from personafit.reporting.compare_ranking import HOW, Ranked, rank_runs
-from personafit.reporting.lines import run_lines
+from personafit.reporting.compare_ranking import Ranked, comparison_part, rank_runs
+from personafit.reporting.pieces import Sentences
+from personafit.reporting.report import ReportPart
+from personafit.reporting.terminal import print_pieces
 from personafit.statistics.decisions import MARGIN, Conclusion
 from personafit.store import RunRecord, Store, run_answers
 
 if TYPE_CHECKING:
     from personafit.reporting.agree import Agreement, Finding
     from personafit.reporting.agree_ratings import Source
+    from personafit.reporting.analysis import Analysis
     from personafit.reporting.audit import Audit
 
 
-def _html(sentences: Sequence[str], results: pl.DataFrame) -> str:
-    """What a notebook shows: the sentences, then the frame."""
-    return "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences) + results._repr_html_()
+class _Analysis(ABC):
+    """An analysis that prints itself, writes itself as a page, and shows itself in a notebook."""
+
+    @property
+    @abstractmethod
+    def results(self) -> pl.DataFrame:
+        """Every number, a row each."""
+
+    @property
+    @abstractmethod
+    def sentences(self) -> list[str]:
+        """What can be said, a sentence each."""
+
+    @abstractmethod
+    def part(self, pictures: bool = True) -> ReportPart:
+        """The analysis as a part of a report; a terminal needs no pictures drawn."""
+
+    def print(self, console: Console | None = None) -> None:
+        """Print sentences and tables in a terminal."""
+        part = self.part(pictures=False)
+        print_pieces([Sentences(part.sentences), *part.pieces()], console or Console())
+
+    def report(self, path: str | Path) -> Path:
+        """Write the analysis as one self-contained page, and return where it is."""
+        from personafit.reporting.report_page import write_page
+
+        write_page([self.part()], Path(path))
+        return Path(path)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
+        return said + self.results._repr_html_()
 
 
 @dataclass(frozen=True)
-class RunComparison:
+class RunComparison(_Analysis):
     """How runs of one kind differ from the first of them: paired by unit, clustered by person, adjusted for how many are compared."""
 
     comparisons: Sequence[Comparison]
@@ -65,24 +100,9 @@ class RunComparison:
             "notes": list(self.notes),
         }
 
-    def print(self, console: Console | None = None) -> None:
-        """Say it in a terminal."""
-        shown = console or Console()
-        for comparison in self.comparisons:
-            print(comparison.sentence())
-        for legend in legend_for(comparison.tested for comparison in self.comparisons):
-            print(legend)
-        for ranking in self.rankings:
-            shown.print(ranking.table())
-            for sentence in ranking.sentences():
-                print(sentence)
-        if self.rankings:
-            print(HOW)
-        for note in self.notes:
-            print(note)
-
-    def _repr_html_(self) -> str:
-        return _html(self.sentences, self.results)
+    def part(self, pictures: bool = True) -> ReportPart:
+        """The comparison as a part of a report."""
+        return comparison_part(self.comparisons, self.rankings, self.notes, pictures)
 
     @property
     def _rows(self) -> list[dict[str, Any]]:
@@ -151,7 +171,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class RaterAgreement:
+class RaterAgreement(_Analysis):
     """How far people, judges and gold agree, question by question."""
 
     source: "Source"
@@ -172,18 +192,15 @@ class RaterAgreement:
 
     def as_dict(self) -> dict[str, Any]:
         """The agreement as the one object that `--json` prints."""
-        from personafit.reporting.agree_page import agreement_object
+        from personafit.reporting.agree import agreement_object
 
         return agreement_object(self.source, self.agreements, self.rankings)
 
-    def print(self, console: Console | None = None) -> None:
-        """Show the tables in a terminal."""
-        from personafit.reporting.agree_page import print_agreement
+    def part(self, pictures: bool = True) -> ReportPart:
+        """The agreement as a part of a report."""
+        from personafit.reporting.agree_part import agreement_part
 
-        print_agreement(console or Console(), self.source, self.agreements, self.rankings)
-
-    def _repr_html_(self) -> str:
-        return _html(self.sentences, self.results)
+        return agreement_part(self.source, self.agreements, self.rankings, pictures)
 
 
 def agree(
@@ -255,10 +272,10 @@ def _votes(named: Run | str | Path, stores: "_Stores") -> "Source | None":
 
 def _run_agreement(store: Store, run: RunRecord, within: float) -> RaterAgreement:
     """How far the raters of a run agree, and people with them who voted on its items in studies of the same store."""
+    from personafit.kinds.choice_scores import choice_items, choice_lines
     from personafit.labeling.agreement import add_studies
     from personafit.reporting.agree import agreements, ranking_findings
     from personafit.reporting.agree_ratings import lines_source, run_source
-    from personafit.reporting.declared import choice_items, choice_lines_of
 
     if choice_items(store, run) is None:
         opened = run_lines(store, run)
@@ -266,13 +283,13 @@ def _run_agreement(store: Store, run: RunRecord, within: float) -> RaterAgreemen
     else:
         answers = run_answers(store, run.id)
         source = run_source(store, run, answers)
-        opened = choice_lines_of(load_scores(store, run, answers))
+        opened = choice_lines(load_scores(store, run, answers))
     add_studies(source, store, run.dataset)
     return RaterAgreement(source, agreements(source, within), ranking_findings(opened))
 
 
 @dataclass(frozen=True)
-class BenchmarkAudit:
+class BenchmarkAudit(_Analysis):
     """What a benchmark's labels reward besides fitting the person."""
 
     found: "Audit"
@@ -280,46 +297,46 @@ class BenchmarkAudit:
     @property
     def results(self) -> pl.DataFrame:
         """What rules, surface features and the data's own structure score, a row each."""
-        from personafit.reporting.audit.page import audit_results
+        from personafit.reporting.audit.part import audit_results
 
         return results_frame(audit_results(self.found))
 
     @property
     def sentences(self) -> list[str]:
-        """What a careful reader should take away, a sentence each."""
+        """What a careful reader should take away, a sentence for each check."""
         return [f"{one.check} {one.grade}: {one.finding}" for one in self.found.verdicts()]
 
     def as_dict(self) -> dict[str, Any]:
         """The audit as the one object that `--json` prints."""
-        from personafit.reporting.audit.page import audit_object
+        from personafit.reporting.audit.part import audit_object
 
         return audit_object(self.found)
 
-    def print(self, console: Console | None = None) -> None:
-        """Show the tables in a terminal."""
-        from personafit.reporting.audit.page import rules_table, verdict_table
+    def part(self, pictures: bool = True) -> ReportPart:
+        """The audit as a part of a report."""
+        from personafit.reporting.audit.part import AuditRecord, audit_part, audit_pictures
 
-        shown = console or Console()
-        shown.print(rules_table(self.found))
-        shown.print(verdict_table(self.found))
+        one = AuditRecord.of(self.as_dict())
+        return audit_part(one, audit_pictures(one.results) if pictures else {})
+
+    def print(self, console: Console | None = None) -> None:
+        """Print how many checks fail, every verdict, and what shortcuts score."""
+        part = self.part(pictures=False)
+        print_pieces(
+            [Sentences(part.sentences[:1]), *part.lead, *part.sections[0].pieces], console or Console()
+        )
 
     def write(self, folder: str | Path | None = None, command: str | None = None) -> Path:
         """Write audit.html, audit.json and the plots into a folder, and return where the page is."""
-        from personafit.reporting.audit.page import write_audit
+        from personafit.reporting.audit.part import write_audit
 
         place = Path(folder) if folder is not None else inside(HOME / "audits", self.found.pairs.name)
-        body = self.as_dict() if command is None else self.as_dict() | {"command": command}
         try:
-            page = write_audit(self.found, place)
-            (place / "audit.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+            return write_audit(self.found, place, command)
         except OSError as error:
             raise UserError(
                 f"{place} cannot be written ({error.strerror}); choose another with --out."
             ) from error
-        return page
-
-    def _repr_html_(self) -> str:
-        return _html(self.sentences, self.results)
 
 
 def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> BenchmarkAudit:
@@ -339,6 +356,70 @@ def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> B
         else benchmark_of(benchmark, data, seed)
     )
     return BenchmarkAudit(audit_benchmark(opened, seed))
+
+
+ANALYSES = ("bias", "calibration", "correct", "aspects", "failures", "power")
+
+
+def analyze(
+    run: Run | str | Path,
+    what: str,
+    *,
+    margin: float | None = None,
+    human: str | Path | None = None,
+    rater: str | None = None,
+    model: str | None = None,
+    people: int | None = None,
+    items: int | None = None,
+    prompts: int | None = None,
+    difference: float | None = None,
+    metric: str | None = None,
+    store: str | Path | Store | None = None,
+) -> "Analysis":
+    """Look into a run: what moves its judges, how far they can be trusted, what goes wrong, what another run could show.
+
+    Args:
+        run: A run, or its name.
+        what: `bias`, `calibration`, `correct`, `aspects`, `failures` or `power`.
+        margin: For `bias`: differences from people within this count as none.
+        human: For `correct`: a JSONL file of people's labels.
+        rater: For `failures`: whose choices or answers; the first rater's by default.
+        model: For `failures`: a model to ask about answers that no rule decides.
+        people: For `power`: people of the planned run.
+        items: For `power`: items per person.
+        prompts: For `power`: prompts, where they recur.
+        difference: For `power`: say what it takes to detect this difference.
+        metric: For `power`: the metric to plan for.
+        store: Where a run that is given by name is looked for.
+    """
+    if what not in ANALYSES:
+        raise UserError(f"There is no analysis '{what:.40}'; there are {', '.join(ANALYSES)}.")
+    with _Stores(store) as stores:
+        where, found = stores.found(run)
+        record = require_judged(found)
+        if what == "bias":
+            from personafit.reporting.bias import analyze_bias
+
+            return analyze_bias(where, record, MARGIN if margin is None else margin)
+        if what == "calibration":
+            from personafit.reporting.calibration import analyze_calibration
+
+            return analyze_calibration(where, record)
+        if what == "correct":
+            from personafit.reporting.correction import analyze_correction
+
+            return analyze_correction(where, record, None if human is None else Path(human))
+        if what == "aspects":
+            from personafit.reporting.aspects import analyze_aspects
+
+            return analyze_aspects(where, load_run(where, record.name))
+        if what == "failures":
+            from personafit.reporting.failures import analyze_failures
+
+            return analyze_failures(where, record, rater, model)
+        from personafit.reporting.power import analyze_power
+
+        return analyze_power(run_lines(where, record), people, items, difference, prompts, metric)
 
 
 class _Stores:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -22,10 +22,14 @@ from personafit.api.places import (
 )
 from personafit.engine import Summary
 from personafit.reporting import Result
-from personafit.reporting.run_report import RunReport, open_report
+from personafit.reporting.pieces import Prose, Sentences
+from personafit.reporting.report import KindReport, ReportPart
+from personafit.reporting.report_page import notebook_html, write_page
+from personafit.reporting.run_report import open_report, verdict_of, with_verdict
+from personafit.reporting.terminal import print_pieces
+from personafit.reporting.verdict import RunVerdict
+from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store, gold_answers, run_answers
-
-MOST_SHOWN = 40  # rows of the table that a notebook shows
 
 _RESULTS: dict[str, Any] = {
     "rater": pl.String,
@@ -65,35 +69,6 @@ _JUDGMENTS: dict[str, Any] = {
     "seconds": pl.Float64,
     "fingerprint": pl.String,
 }
-HEADLINES = {
-    "choice": ("lift", "accuracy", "win_rate"),
-    "relevance": ("f1",),
-    "preference": ("rating",),
-    "dialogue": ("personalization", "completion"),
-    "injection": ("unmoved",),
-    "writing": ("lift", "rouge_l"),
-}
-"""Kind of run to the figures that are said first, the first that there is."""
-_SHOWN = ("rater", "system", "system_context", "context", "metric", "value", "low", "high", "n", "people")
-
-
-@dataclass(frozen=True)
-class RunVerdict:
-    """What can be said first about a run: one figure of one subject, with its interval, and the sentence."""
-
-    subject: str
-    """Whose figure it is: the rater or the system that was asked for first."""
-    metric: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    """Items behind the figure."""
-    people: int
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 class Run:
@@ -111,12 +86,15 @@ class Run:
         owns: bool = False,
         notes: Sequence[str] = (),
         margin: float | None = None,
+        bars: Sequence[tuple[str, float]] = (),
     ) -> None:
         """`summary` says how the work went, where this process did it; `owns` closes the store with the run.
 
-        Differences below `margin` count as none in tests of equivalence.
+        Differences below `margin` count as none in tests of equivalence; `bars` are metrics and what they must reach.
         """
-        self._margin = margin
+        self._margin = MARGIN if margin is None else margin
+        self.bars = list(bars)
+        """Metrics and the least that the gate asks of them; the verdict says whether they reach it."""
         self._store = store
         self._notes = list(notes)
         self.record = record
@@ -252,12 +230,14 @@ class Run:
     @property
     def sentences(self) -> list[str]:
         """What the report says in words, a sentence each."""
-        return self._report.sentences() if self.judged else []
+        return [*self.verdict.sentences, *(self._report.sentences() if self.judged else [])]
 
-    @cached_property
+    @property
     def verdict(self) -> RunVerdict:
-        """What can be said first about the run: of the first rater or system asked for, its lift where there is one."""
-        return run_verdict(self.name, self.figures, self.sentences, self.kind)
+        """What the report says first: a sentence for everything that was tested, and what the gate says."""
+        if not self.judged:
+            return RunVerdict((), note=f"Nothing has been judged in {self.name} yet.")
+        return verdict_of(self._report, self.record, self.bars, self._margin)
 
     @property
     def coverage_gap(self) -> str | None:
@@ -275,7 +255,7 @@ class Run:
         page = Path(path)
         make_folder(page.parent)
         try:
-            self._report.write_html(page)
+            write_page([self.part()], page)
         except OSError as error:
             raise UserError(f"{page} cannot be written ({error.strerror}); name another place.") from error
         return page
@@ -286,21 +266,35 @@ class Run:
         make_folder(place)
         try:
             write_results(place, self.name, self._report.benchmark, self.figures)
-            self._report.write_html(place / "report.html")
+            write_page([self.part()], place / "report.html")
         except OSError as error:
             raise UserError(
                 f"{place} cannot be written ({error.strerror}); choose another with --out."
             ) from error
         return place / "report.html"
 
+    def part(self, brief: bool = False) -> ReportPart:
+        """The run as a part of a report; `brief` for its verdict, first picture and first table alone."""
+        return with_verdict(self._report.brief() if brief else self._report.part(), self.verdict)
+
     def print(self, console: Console | None = None) -> None:
-        """Show the tables of the run in a terminal, and say in sentences what they mean."""
-        self._report.print(console or Console())
+        """Print the verdict and the first table."""
+        part = self.part(brief=True)
+        of = Prose(" · ".join([part.title, *part.facts]), "small")
+        said = [note for note in dict.fromkeys(self.notes) if note.strip() != part.about]
+        notes = Sentences(said, small=True)
+        print_pieces([Sentences(part.sentences), *part.lead, notes, of], console or Console())
 
     def as_dict(self) -> dict[str, Any]:
         """The run as the one object that `--json` prints."""
         benchmark = self._report.benchmark if self.judged else self.benchmark
-        return {"benchmark": benchmark, "results": [result.as_dict() for result in self.figures]}
+        return {
+            "benchmark": benchmark,
+            "run": self.name,
+            "verdict": self.verdict.as_dict(),
+            "gate": [asdict(one) for one in self.verdict.gate],
+            "results": [result.as_dict() for result in self.figures],
+        }
 
     def close(self) -> None:
         """Let go of the store, where the run opened it itself; what was read stays."""
@@ -312,11 +306,11 @@ class Run:
         return f"<Run {self.name}: {self._said.rstrip('.')}{state}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, the totals, and the notes."""
+        """What a notebook shows: the verdict, the first table and the first picture."""
         parts = [f"<p><b>{escape(self.name)}</b>{'' if self.finished else ' (not finished)'}</p>"]
         parts.append(f"<p>{escape(self._said)}</p>")
-        if "verdict" in self.__dict__ and (totals := [one for one in self.figures if not one.slice]):
-            parts.append(_html_table(totals))
+        if self.judged and "_report" in self.__dict__:
+            parts.append(notebook_html(self._report.brief().lead))
         parts += [f"<p>{escape(sentence)}</p>" for sentence in [*self.stopped, *self.notes]]
         return "\n".join(parts)
 
@@ -333,7 +327,7 @@ class Run:
         return self.summary.lanes if self.summary is not None else ()
 
     @cached_property
-    def _report(self) -> RunReport:
+    def _report(self) -> KindReport:
         say_if_long(require_judged(self.record))
         return open_report(self._store, self.record, self._margin)
 
@@ -367,71 +361,3 @@ def results_frame(results: Iterable[Result]) -> pl.DataFrame:
         row["slice"] = ", ".join(f"{name}={value}" for name, value in result.slice.items())
         rows.append(tuple(row[name] for name in _RESULTS))
     return pl.DataFrame(rows, schema=_RESULTS, orient="row")
-
-
-def run_verdict(
-    run: str, results: Sequence[Result], sentences: Sequence[str], kind: str = "choice"
-) -> RunVerdict:
-    """What can be said first: the lift of whoever was asked for first, else their headline figure, else the best control's.
-
-    The sentence is the report's own where it is about that subject.
-    """
-    totals = [
-        result
-        for result in results
-        if not result.slice and result.value is not None and (result.rater or result.system)
-    ]
-    asked = [result for result in totals if result.control is None and not result.met_people]
-    wanted = [*HEADLINES.get(kind, ()), *(result.metric for result in totals)]
-    for metric in dict.fromkeys(wanted):
-        of_metric = [result for result in asked or totals if result.metric == metric]
-        if of_metric:
-            found = of_metric[0] if asked else max(of_metric, key=lambda result: result.value or 0.0)
-            break
-    else:
-        return RunVerdict("", "", None, None, None, 0, 0, f"Nothing is judged in {run} yet.")
-    subject = _subject(found)
-    told = (f"{subject} ({found.view})", f"{subject} ", f"{subject}:")
-    said = next((one for start in told for one in sentences if one.startswith(start)), None)
-    return RunVerdict(
-        subject,
-        found.metric,
-        found.value,
-        found.low,
-        found.high,
-        found.n,
-        found.people,
-        said or _plain_sentence(subject, found),
-    )
-
-
-def _subject(result: Result) -> str:
-    if not result.system:
-        return str(result.rater)
-    told = f" ({result.given})" if result.given else ""
-    return f"{result.rater} on {result.system}{told}" if result.rater else f"{result.system}{told}"
-
-
-def _plain_sentence(subject: str, result: Result) -> str:
-    said = f"{subject}: {result.metric.replace('_', ' ')} {result.value:.3f}"
-    if result.low is not None and result.high is not None:
-        said += f" ({result.low:.3f} to {result.high:.3f})"
-    return f"{said} on {result.n:,} items of {result.people:,} people."
-
-
-def _html_table(results: Sequence[Result]) -> str:
-    frame = results_frame(results).select(_SHOWN)
-    shown = [name for name in _SHOWN if frame[name].null_count() < len(frame)]
-    head = "".join(f"<th>{name.replace('_', ' ')}</th>" for name in shown)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>"
-        for row in frame.select(shown).head(MOST_SHOWN).iter_rows()
-    )
-    more = f"<p>{len(frame) - MOST_SHOWN} more in results.</p>" if len(frame) > MOST_SHOWN else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))

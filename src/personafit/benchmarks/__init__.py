@@ -1,6 +1,7 @@
 """Benchmarks: readers, gold, controls, published figures. A new one is one file and one line (or an entry point)."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 
@@ -109,8 +110,8 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
 """Name to how the benchmark is opened, given its folder of data."""
 
 
-NEITHER_OR_BOTH = "run answers needs either --log FILE with answers, or --system SPEC to make them."
-"""What is said where `answers` is given neither answers nor a system, or both."""
+NEITHER_OR_BOTH = "run answers needs --system SPEC, which makes the answers; `run FILE.jsonl` evaluates answers that are already there."
+"""What is said where `answers` is given no system, or a log of answers is given one."""
 
 
 def open_benchmark(name: str, data: Path | None = None, kind: str | None = None) -> Benchmark:
@@ -124,8 +125,10 @@ def open_benchmark(name: str, data: Path | None = None, kind: str | None = None)
         return open_folder(Path(name), kind)
     if name == "answers":
         raise UserError(NEITHER_OR_BOTH)
+    near = get_close_matches(name, [*BENCHMARKS, "answers"], 1)
+    meant = f"did you mean {near[0]}? There are" if near else "there are"
     raise UserError(
-        f"There is no benchmark '{name}'; there are {', '.join(BENCHMARKS)}, answers, or a folder of yours."
+        f"There is no benchmark '{name}'; {meant} {', '.join(BENCHMARKS)}, answers, and folders and files of yours."
     )
 
 
@@ -170,12 +173,10 @@ def folder_kinds(folder: Path) -> list[str]:
     return list(held)
 
 
-def open_log(name: str, log: Path, data: Path | None, seed: int) -> Benchmark:
+def open_log(log: Path, data: Path | None, seed: int) -> Benchmark:
     """The answers of a log; `data` has the people whom it names by id."""
     from personafit.benchmarks.answers import Answers, read_log
 
-    if name != "answers":
-        raise UserError(f"--log means nothing in `run {name}`, only in answers: leave it out.")
     people = {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
     rows, everyone = read_log(log, people)
     answers = Answers(rows, everyone, seed)

@@ -13,7 +13,7 @@ from personafit.store import RunRecord, Status
 
 @dataclass
 class RunConfig:
-    """What the command line asks for."""
+    """The settings of one run. Stored configurations keep these names; the command line and `evaluate` have their own."""
 
     benchmark: str
     data: Path | None = None
@@ -23,7 +23,8 @@ class RunConfig:
     systems: list[str] = field(default_factory=list)
     givens: list[str] = field(default_factory=list)
     user: str | None = None
-    tasks: str = "all"
+    options: dict[str, str] = field(default_factory=dict)
+    """Options of one kind only, as `-K NAME=VALUE` gives them."""
     kind: str | None = None
     """Which kind of item is run, where a folder holds several."""
     users: str | list[str] | None = None
@@ -47,7 +48,7 @@ class Finished:
 
 
 def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> list[str]:
-    """The people that --users means: so many drawn by hash, or those a file lists."""
+    """The ids that `--people` selects: N people drawn by hash, or the ids that a file lists."""
     if isinstance(users, list):
         return users
     if users.isdecimal():
@@ -58,10 +59,10 @@ def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> 
         ]
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UserError(f"--users {users}: neither a number nor a readable file of ids ({why}).") from error
+        raise UserError(f"--people {users}: neither a number nor a readable file of ids ({why}).") from error
     unknown = [person for person in wanted if person not in set(present)]
     if unknown:
-        raise UserError(f"--users {users}: nobody is called '{unknown[0][:80]}' in this benchmark.")
+        raise UserError(f"--people {users}: nobody is called '{unknown[0][:80]}' in this benchmark.")
     return wanted
 
 

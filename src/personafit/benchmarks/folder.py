@@ -41,7 +41,7 @@ class FolderBenchmark:
         for name in REQUIRED:
             if not (folder / name).is_file():
                 raise UserError(
-                    f"{folder} is not a benchmark folder: {name} is missing; see docs/benchmark-folder.md."
+                    f"{folder} is not a benchmark folder: {name} is missing; see docs/reference/folder.md."
                 )
         self.info = read_info(folder / "benchmark.toml")
         self.folder = folder

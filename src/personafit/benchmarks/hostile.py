@@ -40,5 +40,5 @@ def describe(answers: Iterable[tuple[str, str]], people: Iterable[tuple[str, str
     listed = ", ".join(f"{sign} {kinds[sign]:,}" for sign in SIGNS if kinds[sign])
     return (
         f"{' and '.join(counts)} look as if they were written to steer a judge ({listed}); the first is {first}. "
-        "See docs/hostile-text.md."
+        "See docs/guides/security.md."
     )

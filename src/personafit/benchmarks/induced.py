@@ -1,6 +1,6 @@
 """A benchmark whose people also have the attributes that were extracted from their conversations.
 
-The people keep their true profiles, so one run shows both: `--view profile` beside `--view attributes:all`, item by item.
+The people keep their true profiles, so one run shows both: `--context profile` beside `--context attributes:all`, item by item.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What data may say of how it is run: data never chooses code, hosts, keys or paths. See docs/security.md.
+"""What data may say of how it is run: data never chooses code, hosts, keys or paths. See docs/guides/security.md.
 
 A benchmark folder and a log come from others, so what they name is held against fixed lists before anything is made of it. What a
 user types, or writes into a suite or a build config that they name, is theirs and passes by here.
@@ -43,5 +43,5 @@ def refuse_view(view: str, place: str) -> None:
     """Refuse a context that is more than the person's record."""
     if not is_plain(view):
         raise Refused(
-            f"{place}: '{view[:_SHOWN]}' is not for data to name, only {PLAIN}; take it out, and name it with --view if you want it."
+            f"{place}: '{view[:_SHOWN]}' is not for data to name, only {PLAIN}; take it out, and name it with --context if you want it."
         )

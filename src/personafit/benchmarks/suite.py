@@ -20,26 +20,35 @@ class SuiteRun(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    benchmark: str = Field(description="What is run, as on the command line.")
+    benchmark: str = Field(
+        description="A benchmark, a folder or a .jsonl log of answers, as on the command line; a path is relative to the suite's file."
+    )
     data: Path | None = Field(None, description="Its data; a path is relative to the suite's file.")
-    log: Path | None = Field(None, description="For `answers`: the log of a system's answers.")
     raters: list[str] | None = Field(None, description="Who judges here, in place of the shared raters.")
     systems: list[str] | None = Field(
         None, description="Systems under test here, in place of the shared ones."
     )
-    views: list[str] = Field(default_factory=list, description="What raters see of the person.")
-    givens: list[str] = Field(default_factory=list, description="What systems are told of the person.")
+    contexts: list[str] = Field(default_factory=list, description="What raters are told about the person.")
+    system_contexts: list[str] = Field(
+        default_factory=list, description="What systems are told about the person."
+    )
     user: str | None = Field(None, description="The model that plays the user in dialogues.")
-    tasks: str = Field("all", description="Dialogue tasks: SD, MD or all.")
+    options: dict[str, str] = Field(
+        default_factory=dict, description="Options of one kind of item only, as -K NAME=VALUE gives them."
+    )
     kind: str | None = Field(
         None,
         description="Which items of a folder are meant; default is all kinds it holds, one after the other.",
     )
-    users: str | None = Field(None, description="So many people, or a file of their ids.")
-    where: list[str] = Field(default_factory=list, description="NAME=VALUE: only items of this slice.")
-    limit: int | None = Field(None, ge=1, description="A stratified sample of so many items.")
-    samples: int = Field(1, ge=1, description="Ask everything so many times.")
-    fail_under: list[str] = Field(default_factory=list, description="METRIC=X: the suite fails below.")
+    people: str | None = Field(None, description="Evaluate N people (sampled), or the ids listed in a file.")
+    where: list[str] = Field(
+        default_factory=list, description="NAME=VALUE: evaluate only items of this slice."
+    )
+    limit: int | None = Field(None, ge=1, description="Evaluate a stratified sample of N items.")
+    samples: int = Field(1, ge=1, description="Ask every question N times.")
+    fail_under: list[str] = Field(
+        default_factory=list, description="METRIC=X: the suite fails unless METRIC is shown to be at least X."
+    )
 
 
 class SuiteFile(BaseModel):
@@ -53,7 +62,9 @@ class SuiteFile(BaseModel):
         default_factory=list, description="Systems under test in every run that takes systems."
     )
     seed: int = Field(0, description="Seed of all draws.")
-    limit: int | None = Field(None, ge=1, description="So many items of each benchmark that sets no limit.")
+    limit: int | None = Field(
+        None, ge=1, description="Evaluate N items of every benchmark that sets no limit."
+    )
     run: list[SuiteRun] = Field(min_length=1, description="The runs, in order.")
 
 
@@ -82,19 +93,21 @@ def read_suite(path: Path) -> Suite:
     file = validated(SuiteFile, raw, path, None)
     runs = []
     for one in file.run:
-        shared = file.systems if one.benchmark in TAKE_SYSTEMS and one.log is None else []
+        shared = file.systems if one.benchmark in TAKE_SYSTEMS else []
+        is_log = one.benchmark.endswith(".jsonl")
+        place = _place(path, Path(one.benchmark)) if is_log or "/" in one.benchmark else Path(one.benchmark)
         config = RunConfig(
-            benchmark=_place(path, Path(one.benchmark)).as_posix() if "/" in one.benchmark else one.benchmark,
+            benchmark="answers" if is_log else place.as_posix(),
             data=_place(path, one.data) if one.data else None,
-            log=_place(path, one.log) if one.log else None,
+            log=place if is_log else None,
             raters=_shared(file, one) if one.raters is None else one.raters,
             systems=shared if one.systems is None else one.systems,
-            views=one.views,
-            givens=one.givens,
+            views=one.contexts,
+            givens=one.system_contexts,
             user=one.user,
-            tasks=one.tasks,
+            options=one.options,
             kind=one.kind,
-            users=one.users,
+            users=one.people,
             where=one.where,
             limit=one.limit or file.limit,
             seed=file.seed,

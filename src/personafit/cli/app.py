@@ -1,4 +1,4 @@
-"""Where every command begins and every error ends: as one sentence with the right exit code."""
+"""The `personafit` command: its list of verbs, and errors as one sentence with the right exit code."""
 
 import sys
 
@@ -11,47 +11,20 @@ from personafit.cli.lazy import LazyGroup
 
 class _Commands(LazyGroup):
     registered = (
-        ("demo", "personafit.cli.demo:demo", "The whole instrument in two minutes: no key, no network."),
-        ("run", "personafit.cli.run:run", "Judge a benchmark, or your own system's answers."),
+        ("demo", "personafit.cli.demo:demo", "See a first report: offline, no key, in under a minute."),
+        ("run", "personafit.cli.run:run", "Evaluate raters on a benchmark, or a system by its answers."),
         ("report", "personafit.cli.report:report", "Print a run's tables and write its report again."),
-        ("compare", "personafit.cli.report:compare", "Say whether runs differ, paired by item."),
-        ("audit", "personafit.cli.audit:audit", "What a benchmark can be solved by without the person."),
-        ("agree", "personafit.cli.agree:agree", "How well raters agree with each other and with gold."),
-        ("study", "personafit.cli.study:study", "Tables and figures about attributes and answers."),
-        ("extraction", "personafit.cli.stages_measure:app", "What attributes are worth; where errors flow."),
-        (
-            "retrieval",
-            "personafit.cli.retrieval:retrieval",
-            "How many of the memories that matter are found.",
-        ),
-        ("power", "personafit.cli.power:power", "How many people and items a study needs."),
-        ("bias", "personafit.cli.judge:bias", "What besides fit moves a judge: length, position, mention."),
-        (
-            "correct",
-            "personafit.cli.judge:correct",
-            "Correct a judge's score by a sample of people's labels.",
-        ),
-        ("calibration", "personafit.cli.judge:calibration", "Whether a judge's confidence holds."),
-        ("aspects", "personafit.cli.analyse:aspects", "Marks by aspect, where a rater gave them."),
-        ("failures", "personafit.cli.analyse:failures", "Which answers fail the person, and how."),
-        ("contrasts", "personafit.cli.analyse:contrasts", "Reasoning, size, memory: a run beside the paper."),
-        ("rescore", "personafit.cli.report:rescore", "Read stored replies again; nothing is asked."),
-        (
-            "best-of",
-            "personafit.cli.best_of:best_of",
-            "Of several answers, the one that fits the person best.",
-        ),
-        ("stages", "personafit.cli.stages:stages", "From conversations to a person and an answer that fits."),
-        ("build", "personafit.cli.build:build_command", "Build a benchmark from nothing."),
-        ("forget", "personafit.cli.forget:forget", "Remove everything that derives from a person."),
-        ("data", "personafit.cli.data:app", "Benchmarks as data: list, get, check, import, convert, push."),
-        ("models", "personafit.cli.models:app", "Models by name: list, get; record what one said."),
-        (
-            "label",
-            "personafit.cli.label:app",
-            "Human studies in the browser: new, invite, serve, status, export.",
-        ),
-        ("train", "personafit.cli.train:app", "Fit raters on human choices."),
+        ("compare", "personafit.cli.report:compare", "Test whether runs differ, paired by item."),
+        ("agree", "personafit.cli.report:agree", "Measure agreement between raters, people and gold."),
+        ("audit", "personafit.cli.report:audit", "Show how far a benchmark is solved without the person."),
+        ("rescore", "personafit.cli.report:rescore", "Parse a run's stored replies again; nothing is asked."),
+        ("analyze", "personafit.cli.analyze:app", "Look into a run: bias, calibration, failures, power ..."),
+        ("label", "personafit.cli.label:app", "Run human studies in the browser."),
+        ("train", "personafit.cli.train:app", "Train raters and reward models on human judgments."),
+        ("extract", "personafit.cli.extract:app", "Extract people's attributes from conversations."),
+        ("build", "personafit.cli.build:build_command", "Build a benchmark from a config file."),
+        ("data", "personafit.cli.data:app", "Get, check, import, convert and publish benchmarks."),
+        ("models", "personafit.cli.models:app", "List and get model weights; record replies."),
     )
 
 
@@ -97,7 +70,7 @@ def main() -> None:
 
 
 def _database_errors() -> tuple[type[BaseException], ...]:
-    """What a store may raise; a command that never opened one has not imported it either."""
+    """The exceptions a store may raise; a command that never opened one has not imported SQLAlchemy either."""
     module = sys.modules.get("sqlalchemy.exc")
     return () if module is None else (module.DBAPIError,)
 

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from personafit._errors import UserError
 from personafit.cli.common import console, hint, make_folder, working_on
-from personafit.cli.options import BudgetOption, OnOption
+from personafit.cli.options import BackendOption, BudgetOption
 from personafit.engine import Bars
 from personafit.factory import Built, build, estimate, read_config
 from personafit.factory.example import EXAMPLE
@@ -20,25 +20,27 @@ EXAMPLE_NAME = "build.toml"
 
 def build_command(
     config: Annotated[
-        Path | None, typer.Argument(help="The TOML file that says what to build; --example writes one.")
+        Path | None, typer.Argument(metavar="CONFIG.toml", help="What to build; --example writes a config.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the benchmark and its making.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder.")] = None,
     step: Annotated[
-        str | None, typer.Option(help="Do this step anew, with other draws, and what depends on it.")
+        str | None,
+        typer.Option(metavar="STEP", help="Redo this step with new random draws, and what depends on it."),
     ] = None,
     budget: BudgetOption = None,
-    on: OnOption = "local",
+    backend: BackendOption = "local",
     dry_run: Annotated[
         bool,
         typer.Option(
-            "--dry-run", help="Say what would be asked and what it would cost; with --out, what is left."
+            "--dry-run",
+            help="Print the number of calls and their cost (with --out, of what is left); ask nothing.",
         ),
     ] = False,
     example: Annotated[
-        bool, typer.Option("--example", help=f"Write {EXAMPLE_NAME}, a config that works as it is.")
+        bool, typer.Option("--example", help=f"Write {EXAMPLE_NAME}, a working config.")
     ] = False,
 ) -> None:
-    """Build a benchmark from nothing; the same command goes on where it was interrupted.
+    """Build a benchmark (people, questions, answers, votes) from a config file; the same command resumes.
 
     **Examples**
 
@@ -64,7 +66,7 @@ def build_command(
             f"build needs --out DIR, a folder for the benchmark: build {config} --out {read.build.name}."
         )
     make_folder(out)
-    with working_on(on), Bars() as progress:
+    with working_on(backend), Bars() as progress:
         built = asyncio.run(build(read, out, progress, step, budget))
     _print(built)
 

@@ -1,12 +1,14 @@
-"""What several commands share: how results are printed, and how a run's end is said."""
+"""What several commands share: how results are printed, how a run ends, and the gate."""
 
 import shlex
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from rich.console import Console
 
+from personafit.api.gate import parse_bar, say_end, say_end_of
 from personafit.api.places import (
     HOME,
     LONG,
@@ -20,9 +22,12 @@ from personafit.api.places import (
     store_url,
     working_on,
 )
-from personafit.engine import Summary
-from personafit.reporting import Result, RunScores
-from personafit.store import RunRecord, Store
+from personafit.api.run import Run
+from personafit.reporting import Result
+from personafit.reporting.assertions import Undecided
+
+if TYPE_CHECKING:
+    from personafit.reporting.analysis import Analysis
 
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
 
@@ -38,17 +43,14 @@ def this_command() -> str:
     return shlex.join(["personafit", *sys.argv[1:]])
 
 
-AS_THEY_WERE = "Over the choices as they were, before anything hostile was put into them."
-
-
-def open_choices(store: Store, run: RunRecord) -> RunScores | None:
-    """The scores of a run whose items are choices, and a sentence where only some of them are read; None for other kinds."""
-    from personafit.reporting.declared import choices_of  # which loads the rooms of all kinds
-
-    scores = choices_of(store, run)
-    if scores is not None and "base" in scores.items.columns:
-        hint(AS_THEY_WERE)
-    return scores
+def show_analysis(found: "Analysis", json: bool) -> None:
+    """Print an analysis as tables or as one JSON object, and what it left out to standard error."""
+    for text in found.hints:
+        hint(text)
+    if json:
+        print_object(found.as_dict())
+    else:
+        found.print(console())
 
 
 def print_json(benchmark: str, results: list[Result]) -> None:
@@ -66,24 +68,36 @@ def _print_bytes(body: bytes) -> None:
     sys.stdout.flush()
 
 
-def say_end(summary: Summary) -> int:
-    """Say what was spent and what came to a stop, was interrupted or failed; returns the exit code so far."""
-    code = 0
-    if summary.cost:
-        hint(f"Spent {summary.cost:.4f} USD ({summary.tokens_in:,} tokens in, {summary.tokens_out:,} out).")
-    for lane in summary.lanes:
-        if lane.stopped:
-            hint(f"personafit: {lane.name} stopped: {lane.stopped}")
-            nothing = lane.finished == lane.failed == lane.reused == 0
-            code = max(code, 2 if lane.unusable and nothing else 1)
-    if summary.interrupted:
-        hint("personafit: interrupted; what was judged is kept and the same command goes on from there.")
-        return 130
-    if summary.failed and not any(lane.stopped for lane in summary.lanes):
-        hint(
-            f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
-        )
-    return code
+def report_run(
+    run: Run,
+    out: Path | None,
+    json: bool,
+    bars: list[tuple[str, float]],
+    junit: Path | None = None,
+    undecided: Undecided = Undecided.FAIL,
+) -> int:
+    """Print what there is, write the files, and say how the run ended; returns the exit code."""
+    if not run.judged:  # stopped while the systems were still answering
+        if json:
+            print_json("answers", [])
+        return say_end_of(run, bars, undecided)
+    run.bars = bars
+    page = write_run(run, out)
+    if json:
+        print_object(run.as_dict())
+    else:
+        run.print(console())
+        print(f"Report: {page}")
+    if junit is not None:
+        from personafit.reporting.junit import write_junit
+
+        write_junit(junit, run.figures, bars, run.coverage_gap, undecided)
+    return say_end_of(run, bars, undecided)
+
+
+def write_run(run: Run, out: Path | None) -> Path:
+    """Write the files of a run where they belong, and return where the page is."""
+    return run.write(out_folder(out, run.name))
 
 
 __all__ = [
@@ -95,13 +109,17 @@ __all__ = [
     "judged_run",
     "load_run",
     "make_folder",
-    "open_choices",
     "out_folder",
+    "parse_bar",
     "print_json",
     "print_object",
+    "report_run",
     "results_json",
     "say_end",
+    "say_end_of",
+    "show_analysis",
     "store_url",
     "this_command",
     "working_on",
+    "write_run",
 ]

@@ -1,9 +1,12 @@
-"""`personafit data`: list, fetch, check, import, convert and publish benchmarks; export what a run judged."""
+"""`personafit data`: list, get, check, import, convert and publish benchmarks; choose answers; forget a person."""
 
+import asyncio
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 
 from personafit._errors import UserError
@@ -19,26 +22,37 @@ from personafit.benchmarks import (
 )
 from personafit.benchmarks.folder import copy_folder
 from personafit.benchmarks.hostile import hostile_note
-from personafit.benchmarks.inspect_logs import SUFFIXES
+from personafit.benchmarks.hub.copies import REPOS
+from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
 from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
-from personafit.cli.common import find_run, print_object, store_url
-from personafit.cli.hub import get, push
-from personafit.cli.options import DataOption, JsonOption
-from personafit.cli.study import forms, votes
+from personafit.cli.common import (
+    console,
+    find_run,
+    hint,
+    print_json,
+    print_object,
+    report_run,
+    say_end,
+    store_url,
+)
+from personafit.cli.options import (
+    BudgetOption,
+    DataOption,
+    JsonOption,
+    RetryOption,
+    SeedOption,
+    StoreOption,
+)
 from personafit.store import Store, export_frame, run_answers
 from personafit.training.reward.exports import Target, write_pairs
 from personafit.training.reward.pairs import pairs_of
 
-app = typer.Typer(no_args_is_help=True, help="Benchmarks as data: list, get, check, import, convert, push.")
-app.command("forms")(forms)
-app.command("votes")(votes)
-app.command("get")(get)
-app.command("push")(push)
+app = typer.Typer(no_args_is_help=True, help="Get, check, import, convert and publish benchmarks.")
 
 
 @app.command("list")
 def list_benchmarks() -> None:
-    """Name the benchmarks this installation knows.
+    """List the benchmarks that `run` knows by name.
 
     **Example**
 
@@ -50,7 +64,66 @@ def list_benchmarks() -> None:
             print(f"{name:<18} {info.title} ({info.licence})")
         except UserError as error:
             print(f"{name:<18} {error}")
-    print(f"{'answers':<18} your own system's answers; see `personafit run --help`")
+    print(f"{'answers':<18} questions of the starter set (or of --data) for your own system to answer")
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help=f"{', '.join(REPOS)}, or a data set on the hub as org/name.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Output folder; default .personafit/data/NAME.")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(metavar="REV", help="Branch, tag or commit; default the newest.")
+    ] = None,
+) -> None:
+    """Download a published benchmark from the Hugging Face hub; the same command resumes.
+
+    **Examples**
+
+        personafit data get personafeedback
+
+        personafit data get org/name --out my-benchmark --revision 5f8baaf
+    """
+    from personafit.benchmarks.hub.getting import fetch_dataset
+    from personafit.benchmarks.hub.layouts import LAYOUTS
+
+    fetched = fetch_dataset(name, out, revision, say=lambda line: typer.echo(line, err=True))
+    print(
+        f"{fetched.folder} {'holds' if fetched.fresh else 'held already'} {fetched.repo} at {fetched.revision}."
+    )
+    print(f"Licence: {fetched.licence or 'none stated on its card; ask its authors before you pass it on'}.")
+    layout = next(layout for layout in LAYOUTS if layout.name == fetched.layout)
+    place = "" if out is None and name in REPOS else f" --data {fetched.folder}"
+    print(f"Use it: {layout.run.format(folder=fetched.folder, data=place)}")
+
+
+@app.command("push")
+def push(
+    folder: Annotated[Path, typer.Argument(help="A benchmark folder.")],
+    repo: Annotated[str, typer.Argument(help="The data set to create or update, as org/name.")],
+    private: Annotated[bool, typer.Option("--private", help="Make the data set private.")] = False,
+    licence: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Licence, where the folder states none.")
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Publish although something looks like private data.")
+    ] = False,
+) -> None:
+    """Publish a benchmark folder as a data set on the Hugging Face hub; the token is read from HF_TOKEN.
+
+    **Examples**
+
+        personafit data push my-benchmark org/name --private
+
+        personafit data push my-benchmark org/name --licence CC-BY-4.0
+    """
+    from personafit.benchmarks.hub.pushing import push_folder
+
+    pushed = push_folder(folder, repo, private, licence, anyway)
+    if pushed.left:
+        print(f"Not published, as no part of a benchmark folder: {', '.join(pushed.left)}.")
+    print(f"{pushed.url} holds {folder} at {pushed.revision} (licence {pushed.licence}).")
 
 
 @app.command("check")
@@ -59,7 +132,7 @@ def check(
     data: DataOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say everything that is wrong with a benchmark's data, naming file, line and field.
+    """Report every problem of a benchmark's data, with file, line and field.
 
     **Examples**
 
@@ -104,7 +177,7 @@ def check(
 
 
 def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
-    """People, items and gold; of a folder every kind of item counts, whichever a run would take."""
+    """Count people, items and gold; of a folder, items of every kind."""
     if isinstance(opened, FolderBenchmark):
         opened.kind = None
     kinds = Counter(item.kind for item in opened.items())
@@ -117,7 +190,7 @@ def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
 
 
 def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
-    """The counts as a line; of which kinds the items are is said where they are not all choices."""
+    """Format the counts, with the kinds of item where they are not all choices."""
     parts = [f"{count:,} {name}" for name, count in counts.items()]
     if set(kinds) - {"choice"}:
         listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
@@ -126,7 +199,7 @@ def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
 
 
 def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]:
-    """Who has how many tasks, and what was put right, in one reading."""
+    """Count people and their tasks, and list what was repaired, in one pass."""
     counts = {"people": 0, "SD": 0, "MD": 0}
     users: dict[str, dict[str, int]] = {}
     for person, tasks in opened.users():
@@ -144,26 +217,32 @@ def import_pairs(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="CSV with question, chosen, rejected, person and person.FIELD columns, or a log of Inspect (.eval, .json).",
+            help="CSV with the columns question, chosen, rejected, person and person.FIELD, or a log of Inspect (.eval, .json).",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="What to make: a folder, for a log a .jsonl file; default is the file's name."),
+        typer.Option(
+            metavar="PATH", help="Folder to write (of a log: .jsonl file); default named like FILE."
+        ),
     ] = None,
     person: Annotated[
-        str, typer.Option(help="Field of a log's metadata that says whom a sample is for.")
+        str, typer.Option(metavar="FIELD", help="Metadata field of a log that names the person of a sample.")
     ] = "person",
     generic: Annotated[
-        Path | None, typer.Option(help="A log of the same samples, answered without knowing the person.")
+        Path | None,
+        typer.Option(metavar="LOG", help="Log of the same samples, answered without knowing the person."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="For a log of our own task: the benchmark folder or data it was made with."),
+        typer.Option(
+            metavar="DIR",
+            help="For a log of the personafit task: the benchmark folder or data it was made with.",
+        ),
     ] = None,
-    store: Annotated[str | None, typer.Option(help="Where a log of our own task becomes a run.")] = None,
+    store: StoreOption = None,
 ) -> None:
-    """Make a benchmark folder from a team's own pairs, an answer log or a run from a log of Inspect.
+    """Import pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers or a run.
 
     **Examples**
 
@@ -174,9 +253,7 @@ def import_pairs(
         personafit data import logs/choices.eval
     """
     if pairs.suffix in SUFFIXES:
-        from personafit.cli.import_log import import_log
-
-        import_log(pairs, out, person, generic, data, store)
+        _import_log(pairs, out, person, generic, data, store)
         return
     if data is not None:
         raise UserError(f"--data means nothing here: {pairs} is no log of Inspect.")
@@ -192,15 +269,15 @@ def import_pairs(
 def convert(
     source: Annotated[str, typer.Argument(help="A benchmark (with --data), or a run: its name or `last`.")],
     out: Annotated[
-        Path, typer.Option(help="Folder for a benchmark; .jsonl, .csv or .parquet file for a run.")
+        Path, typer.Option(metavar="PATH", help="Folder (benchmark), or .jsonl, .csv or .parquet file (run).")
     ],
     data: DataOption = None,
-    store: Annotated[str | None, typer.Option(help="Where the run is; default .personafit/store.db.")] = None,
+    store: StoreOption = None,
     to: Annotated[
-        Target | None, typer.Option(help="A trainer: write the benchmark's pairs as a file for it.")
+        Target | None, typer.Option(help="Write the benchmark's pairs in the format of this trainer.")
     ] = None,
 ) -> None:
-    """Turn a published layout into a benchmark folder or a trainer's file, or a run's judgments into a table.
+    """Convert a benchmark to a benchmark folder or a trainer's file, or a run's judgments to a table.
 
     **Examples**
 
@@ -238,7 +315,7 @@ def convert(
 
 
 def _write(folder: Path, benchmark: Benchmark) -> None:
-    """A benchmark as a folder; what is one already is copied whole, whichever of its items a run would take."""
+    """Write a benchmark as a folder; a folder is copied whole, with items of every kind."""
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} is there already and not empty; choose another with --out.")
     try:
@@ -248,3 +325,190 @@ def _write(folder: Path, benchmark: Benchmark) -> None:
             write_folder(folder, benchmark)
     except OSError as error:
         raise UserError(f"{folder} cannot be written ({error.strerror}).") from error
+
+
+def _import_log(
+    path: Path, out: Path | None, person: str, generic: Path | None, data: Path | None, store: str | None
+) -> None:
+    """Import a log of Inspect, of the personafit task or of any other."""
+    from personafit.api.importing import import_answers, import_choices
+
+    log = InspectLog(path)
+    choices = log.choices
+    if choices is None:
+        if data is not None:
+            raise UserError(f"--data means nothing here: {path} holds answers, not choices of a benchmark.")
+        for sentence in import_answers(log, out or path.with_suffix(".jsonl"), person, generic):
+            print(sentence)
+        return
+    if generic is not None:
+        raise UserError(f"--generic means nothing here: {path} holds choices, not answers.")
+    with Store(store_url(store)) as opened:
+        run = import_choices(log, choices, data, opened)
+        code = report_run(run, out, json=False, bars=[])
+    print(f"Replies of {choices.model} are now the run {run.name}: report, compare and agree read it.")
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command("best-of")
+def best_of(
+    prompts: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE.jsonl",
+            help="person, question and answers on each line; see docs/guides/training.md.",
+        ),
+    ],
+    rater: Annotated[str, typer.Option(metavar="SPEC", help="Rater that chooses, such as reward:PATH.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.jsonl", help="Output file: the choices, with all scores.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Benchmark folder with the people that lines name by id."),
+    ] = None,
+    context: Annotated[
+        str, typer.Option(metavar="CTX", help="What the rater is told about the person.")
+    ] = "profile",
+    system: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Model that makes the answers, where lines have none.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Answers the system makes to each question.")
+    ] = 4,
+    system_context: Annotated[
+        str, typer.Option(metavar="CTX", help="What the system is told about the person.")
+    ] = "profile",
+    temperature: Annotated[
+        float, typer.Option(min=0, metavar="X", help="Sampling temperature of the system.")
+    ] = 0.8,
+    length_control: Annotated[
+        bool, typer.Option(help="Remove what length alone explains from the scores.")
+    ] = True,
+    seed: SeedOption = 0,
+    budget: BudgetOption = None,
+    retry: RetryOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Choose the best of several answers to each question by a rater, controlled for length; the same command resumes.
+
+    The choice is shown beside what the raw scores and what choosing the longest answer would give.
+
+    **Examples**
+
+        personafit data best-of candidates.jsonl --rater reward:my-reward --out best.jsonl
+
+        personafit data best-of questions.jsonl --system openai:MODEL@URL --samples 8 --rater reward:my-reward --out best.jsonl
+    """
+    from personafit.api.best_of import best_of_results, print_choices
+    from personafit.best_of.running import BestOf, carry_out
+    from personafit.engine import Bars
+
+    asked = BestOf(
+        prompts=prompts,
+        rater=rater,
+        data=data,
+        view=context,
+        system=system,
+        given=system_context,
+        count=samples,
+        temperature=temperature,
+        control_length=length_control,
+        seed=seed,
+        budget=budget,
+        retry=frozenset(retry or []),
+    )
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise UserError(f"{out} cannot be written; give --out a file in a folder that is there.")
+    with Store(store_url(store)) as opened, Bars() as progress:
+        carried = asyncio.run(carry_out(opened, asked, progress))
+    code = 0
+    for summary in carried.summaries:
+        code = max(code, say_end(summary))
+        if summary.interrupted:
+            break
+    choice = carried.choice
+    if choice is not None and code != 130:
+        try:
+            out.write_bytes(b"".join(orjson.dumps(row.as_dict()) + b"\n" for row in choice.rows))
+        except OSError as error:
+            raise UserError(
+                f"{out} cannot be written ({error.strerror}); choose another with --out."
+            ) from error
+        if json:
+            print_json("best-of", best_of_results(choice, asked, carried.fingerprint))
+        else:
+            print_choices(console(), choice, asked, out)
+        missed = sum(row.chosen is None for row in choice.rows)
+        if missed:
+            hint(f"personafit: nothing could be chosen for {missed:,} of {len(choice.rows):,} questions.")
+            code = max(code, 1)
+    if code:
+        raise typer.Exit(code)
+
+
+@app.command("forget")
+def forget(
+    person: Annotated[str, typer.Argument(help="Id of the person, as in people.jsonl.")],
+    store: StoreOption = None,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--in",
+            metavar="DIR",
+            help="Also remove them from this output folder of `extract` or `train verifier`. Repeatable.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
+    ] = False,
+) -> None:
+    """Remove a person from a store: profiles, items, answers, contexts, asks and judgments, in every data set and study.
+
+    A tombstone stays (the id as a hash, the date, the number of rows), and data that still names the person is read without them from
+    then on. With --in also from output folders: their lines, their page, and their rows in the folder's own store. End runs on the same
+    store first.
+
+    **Examples**
+
+        personafit data forget marlene --dry-run
+
+        personafit data forget marlene --in people --in flow
+    """
+    from personafit.api.forgetting import forget as remove
+
+    done = remove(person, store=store, folders=folders or (), dry_run=dry_run)
+    removed = _listed(done.counts)
+    if done.before is not None and not removed:
+        when = time.strftime("%Y-%m-%d", time.gmtime(done.before))
+        print(f"{person} was forgotten on {when}; nothing has come back since.")
+    elif dry_run:
+        print(
+            f"Forgetting {person} would remove {removed or 'nothing'} from {done.store}; nothing was removed."
+        )
+    else:
+        print(f"Removed {removed or 'nothing'} of {person} from {done.store}; a tombstone stays.")
+    for folder, counts in done.folders.items():
+        listed = _listed(counts) or "nothing"
+        if dry_run:
+            print(f"Forgetting {person} would remove {listed} from {folder}; nothing was removed.")
+        else:
+            print(f"Removed {listed} of {person} from {folder}.")
+    if dry_run:
+        return
+    print(
+        "Reports, exports, fitted models and backups already made are outside its reach: delete those yourself, and make "
+        "reports anew with personafit report."
+    )
+    for where, why in done.remains.items():
+        raise UserError(
+            f"The rows are removed, but their bytes may remain in the files of {where} ({why}); "
+            "run the same command again when nobody uses the store.",
+            code=1,
+        )
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)

@@ -6,72 +6,130 @@ from typing import Annotated
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, find_run, hint, store_url
-from personafit.cli.label_common import MOST, counted
-from personafit.cli.label_data import adjudicate, export, import_
-from personafit.cli.label_demo import demo, simulate
-from personafit.cli.label_serve import serve
-from personafit.cli.label_status import status
-from personafit.cli.label_steering import COMMANDS
-from personafit.cli.options import DataOption, StoreOption
+from personafit.cli.common import HOME, console, find_run, hint, make_folder, print_object, store_url
+from personafit.cli.label_steering import MOST, Study, opened_studies
+from personafit.cli.label_steering import app as steering
+from personafit.cli.options import DataOption, JsonOption, StoreOption
 
-app = typer.Typer(no_args_is_help=True, help="Human studies in the browser.")
+app = typer.Typer(no_args_is_help=True, help="Run human studies in the browser.")
 
 ADDRESS = "http://127.0.0.1:8710"
-LONGEST_ID = 200  # of a participant's id from elsewhere
+LONGEST_ID = 200  # characters of a participant's id
+DEMO = (("demo", "fit"), ("demo-attributes", "attributes"), ("demo-relevance", "relevance"))
+DEMO_PAGES, DEMO_RATERS = 12, 3
+SETUP, RATERS, QUALITY = "Items and question", "Raters", "Quality and pages"
 
 
 @app.command("new")
 def new(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="What the study is called.")],
+    study: Study,
     source: Annotated[
-        str, typer.Option("--from", metavar="ITEMS|RUN", help="A benchmark, a folder, or a run.")
+        str,
+        typer.Option(
+            "--from", metavar="ITEMS|RUN", rich_help_panel=SETUP, help="A benchmark, a folder, or a run."
+        ),
     ],
-    question: Annotated[str | None, typer.Option(help="What is asked; default by the items.")] = None,
-    overlap: Annotated[int, typer.Option(min=1, max=MOST, help="Raters per item.")] = 9,
+    question: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", rich_help_panel=SETUP, help="Question to ask; default by the kind of items."
+        ),
+    ] = None,
+    overlap: Annotated[
+        int, typer.Option(min=1, max=MOST, metavar="N", rich_help_panel=RATERS, help="Raters per item.")
+    ] = 9,
     raters: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Raters to plan for; default as many as --overlap.")
+        int | None,
+        typer.Option(
+            min=1, max=MOST, metavar="N", rich_help_panel=RATERS, help="Raters in all; default --overlap."
+        ),
     ] = None,
     stratify: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Sample evenly over a metric of the run.")
+        str | None,
+        typer.Option(
+            metavar="METRIC", rich_help_panel=SETUP, help="Sample evenly over this metric of the run."
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="So many items, sampled; default all.")] = None,
-    n: Annotated[int | None, typer.Option("--n", min=1, hidden=True)] = None,  # what --limit was called first
-    title: Annotated[str, typer.Option(help="What raters see above it.")] = "",
-    language: Annotated[str, typer.Option(help="Language of the interface: en or zh.")] = "en",
-    seed: Annotated[int, typer.Option(help="Of the sample and of all orders.")] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", rich_help_panel=SETUP, help="Sample N items; default all."),
+    ] = None,
+    title: Annotated[
+        str, typer.Option(metavar="TEXT", rich_help_panel=QUALITY, help="Title that raters see.")
+    ] = "",
+    language: Annotated[
+        str, typer.Option(metavar="en|zh", rich_help_panel=QUALITY, help="Language of the interface.")
+    ] = "en",
+    seed: Annotated[
+        int, typer.Option(metavar="N", rich_help_panel=SETUP, help="Seed of the sample and of all orders.")
+    ] = 0,
     gold: Annotated[
         str | None,
         typer.Option(
-            metavar="N|FILE", help="So many pages with a known answer, or a file that says what is known."
+            metavar="N|FILE",
+            rich_help_panel=QUALITY,
+            help="Add N pages with a known answer, or those that FILE lists.",
         ),
     ] = None,
     attention: Annotated[
-        int, typer.Option(min=0, max=MOST, help="Pages that say in their text what to answer.")
+        int,
+        typer.Option(min=0, max=MOST, metavar="N", rich_help_panel=QUALITY, help="Add N attention checks."),
     ] = 0,
-    practice: Annotated[int, typer.Option(min=0, max=MOST, help="Pages with feedback that come first.")] = 0,
-    quiz: Annotated[bool, typer.Option(help="Ask a few questions about the guidelines first.")] = True,
+    practice: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MOST, metavar="N", rich_help_panel=QUALITY, help="Add N practice pages with feedback."
+        ),
+    ] = 0,
+    quiz: Annotated[
+        bool, typer.Option(rich_help_panel=QUALITY, help="Ask a few questions about the guidelines first.")
+    ] = True,
     guidelines: Annotated[
-        Path | None, typer.Option(help="Markdown file in place of the form's own guidelines.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.md", rich_help_panel=QUALITY, help="Guidelines in place of the default ones."
+        ),
     ] = None,
-    consent: Annotated[Path | None, typer.Option(help="Markdown file of the consent page.")] = None,
-    model: Annotated[str, typer.Option(metavar="SPEC", help="Whom people talk with (chat).")] = "",
+    consent: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.md", rich_help_panel=QUALITY, help="Text of the consent page."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="SPEC", rich_help_panel=SETUP, help="Model that people chat with (question chat)."
+        ),
+    ] = "",
     simulated: Annotated[
-        bool, typer.Option("--simulated", help="For simulated raters; everything made of it says so.")
+        bool,
+        typer.Option(
+            "--simulated",
+            rich_help_panel=RATERS,
+            help="Raters are simulated; everything made from it says so.",
+        ),
     ] = False,
     signed_ids: Annotated[
         bool,
         typer.Option(
             "--signed-ids",
-            help="Take only links made for one seat or, by `invite --participants`, for one id.",
+            rich_help_panel=RATERS,
+            help="Accept only links made for one seat or one id (`invite --participants`).",
         ),
     ] = False,
-    completion_code: Annotated[str, typer.Option(help="Shown at the end, such as Prolific's.")] = "",
-    completion_url: Annotated[str, typer.Option(help="Where raters go at the end.")] = "",
+    completion_code: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE", rich_help_panel=RATERS, help="Completion code shown at the end, e.g. Prolific's."
+        ),
+    ] = "",
+    completion_url: Annotated[
+        str,
+        typer.Option(metavar="URL", rich_help_panel=RATERS, help="Page that raters are sent to at the end."),
+    ] = "",
     data: DataOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Set a study up: its pages, who sees which, and in which order.
+    """Create a study: its pages, who sees which, and in which order.
 
     **Examples**
 
@@ -82,6 +140,7 @@ def new(
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """
     from personafit.labeling.making import ExtraPages, make_study
+    from personafit.labeling.printing import counted
     from personafit.labeling.records import StudyConfig
     from personafit.store import Store
 
@@ -113,7 +172,7 @@ def new(
             find_run,
             data=data,
             stratify=stratify,
-            count=limit or n,
+            count=limit,
             besides=ExtraPages(gold, attention, practice),
         )
     console().print(
@@ -147,28 +206,27 @@ def _read(option: str, path: Path | None) -> str:
 
 @app.command("invite")
 def invite(
-    study: Annotated[str, typer.Argument(metavar="STUDY")],
+    study: Study,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="So many links; default one for every free seat.")
+        int | None, typer.Option(min=1, metavar="N", help="Print N links; default one for every free seat.")
     ] = None,
     anyone: Annotated[
         bool, typer.Option("--open", help="One link for everybody: each takes the next free seat.")
     ] = False,
     rater: Annotated[
-        str | None, typer.Option(metavar="CODE", help="The link of one rater again, who lost it.")
+        str | None, typer.Option(metavar="CODE", help="Print the link of this rater again.")
     ] = None,
     participants: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="One id a line: a link for each, signed, that opens their seat alone."
-        ),
+        typer.Option(metavar="FILE", help="File with one id per line: print a signed link for each."),
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="Where the server is reached; default where `label serve` ran last.")
+        str | None,
+        typer.Option(metavar="URL", help="Address of the server; default where `label serve` ran last."),
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Print invitations: one signed link for each seat, one for all, or one for each participant of a file.
+    """Print invitation links: one per free seat, one for everybody, or one per participant of a file.
 
     **Examples**
 
@@ -212,12 +270,111 @@ def invite(
             print(f"{address}/join/{access.invite(study, seat.seat)}")
 
 
-app.command("serve")(serve)
-app.command("demo")(demo)
-app.command("simulate")(simulate)
-app.command("status")(status)
-app.command("import")(import_)
-app.command("adjudicate")(adjudicate)
-app.command("export")(export)
-for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+@app.command("serve")
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", help="Model that chats may use. Repeatable."),
+    ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address or network of a reverse proxy whose forwarded headers are trusted; default none. Repeatable.",
+        ),
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Serve the studies of a store in the browser.
+
+    **Examples**
+
+        personafit label serve --store postgresql://me@localhost/studies
+
+        personafit label serve --model openai:MODEL@URL
+    """
+    from personafit.labeling.serving import serve_studies
+
+    serve_studies(store_url(store), host, port, model or [], proxy or [])
+
+
+@app.command("demo")
+def demo(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the demonstration.")] = HOME
+    / "label-demo",
+) -> None:
+    """Serve small studies of the starter set: rate a few pages, then look at them as the researcher.
+
+    **Example**
+
+        personafit label demo
+    """
+    from personafit.labeling.access import Access
+    from personafit.labeling.making import make_study
+    from personafit.labeling.records import StudyConfig
+    from personafit.labeling.serving import serve_studies
+    from personafit.labeling.studies import Studies
+    from personafit.store import Store
+
+    make_folder(out)
+    store = out / "store.db"
+    address = f"http://127.0.0.1:{port}"
+    with Store(store) as opened:
+        known, access = Studies(opened).names(), Access(opened.engine)
+        for study, question in DEMO:
+            if study not in known:
+                config = StudyConfig(
+                    title=f"Demonstration: {question}",
+                    overlap=DEMO_RATERS,
+                    seats=DEMO_RATERS,
+                    source="starter",
+                )
+                make_study(opened, study, "starter", question, config, find_run, count=DEMO_PAGES)
+            hint(f"Rate ({question}): {address}/join/{access.invite(study, None)}")
+    serve_studies(str(store), "127.0.0.1", port)
+
+
+@app.command("simulate")
+def simulate(
+    study: Study,
+    store: StoreOption = None,
+) -> None:
+    """Let simulated raters fill the free seats of a study that was made for them.
+
+    **Example**
+
+        personafit label new dry --from starter --simulated && personafit label simulate dry && personafit label status dry
+    """
+    from personafit.labeling.simulating import simulate_votes
+    from personafit.store import Store
+
+    with Store(store_url(store)) as opened:
+        count = simulate_votes(opened, study)
+    console().print(f"{study}: {count:,} simulated answers.")
+
+
+@app.command("status")
+def status(study: Study, json: JsonOption = False, store: StoreOption = None) -> None:
+    """Show a study's progress, its raters' work, and their agreement.
+
+    **Example**
+
+        personafit label status pilot --json
+    """
+    from personafit.labeling.overview import overview
+    from personafit.labeling.printing import print_status
+
+    with opened_studies(store) as studies:
+        numbers = overview(studies, study)
+    if json:
+        from personafit.labeling.status import status_object
+
+        print_object(status_object(numbers))
+        return
+    print_status(console(), numbers)
+
+
+app.registered_commands.extend(steering.registered_commands)

@@ -1,22 +1,213 @@
-"""The parts of `personafit label` that steer a study: add to it, pause and close it, and what is done to single raters."""
+"""The commands of `personafit label` on a study that is there: votes in and out, decisions, and what is done to raters."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import find_run, hint
-from personafit.cli.label_common import MOST, Rater, Study, counted, opened_studies
-from personafit.cli.options import DataOption, StoreOption
+from personafit.cli.common import console, find_run, hint, print_object, store_url
+from personafit.cli.options import DataOption, JsonOption, StoreOption
+
+if TYPE_CHECKING:
+    from personafit.labeling.studies import Studies
+
+app = typer.Typer()
+
+MOST = 10_000  # raters, and pages beside the items: more is a slip of the finger
+
+Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
+Rater = Annotated[str, typer.Argument(metavar="RATER", help="Pseudonym, as `label status` prints it.")]
 
 
+@contextmanager
+def opened_studies(store: str | None) -> Iterator["Studies"]:
+    """The studies of a store, for as long as they are needed."""
+    from personafit.labeling.studies import Studies
+    from personafit.store import Store
+
+    with Store(store_url(store)) as opened:
+        yield Studies(opened)
+
+
+@app.command("import")
+def import_(
+    study: Study,
+    votes: Annotated[Path, typer.Argument(metavar="VOTES", help="A .jsonl or .csv file.")],
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="The votes are simulated; everything made from them says so.")
+    ] = False,
+    store: StoreOption = None,
+) -> None:
+    """Import votes made elsewhere into a study: item, rater, label, and question, target, perspective where needed.
+
+    Raters get pseudonyms. Nothing is written unless every line fits; the same file again changes nothing.
+
+    **Example**
+
+        personafit label import pilot votes.csv
+    """
+    from personafit.labeling.importing import import_votes
+    from personafit.labeling.printing import counted
+
+    with opened_studies(store) as studies:
+        done = import_votes(studies, study, votes, simulated)
+    again = f"; {done.known:,} were there already" if done.known else ""
+    taken, raters = counted(done.votes, "vote", "votes"), counted(done.raters, "rater", "raters")
+    print(f"{taken} of {raters} taken into {study}{again}.")
+
+
+@app.command("adjudicate")
+def adjudicate(
+    study: Study,
+    decide: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ITEM=ANSWER", help="Decide an item; an empty ANSWER takes the decision back. Repeatable."
+        ),
+    ] = None,
+    question: Annotated[str, typer.Option(help="Which question, where a study asks several.")] = "",
+    target: Annotated[str, typer.Option(help="Which part of the item, where it has several.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored with the decision.")] = "",
+    decisions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Decide by a file: item, label, question, target, reason."),
+    ] = None,
+    json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """List what raters disagree about, least agreed first, or decide it; the researcher's pages do both too.
+
+    Answers are labels as votes hold them. Nothing is stored unless every decision fits.
+
+    **Examples**
+
+        personafit label adjudicate pilot
+
+        personafit label adjudicate pilot --decide starter/marlene/backups=1 --reason "the other one only mentions her job"
+
+        personafit label adjudicate pilot --decisions decisions.csv
+    """
+    from personafit.labeling.adjudicating import disputes
+    from personafit.labeling.printing import counted, print_disputes
+
+    with opened_studies(store) as studies:
+        if decide or decisions is not None:
+            stored = _decide(studies, study, decide or [], decisions, question, target, reason)
+            if not json:
+                print(f"{counted(stored, 'decision', 'decisions')} stored.")
+        found = disputes(studies, study)
+    if json:
+        rows = [
+            {
+                "item": one.field.item,
+                "question": one.field.question,
+                "target": one.field.target,
+                "counts": one.counts,
+                "share": one.share,
+                "decided": one.decided,
+                "reason": one.why,
+            }
+            for one in found
+        ]
+        print_object({"study": study, "disputes": rows})
+    elif not found:
+        print(f"The raters of {study} disagree about nothing.")
+    else:
+        print_disputes(console(), study, found)
+
+
+def _decide(
+    studies: "Studies",
+    study: str,
+    decide: list[str],
+    decisions: Path | None,
+    question: str,
+    target: str,
+    reason: str,
+) -> int:
+    from personafit.labeling.adjudicating import Adjudication, decide_all, read_decisions
+
+    wanted = []
+    for given in decide:
+        item, sign, label = given.rpartition("=")
+        if not sign or not item:
+            raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
+        wanted.append(Adjudication(item, question, target, label or None, reason, f"--decide {given}"))
+    if decisions is not None:
+        wanted += read_decisions(decisions)
+    return decide_all(studies, study, wanted)
+
+
+@app.command("export")
+def export(
+    study: Study,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the votes, new or empty.")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Format of --out: folder (default), jsonl, csv, parquet, label-studio or argilla.",
+        ),
+    ] = None,
+    benchmark: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write a benchmark folder with gold and tiers from the votes."),
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Export a study's votes without names or addresses; excluded raters are left out, corrections count once.
+
+    **Examples**
+
+        personafit label export pilot --out pilot-votes --format folder
+
+        personafit label export pilot --benchmark my-benchmark/
+    """
+    if out is None and benchmark is None:
+        raise UserError("Say where to: --out DIR for the votes, --benchmark DIR for a benchmark.")
+    if out is None and format is not None:
+        raise UserError(
+            f"--format {format} says how votes are written to --out; a benchmark folder has one form, so leave it out."
+        )
+    from personafit.labeling.exporting import export_study
+    from personafit.labeling.printing import counted
+
+    with opened_studies(store) as studies:
+        if out is not None:
+            done = export_study(studies, study, out, format or "folder")
+            votes = counted(done.votes.height, "vote", "votes")
+            raters = counted(done.votes["rater"].n_unique(), "rater", "raters")
+            print(f"{votes} of {raters} written to {out} ({format or 'folder'}).")
+        if benchmark is not None:
+            from personafit.labeling.gold import write_benchmark
+
+            gold = write_benchmark(studies.store, study, benchmark)
+            tiers = ", ".join(f"{count:,} {tier}" for tier, count in sorted(gold.sizes.items()))
+            items = counted(len({row.item for row in gold.rows}), "item", "items")
+            print(f"Gold for {items} written to {benchmark}.")
+            if tiers:
+                print(f"Tiers: {tiers}.")
+            for sentence in gold.tiers.warnings if gold.tiers else ():
+                hint(sentence)
+            if gold.undecided:
+                hint(
+                    f"{counted(len(gold.undecided), 'item has', 'items have')} no majority and no decision, and so no gold: label adjudicate."
+                )
+
+
+@app.command("extend")
 def extend(
     study: Study,
     raters: Annotated[int, typer.Option(min=0, max=MOST, help="Seats to add.")] = 0,
     items: Annotated[int, typer.Option(min=0, help="Items to add.")] = 0,
     source: Annotated[
-        str | None, typer.Option("--from", metavar="ITEMS|RUN", help="Where from, if it has moved.")
+        str | None,
+        typer.Option("--from", metavar="ITEMS|RUN", help="Where the items are now, if they have moved."),
     ] = None,
     data: DataOption = None,
     store: StoreOption = None,
@@ -28,6 +219,7 @@ def extend(
         personafit label extend pilot --raters 3
     """
     from personafit.labeling import steering
+    from personafit.labeling.printing import counted
 
     with opened_studies(store) as studies:
         seats, pages = steering.extend(studies.store, study, raters, items, find_run, source, data)
@@ -47,10 +239,11 @@ def extend(
         )
 
 
+@app.command("pause")
 def pause(
     study: Study,
     rater: Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")] = None,
-    reason: Annotated[str, typer.Option(help="Why; stands in the trail.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored in the audit trail.")] = "",
     store: StoreOption = None,
 ) -> None:
     """Pause a study, or one of its raters: answers are kept, and none is taken.
@@ -69,12 +262,13 @@ def pause(
     print(f"{rater or study} is paused.")
 
 
+@app.command("resume")
 def resume(
     study: Study,
     rater: Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")] = None,
     store: StoreOption = None,
 ) -> None:
-    """Let a study, or a rater who was paused or excluded, go on with all there is.
+    """Resume a study, or a rater who was paused or excluded.
 
     **Example**
 
@@ -90,6 +284,7 @@ def resume(
     print(f"{rater or study} goes on.")
 
 
+@app.command("close")
 def close(study: Study, store: StoreOption = None) -> None:
     """Close a study; `label resume` opens it again.
 
@@ -104,6 +299,7 @@ def close(study: Study, store: StoreOption = None) -> None:
     print(f"{study} is closed.")
 
 
+@app.command("warn")
 def warn(
     study: Study,
     rater: Rater,
@@ -123,13 +319,14 @@ def warn(
     print(f"{rater} is shown the message." if message.strip() else f"{rater} is shown no message any more.")
 
 
+@app.command("exclude")
 def exclude(
     study: Study,
     rater: Rater,
-    reason: Annotated[str, typer.Option(help="Why; stands in the trail.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored in the audit trail.")],
     store: StoreOption = None,
 ) -> None:
-    """Leave a rater's votes out of agreement, gold and exports; `label resume` takes them in again.
+    """Exclude a rater's votes from agreement, gold and exports; `label resume` includes them again.
 
     **Example**
 
@@ -142,13 +339,14 @@ def exclude(
     print(f"{rater} is excluded; nothing was deleted.")
 
 
+@app.command("erase")
 def erase(
     study: Study,
     rater: Rater,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Delete everything a participant answered, said and is; a line in the trail stays. It cannot be taken back.
+    """Delete everything about a participant, for good; a line in the audit trail stays.
 
     **Example**
 
@@ -167,14 +365,3 @@ def erase(
     print("Exports and backups already made are outside its reach: delete those yourself.")
     if done.remains is not None:
         raise UserError(REMAIN.format(why=done.remains), code=1)
-
-
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "extend": extend,
-    "pause": pause,
-    "resume": resume,
-    "close": close,
-    "warn": warn,
-    "exclude": exclude,
-    "erase": erase,
-}

@@ -1,4 +1,4 @@
-"""Commands that are imported when they are used, so that asking for help or the version costs next to nothing."""
+"""Commands that are imported when they are used, so that `--help` and `--version` stay fast."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,6 +11,17 @@ from typer.core import TyperCommand, TyperGroup
 from personafit._errors import UserError
 
 LARGEST = 2**31 - 1  # what every database takes as a number
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help does not list `--help`, which the reader has found already."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The `--help` option, hidden from its own output."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.hidden = True
+        return option
 
 
 class LazyCommand(TyperCommand):
@@ -29,9 +40,10 @@ class LazyCommand(TyperCommand):
         if isinstance(found, typer.Typer):
             for one in found.registered_commands:
                 one.callback = _within_reason(one.callback) if one.callback else None
+                one.cls = PlainCommand
             holder.add_typer(found, name=self.name)
         else:
-            holder.command(self.name)(_within_reason(found))
+            holder.command(self.name, cls=PlainCommand)(_within_reason(found))
         return typer.main.get_group(holder).commands[str(self.name)]
 
 

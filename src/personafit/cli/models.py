@@ -18,12 +18,12 @@ from personafit.models.hub import hub_source, is_address
 from personafit.raters.recording import recording
 from personafit.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Models by name: list, get; record what one said.")
+app = typer.Typer(no_args_is_help=True, help="List and get model weights; record replies.")
 
 
 @app.command("list")
 def list_models() -> None:
-    """Name the weights that can be had by name, and say which are here.
+    """List the weights known by name, and which are on this machine.
 
     **Example**
 
@@ -55,10 +55,12 @@ def get(
     ],
     sha256: Annotated[
         str | None,
-        typer.Option(help="The hash a file from the hub must have; without it, the one the hub states."),
+        typer.Option(
+            metavar="HASH", help="Expected SHA-256 of a file from the hub; default the one the hub states."
+        ),
     ] = None,
 ) -> None:
-    """Fetch weights, check their hash and keep them; a broken download goes on where it stopped.
+    """Download weights and check their hash; a broken download resumes.
 
     **Example**
 
@@ -85,10 +87,10 @@ def get(
 @app.command("record")
 def record(
     run: RunArgument,
-    out: Annotated[Path, typer.Option(help="The file to write.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.jsonl", help="Output file.")],
     store: StoreOption = None,
 ) -> None:
-    """Write what the run's model said as a recording, so that `replay:FILE` repeats the run without the model.
+    """Record the replies of a run's model, so that `replay:FILE` repeats the run without the model.
 
     **Example**
 

@@ -1,4 +1,4 @@
-"""Options and arguments that many commands take, said in the same words everywhere."""
+"""Options and arguments that several commands take, with the same names and help texts everywhere."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,22 +9,34 @@ from personafit.store import Status
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 StoreOption = Annotated[
-    str | None, typer.Option(help="File or postgresql:// URL; default .personafit/store.db.")
+    str | None,
+    typer.Option(
+        metavar="URL", help="SQLite file or postgresql:// URL of the store; default .personafit/store.db."
+    ),
 ]
-DataOption = Annotated[Path | None, typer.Option(help="Folder with the data in its published layout.")]
+DataOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder with the data in its published layout.")
+]
 BudgetOption = Annotated[
-    float | None, typer.Option(min=0, help="Stop before spending more than this, in USD.")
+    float | None, typer.Option(min=0, metavar="USD", help="Stop before spending more than this amount.")
 ]
 RetryOption = Annotated[
-    list[Status] | None, typer.Option(help="Ask again where this was the end: unparsed, …")
+    list[Status] | None,
+    typer.Option(
+        metavar="STATUS",
+        help="Re-ask items whose last status was one of: unparsed, refused, failed, skipped. Repeatable.",
+    ),
 ]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Name, folder, or `last`.")]
-OnOption = Annotated[
+SeedOption = Annotated[
+    int, typer.Option(metavar="N", help="Seed of all random draws; default 0.", show_default=False)
+]
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="A run's name, its folder, or `last`.")]
+BackendOption = Annotated[
     str,
     typer.Option(
-        "--on",
-        metavar="local|ray[://HOST:PORT]",
-        help="Where models of this machine work: here, or in Ray workers.",
+        metavar="local|ray[://ADDR]",
+        show_default=False,
+        help="Where local models run: this process (default), or a Ray cluster.",
     ),
 ]
 MarginOption = Annotated[
@@ -32,10 +44,24 @@ MarginOption = Annotated[
     typer.Option(
         min=0.0,
         max=1.0,
-        help="Differences smaller than this share of the scale count as none in equivalence tests; default 0.05, or 5 points.",
+        metavar="X",
+        help="Differences below this share of the scale count as equivalent; default 0.05.",
     ),
 ]
 MetricOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Another metric than those that such a run is summed up by."),
+    typer.Option(metavar="NAME", help="Compare this metric instead of the kind's headline metrics."),
 ]
+
+
+def read_assignments(option: str, given: list[str] | None) -> dict[str, str]:
+    """Parse the NAME=VALUE texts of a repeatable option."""
+    from personafit._errors import UserError
+
+    found = {}
+    for text in given or []:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise UserError(f"{option} {text}: write NAME=VALUE, such as {option} tasks=SD.")
+        found[name] = value
+    return found

@@ -1,160 +1,128 @@
-"""`personafit report`, `compare` and `rescore`: what stored runs say."""
+"""`personafit report`, `compare`, `agree`, `audit` and `rescore`: what stored runs and benchmarks say."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from personafit._errors import UserError
+from personafit.api.reading import agree as agreement_of
+from personafit.api.reading import audit as audit_data
 from personafit.api.reading import compare as compare_runs
 from personafit.api.reading import votes_source
+from personafit.api.report import ReportFormat, collect_parts, parts_object, write_report
 from personafit.api.run import Run
-from personafit.cli.analyse import errors_study
 from personafit.cli.common import (
+    HOME,
     console,
     judged_run,
-    load_run,
     print_object,
     store_url,
+    this_command,
+    write_run,
 )
-from personafit.cli.options import JsonOption, MarginOption, MetricOption, RunArgument, StoreOption
-from personafit.cli.run_end import write_run
+from personafit.cli.options import (
+    DataOption,
+    JsonOption,
+    MarginOption,
+    MetricOption,
+    RunArgument,
+    SeedOption,
+    StoreOption,
+)
 from personafit.kinds.rescore import rescore as read_again
-from personafit.statistics.decisions import MARGIN
+from personafit.reporting.files import markdown
+from personafit.reporting.pieces import Sentences
+from personafit.reporting.terminal import print_pieces
 from personafit.store import Store
 
-if TYPE_CHECKING:
-    from personafit.reporting.whole.collected import Collected
+ALONE = (ReportFormat.HTML, ReportFormat.JSON)
+"""Formats in which a single run has files or an object of its own."""
 
 
 def report(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Names, folders, or `last`.")],
-    store: StoreOption = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for report.html and results.json.")] = None,
-    whole: Annotated[
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs by name or folder, or `last`; also studies, folders with votes, and folders of `audit`, `extract` and `train`.",
+        ),
+    ],
+    out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.html",
-            help="Collect all that is named into one page: runs of any kind, studies, folders with votes, of `audit`, of "
-            "`extraction` and of `train`.",
+            metavar="PATH", help="File to write, or folder for tables and figures; default the run's folder."
         ),
     ] = None,
-    tables: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write every table there as CSV and LaTeX.")
-    ] = None,
-    figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write every figure there as PNG and SVG.")
-    ] = None,
-    errors: Annotated[
-        int | None, typer.Option(min=1, help="Draw so many wrong choices into a coding study.")
-    ] = None,
-    tier: Annotated[str | None, typer.Option(help="With --errors: of this tier only.")] = None,
+    form: Annotated[
+        ReportFormat,
+        typer.Option(
+            "--format", help="A page, Markdown, tables as CSV or LaTeX, figures as PNG and SVG, or JSON."
+        ),
+    ] = ReportFormat.HTML,
     margin: MarginOption = None,
-    json: JsonOption = False,
+    store: StoreOption = None,
 ) -> None:
-    """Print a run's tables and write its report again, or draw its errors into a study for people to code.
+    """Write a report of one run or of many, and print what it says first.
+
+    Runs on the same items are compared. Markdown and JSON are printed unless --out names a file.
 
     **Examples**
 
         personafit report last
 
-        personafit report last --errors 50 --tier hard
+        personafit report starter-9d956295 my-study flow/ my-reward/ --out report.html
 
-        personafit report starter-9d956295 my-study flow/ my-reward/ --whole report.html
-
-        personafit report last --tables paper/tables --figures paper/figures
+        personafit report last --format latex --out paper/tables
     """
-    if whole is not None or tables is not None or figures is not None:
-        if json or errors is not None or out is not None:
-            raise UserError(
-                "report --whole, --tables and --figures go together; --json, --errors and --out are for commands without them."
-            )
-        _collect(runs, store_url(store), whole, tables, figures, margin)
-        return
-    if json and len(runs) > 1:
-        raise UserError("report --json takes one run: it prints one object.")
-    if out is not None and len(runs) > 1:
-        raise UserError("report --out takes one run: two would overwrite each other's files.")
     with Store(store_url(store)) as opened:
-        for name in runs:
-            if errors is not None:
-                errors_study(opened, load_run(opened, name), errors, tier, out=out)
-                continue
-            run = Run(opened, judged_run(opened, name), margin=margin)
-            if json:
+        if len(names) == 1 and out is None and form in ALONE and not _is_other(names[0], opened):
+            run = Run(opened, judged_run(opened, names[0]), margin=margin)
+            if form is ReportFormat.JSON:
                 print_object(run.as_dict())
-                continue
-            page = write_run(run, out)
+                return
+            page = write_run(run, None)
             run.print(console())
             print(f"Report: {page}")
+            return
+        parts = collect_parts(names, opened, margin)
+    if out is None and form is ReportFormat.MD:
+        print(markdown(parts), end="")
+        return
+    if out is None and form is ReportFormat.JSON:
+        print_object(parts_object(parts))
+        return
+    if form is ReportFormat.HTML:
+        for part in parts:
+            print_pieces([Sentences(part.sentences)], console())
+    default = HOME / ("report.html" if form is ReportFormat.HTML else f"report-{form.value}")
+    print(f"Report: {write_report(parts, out or default, form)}")
 
 
-def _collect(
-    names: list[str],
-    url: str,
-    whole: Path | None,
-    tables: Path | None,
-    figures: Path | None,
-    margin: float | None,
-) -> None:
-    """Find out what each name stands for, and write the page of them all, their tables and their figures."""
-    from personafit.reporting.whole.export import write_figures, write_tables
-    from personafit.reporting.whole.page import make_chapters, write_whole
+def _is_other(name: str, store: Store) -> bool:
+    """Whether a name is of a study or a folder, and not of a run."""
+    from personafit.reporting.collect import folder_part
 
-    with Store(url) as opened:
-        given = _collected(opened, names)
-        given.margin = MARGIN if margin is None else margin
-        chapters = make_chapters(given)
-    try:
-        if whole is not None:
-            whole.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(given, chapters, whole)
-            print(f"Report: {whole}")
-        if tables is not None:
-            print(f"Tables: {write_tables(chapters, tables)} as CSV and LaTeX in {tables}")
-        if figures is not None:
-            print(f"Figures: {write_figures(chapters, figures)} as PNG and SVG in {figures}")
-    except OSError as error:
-        raise UserError(
-            f"{error.filename} cannot be written ({error.strerror}); name another place."
-        ) from error
-    absent = [chapter.title for chapter in chapters if chapter.missing]
-    if whole is not None and absent:
-        print(f"Nothing was given for {', '.join(absent)}; the page says what would add them.")
-
-
-def _collected(store: Store, names: list[str]) -> "Collected":
-    from personafit.cli.agree import study_standing
-    from personafit.reporting.whole.collected import Collected
-    from personafit.reporting.whole.collecting import collect_folder, collect_run
-
-    given = Collected(store)
-    for name in names:
-        if Path(name).is_dir() and collect_folder(given, Path(name)):
-            continue
-        if (source := votes_source(name, store)) is not None:
-            given.agreement[Path(name).name] = source
-            if (standing := study_standing(name, store)) is not None:
-                given.studies[name] = standing
-        else:
-            collect_run(given, judged_run(store, name))
-    return given
+    return (Path(name).is_dir() and folder_part(Path(name)) is not None) or votes_source(
+        name, store
+    ) is not None
 
 
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN RUN...", help="Two or more runs; the first is the base.")
+        list[str], typer.Argument(metavar="RUN RUN...", help="Two or more runs; the first is the baseline.")
     ],
     store: StoreOption = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Compare even if the instruments differ.")] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Compare even if prompts, parsers or data differ.")
+    ] = False,
     margin: MarginOption = None,
     metric: MetricOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say whether runs of one kind differ: paired by item, clustered by person, adjusted for how many are compared.
+    """Test whether runs of one kind differ: paired by item, clustered by person, adjusted for multiple comparisons.
 
-    Two assistants on the same tasks, two judges, two relevance raters or two writers: whoever differs between the runs. Three or
-    more contestants that share items are ranked as well.
+    Compares whatever differs between the runs: assistants on the same tasks, judges, relevance raters or writers. Three or more that
+    share items are ranked as well.
 
     **Examples**
 
@@ -174,7 +142,7 @@ def rescore(
     run: RunArgument,
     store: StoreOption = None,
 ) -> None:
-    """Read the stored replies of a run again with today's parser; nothing is asked and nothing is spent.
+    """Parse the stored replies of a run again with the current parser; nothing is asked or spent.
 
     **Example**
 
@@ -183,3 +151,58 @@ def rescore(
     with Store(store_url(store)) as opened:
         read, changed = read_again(opened, judged_run(opened, run))
     print(f"{read:,} replies read again, {changed:,} now say something else; the earlier readings are kept.")
+
+
+def agree(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN|STUDY|FOLDER...", help="Runs, a study, or a benchmark folder with votes.jsonl."
+        ),
+    ],
+    store: StoreOption = None,
+    margin: MarginOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure how far raters agree with each other and with gold, beside what one person reaches.
+
+    A run brings its raters, its gold, and people who voted on its items. A study or a folder brings its votes and the stored runs on
+    the same items, so that people and judges stand side by side.
+
+    **Examples**
+
+        personafit agree last
+
+        personafit agree pilot
+    """
+    found = agreement_of(*sources, margin=margin, store=store)
+    if json:
+        print_object(found.as_dict())
+    else:
+        found.print(console())
+
+
+def audit(
+    benchmark: Annotated[str, typer.Argument(help="A benchmark's name (with --data) or folder.")],
+    data: DataOption = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for audit.html, audit.json and figures.")
+    ] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Measure what simple rules, surface features and the data's structure score on a benchmark of choices.
+
+    **Examples**
+
+        personafit audit starter
+
+        personafit audit personafeedback --data DIR
+    """
+    found = audit_data(benchmark, data=data, seed=seed)
+    page = found.write(out, this_command())
+    if json:
+        print_object(found.as_dict() | {"command": this_command()})
+        return
+    found.print(console())
+    print(f"Audit: {page}")

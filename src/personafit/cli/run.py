@@ -1,137 +1,233 @@
-"""`personafit run`: judge a benchmark, or a team's own answers."""
+"""`personafit run`: evaluate raters on a benchmark, or a system by its answers."""
 
+import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
+from rich.text import Text
 
 from personafit._errors import UserError
 from personafit.api.evaluating import carry_out, prepare
 from personafit.benchmarks import BENCHMARKS, folder_kinds
 from personafit.benchmarks.suite import Suite, read_suite
-from personafit.cli.common import make_folder, store_url, this_command, working_on
-from personafit.cli.options import BudgetOption, JsonOption, OnOption, RetryOption, StoreOption
-from personafit.cli.run_end import parse_bar, report_run
+from personafit.cli.common import (
+    console,
+    make_folder,
+    parse_bar,
+    report_run,
+    store_url,
+    this_command,
+    working_on,
+)
+from personafit.cli.options import read_assignments
 from personafit.kinds import KINDS, find_kind
 from personafit.reporting.assertions import Undecided
 from personafit.store import Status, Store
 
-EPILOG = """
-**Examples**
+if TYPE_CHECKING:
+    from personafit.api.suites import SuiteRunner
 
-    personafit run starter --rater embedded
+WHAT, SAMPLING = "What to evaluate", "Sampling"
+COST, GATE = "Cost and resuming", "Gate and output"
 
-    personafit run personafeedback --data DIR --rater rule:length --rater openai:MODEL@http://HOST/v1
 
-    personafit run answers --log answers.jsonl --judge openai:gpt-4.1-mini
-
-    personafit run answers --system python:my_assistant:answer --judge openai:gpt-4.1-mini --limit 40
-
-    personafit run recentering --data DIR --rater openai:MODEL --rater list:openai:MODEL
-
-    personafit run responses --data starter --rater openai:MODEL --rater mention:openai:MODEL
-
-    personafit run personalens --data starter --system openai:MODEL --user openai:OTHER --judge openai:THIRD --given none --given I
-
-    personafit run injection --rater openai:gpt-4.1-mini --limit 48
-
-    personafit run rewardbench --data DIR --rater reward:PATH
-
-    personafit run personafeedback --data DIR --rater blend:fitted:PATH+reward:PATH
-
-    personafit run lamp-writing --data DIR --system openai:MODEL
-
-    personafit run suite.toml --fail-under lift=0.02 --junit junit.xml
-
-    personafit run personafeedback --data DIR --rater reward:MODEL --on ray://HEAD:6379 --store postgresql://HOST/DATABASE
-"""
+def _names(incomplete: str) -> list[str]:
+    """The benchmarks whose names begin like this, for shell completion."""
+    return [name for name in [*BENCHMARKS, "answers"] if name.startswith(incomplete)]
 
 
 def run(
     benchmark: Annotated[
         str,
         typer.Argument(
-            help="starter, personafeedback, answers, recentering (which attributes matter), responses (does using them help), "
-            "personalens (dialogues), injection (do judges obey the texts they judge), prefeval, personamem, lamp, lamp-writing (headlines, titles, tweets), rewardbench, helpsteer2, a benchmark folder, or a suite of several: FILE.toml."
+            metavar="BENCHMARK|FOLDER|ANSWERS.jsonl|SUITE.toml",
+            autocompletion=_names,
+            hidden=True,  # the first paragraph of the help says what it is
         ),
     ],
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder with the data in its published layout, or starter for the small set of the kind."
+            metavar="DIR",
+            rich_help_panel=WHAT,
+            help="Folder with the data as published, or `starter`.",
         ),
     ] = None,
-    rater: Annotated[list[str] | None, typer.Option(help="Who judges; may be repeated.")] = None,
-    judge: Annotated[
-        list[str] | None, typer.Option(help="The same as --rater, as one says with --system.")
+    rater: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="Who judges. Repeatable."),
     ] = None,
-    view: Annotated[
-        list[str] | None, typer.Option(help="What raters see of the person; may be repeated.")
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CTX", rich_help_panel=WHAT, help="What raters are told about the person. Repeatable."
+        ),
     ] = None,
     system: Annotated[
         list[str] | None,
+        typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="System under test. Repeatable."),
+    ] = None,
+    system_context: Annotated[
+        list[str] | None,
         typer.Option(
-            help="System under test: for `answers`, `responses`, `personalens`, `lamp-writing`, and folders of tasks."
+            metavar="CTX",
+            rich_help_panel=WHAT,
+            help="What systems are told about the person. Repeatable.",
         ),
     ] = None,
-    given: Annotated[list[str] | None, typer.Option(help="What the system is told of the person.")] = None,
-    log: Annotated[Path | None, typer.Option(help="JSONL log of a system's answers, for `answers`.")] = None,
     user: Annotated[
-        str | None, typer.Option(help="Model that plays the user in dialogues; default is the embedded one.")
+        str | None,
+        typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="Model that plays the user in dialogues."),
     ] = None,
-    tasks: Annotated[str, typer.Option(help="Dialogue tasks: SD, MD or all.")] = "all",
     kind: Annotated[
-        str | None, typer.Option(help="Which items are meant, where a folder holds several kinds.")
+        str | None,
+        typer.Option(
+            metavar="KIND", rich_help_panel=WHAT, help="Kind of items, where a folder holds several."
+        ),
     ] = None,
-    users: Annotated[str | None, typer.Option(help="So many people, or a file of their ids.")] = None,
+    options: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-K",
+            metavar="NAME=VALUE",
+            rich_help_panel=WHAT,
+            help="Option of one kind only, e.g. tasks=SD for dialogues.",
+        ),
+    ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|FILE",
+            rich_help_panel=SAMPLING,
+            help="Evaluate N people (sampled), or the ids listed in FILE.",
+        ),
+    ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(help="NAME=VALUE: only items of this slice, such as half=specific.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE",
+            rich_help_panel=SAMPLING,
+            help="Evaluate only items of this slice. Repeatable.",
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="A stratified sample of so many items.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            rich_help_panel=SAMPLING,
+            help="Evaluate a stratified sample of N items.",
+        ),
+    ] = None,
     samples: Annotated[
-        int, typer.Option(min=1, help="Ask everything so many times; give the model a temperature for it.")
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            show_default=False,
+            rich_help_panel=SAMPLING,
+            help="Ask every question N times; default 1.",
+        ),
     ] = 1,
-    budget: BudgetOption = None,
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            show_default=False,
+            rich_help_panel=SAMPLING,
+            help="Seed of all random draws; default 0.",
+        ),
+    ] = 0,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost.")
+        bool,
+        typer.Option(
+            "--dry-run", rich_help_panel=COST, help="Print the number of calls and their cost; ask nothing."
+        ),
     ] = False,
-    on: OnOption = "local",
-    store: StoreOption = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for report.html and results.json.")] = None,
-    retry: RetryOption = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            min=0, metavar="USD", rich_help_panel=COST, help="Stop before spending more than this amount."
+        ),
+    ] = None,
+    retry: Annotated[
+        list[Status] | None,
+        typer.Option(
+            metavar="STATUS",
+            rich_help_panel=COST,
+            help="Re-ask what ended unparsed, refused, failed or skipped.",
+        ),
+    ] = None,
+    backend: Annotated[
+        str,
+        typer.Option(
+            metavar="local|ray[://ADDR]",
+            show_default=False,
+            rich_help_panel=COST,
+            help="Where local models run: this process, or a Ray cluster.",
+        ),
+    ] = "local",
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            rich_help_panel=COST,
+            help="SQLite file (.personafit/store.db) or postgresql:// URL.",
+        ),
+    ] = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
-            help="METRIC=X: fail (exit 1) unless the 95 % interval of METRIC lies above X for every rater; may be repeated."
+            metavar="METRIC=X",
+            rich_help_panel=GATE,
+            help="Exit 1 unless the 95 % interval of METRIC lies above X.",
         ),
     ] = None,
     undecided: Annotated[
         Undecided,
-        typer.Option(help="With --fail-under: whether a number that cannot be told to reach its bar fails."),
+        typer.Option(
+            metavar="fail|pass",
+            show_default=False,
+            rich_help_panel=GATE,
+            help="Whether a gate that cannot tell fails (default) or passes.",
+        ),
     ] = Undecided.FAIL,
-    junit: Annotated[Path | None, typer.Option(help="Write a JUnit file for CI.")] = None,
-    json: JsonOption = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=GATE, help="Folder for report.html and results.json."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", rich_help_panel=GATE, help="Write a JUnit file for CI.")
+    ] = None,
+    json: Annotated[
+        bool,
+        typer.Option("--json", rich_help_panel=GATE, help="Print one JSON object and nothing else."),
+    ] = False,
 ) -> None:
-    """Judge every item, in both orders, under every view; the same command goes on where it was interrupted.
+    """Evaluate raters on a benchmark, or a system by its answers. The same command resumes.
 
-    The longest answer and the most overlap are judged beside whatever you ask for; so are the views of no person and
-    of the wrong person, unless you name the views you want with --view.
+    `personafit data list` names the benchmarks; ANSWERS.jsonl is a log of your system's answers. Controls (no person, wrong
+    person, length, overlap) are evaluated beside your raters.
+
+    **Examples**
+
+        personafit run starter --rater openai:MODEL --limit 50
+        personafit run answers.jsonl --rater openai:MODEL --fail-under lift=0.05
     """
     prepared = partial(
         prepare,
         benchmark,
         data=data,
-        log=log,
-        raters=[*(rater or []), *(judge or [])],
-        contexts=view or [],
+        raters=rater or [],
+        contexts=context or [],
         systems=system or [],
-        system_contexts=given or [],
+        system_contexts=system_context or [],
         user=user,
-        tasks=tasks,
-        people=users,
+        options=read_assignments("-K", options),
+        people=people,
         where=where or [],
         limit=limit,
         seed=seed,
@@ -142,76 +238,71 @@ def run(
     )
     suite = None
     if benchmark.endswith(".toml"):
-        own = (data, rater, judge, view, system, given, log, user, users, where, kind)
-        if any(own) or seed or samples != 1 or tasks != "all":
+        own = (data, rater, context, system, system_context, user, options, people, where, kind)
+        if any(own) or seed or samples != 1:
             raise UserError(
-                f"{benchmark} says itself what is run, by whom and on what; beside it only --limit, --budget, --retry, --fail-under, "
-                "--undecided, --junit, --dry-run, --on, --store, --out and --json mean something."
+                f"{benchmark} says itself what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
+                "--fail-under, --undecided, --junit, --dry-run, --backend, --store, --out and --json mean something."
             )
         suite = read_suite(Path(benchmark))
     elif kind is None and benchmark not in BENCHMARKS and len(held := folder_kinds(Path(benchmark))) > 1:
         title = Path(benchmark).resolve().name
         suite = Suite(title, [(prepared(kind=one).config, []) for one in held])
     if suite is not None:
-        code = _run_suite(
-            suite,
-            Path(benchmark).resolve().stem,
-            limit,
-            budget,
-            retry,
-            undecided,
-            fail_under,
-            store,
-            on,
-            out,
-            junit,
-            json,
-            dry_run,
-        )
-        if code:
-            raise typer.Exit(code)
-        return
-    ready = prepared(kind=kind)
-    bars = [parse_bar(text, ready.kind.bars) for text in fail_under or []]
-    with Store(store_url(store)) as opened:
-        if dry_run:
-            plan = ready.estimate(opened)
-            print(
-                orjson.dumps({"benchmark": benchmark, "results": [], "plan": plan}).decode() if json else plan
-            )
-            return
-        if out is not None:  # found out now, not after an hour of judging
-            make_folder(out)
-        with working_on(on):
-            done = carry_out(ready, opened)
-            code = report_run(done, out, json, bars, junit, undecided)
+        from personafit.api.suites import SuiteRunner
+
+        name = Path(benchmark).resolve().stem
+        runner = SuiteRunner(suite, name, limit, budget, frozenset(retry or []), undecided)
+        every = tuple(dict.fromkeys(metric for one in KINDS for metric in find_kind(one).bars))
+        bars = [parse_bar(text, every) for text in fail_under or []]
+        with Store(store_url(store)) as opened, working_on(backend):
+            code = _run_suite(runner, opened, bars, out, junit, json, dry_run)
+    else:
+        ready = prepared(kind=kind)
+        bars = [parse_bar(text, ready.kind.bars) for text in fail_under or []]
+        with Store(store_url(store)) as opened:
+            if dry_run:
+                plan = ready.estimate(opened)
+                body = {"benchmark": benchmark, "results": [], "plan": plan}
+                print(orjson.dumps(body).decode() if json else plan)
+                return
+            if out is not None:  # found out now, not after an hour of judging
+                make_folder(out)
+            with working_on(backend):
+                code = report_run(carry_out(ready, opened), out, json, bars, junit, undecided)
     if code:
         raise typer.Exit(code)
 
 
 def _run_suite(
-    suite: Suite,
-    name: str,
-    limit: int | None,
-    budget: float | None,
-    retry: list[Status] | None,
-    undecided: Undecided,
-    fail_under: list[str] | None,
-    store: str | None,
-    on: str,
+    runner: "SuiteRunner",
+    store: Store,
+    bars: list[tuple[str, float]],
     out: Path | None,
     junit: Path | None,
     json: bool,
     dry_run: bool,
 ) -> int:
-    """Run several benchmarks, or the kinds of one folder, one after the other; returns the exit code."""
-    from personafit.cli.run_suite import SuiteRunner, run_suite
+    """Run a suite and print its table; returns the exit code."""
+    from personafit.api.suites import suite_names, suite_table
 
-    runner = SuiteRunner(suite, name, limit, budget, frozenset(retry or []), undecided)
-    every = tuple(dict.fromkeys(metric for kind in KINDS for metric in find_kind(kind).bars))
-    bars = [parse_bar(text, every) for text in fail_under or []]
-    with Store(store_url(store)) as opened, working_on(on):
-        return run_suite(runner, opened, bars, out, junit, json, dry_run)
-
-
-run.__doc__ = f"{run.__doc__}\n{EPILOG}"
+    if dry_run:
+        plan = runner.estimate(store)
+        print(
+            orjson.dumps({"suite": runner.suite.title, "runs": [], "plan": plan}).decode() if json else plan
+        )
+        return 0
+    came, code = runner.run(store, bars)
+    if junit is not None:
+        runner.write_junit(came, junit)
+    if json:
+        sys.stdout.buffer.write(runner.body(came) + b"\n")
+    if came:
+        page = runner.write(store, came, out)
+        if not json:
+            console().print(suite_table(runner.suite.title, came))
+            for name, one in zip(suite_names(came), came, strict=True):
+                for note in one.run.config.get("notes", []):
+                    console().print(Text(f"{name}: {note}", style="dim"))
+            print(f"Report: {page}")
+    return code

@@ -54,7 +54,7 @@ class WrongContext:
             )  # then it is the run that has no such control
             raise (UserError if everyone else Unmade)(
                 f"{self.name}: there is nobody but {person.id} in language '{person.language}' to be "
-                "mistaken for; name the views you want without it, as in --view profile --view none."
+                "mistaken for; name the contexts you want without it, as in --context profile --context none."
             )
         place = bisect_left(pool, person.id)  # the pool is sorted, and may be long
         return pool[(place + 1 + draw("wrong", person.id, self._seed, among=len(pool) - 1)) % len(pool)]

@@ -5,7 +5,7 @@
 
 from personafit.factory.asking import Generation, Maker, Target, Unfit, chosen, plain
 from personafit.factory.bench import Bench, RequestBatch, Stopped
-from personafit.factory.config import BuildConfig, Section, read_config
+from personafit.factory.config import BuildConfig, ConfigSection, read_config
 from personafit.factory.line import Built, build, estimate
 from personafit.factory.prompts import PromptTemplate
 from personafit.factory.quota import Quota
@@ -16,13 +16,13 @@ __all__ = [
     "BuildConfig",
     "BuildStep",
     "Built",
+    "ConfigSection",
     "ExpectedAsks",
     "Generation",
     "Maker",
     "PromptTemplate",
     "Quota",
     "RequestBatch",
-    "Section",
     "Stopped",
     "Target",
     "Unfit",

@@ -18,13 +18,13 @@ from personafit._hashing import hash_stream
 from personafit._names import RULE, is_name
 from personafit.models import one_line
 
-S = TypeVar("S", bound="Section")
+S = TypeVar("S", bound="ConfigSection")
 
 Language = Literal["en", "zh"]
 MOST_ANSWERERS = 4
 
 
-class Section(BaseModel):
+class ConfigSection(BaseModel):
     """Base of every section: an unknown key is an error that says what was meant."""
 
     model_config = ConfigDict(extra="forbid")
@@ -34,7 +34,7 @@ class Section(BaseModel):
         yield from ()
 
 
-class BuildSection(Section):
+class BuildSection(ConfigSection):
     """`[build]`: what is made, from which seed, for how much money."""
 
     name: str = Field("my-benchmark", description="Short name.")
@@ -57,7 +57,7 @@ class BuildSection(Section):
         return self
 
 
-class ModelsSection(Section):
+class ModelsSection(ConfigSection):
     """`[models]`: who writes, checks, answers and rates; a role that is not named is the writer's."""
 
     writer: str = Field("embedded", description="Writes people, memories, questions.")
@@ -97,7 +97,7 @@ class BuildConfig:
     path: Path
     build: BuildSection
     models: ModelsSection
-    sections: Mapping[str, Section]
+    sections: Mapping[str, ConfigSection]
     """The sections of rooms, by name, as far as the file has them."""
 
     def section(self, kind: type[S]) -> S:
@@ -121,7 +121,7 @@ class BuildConfig:
         return found
 
 
-def read_config(path: Path, kinds: Mapping[str, type[Section]]) -> BuildConfig:
+def read_config(path: Path, kinds: Mapping[str, type[ConfigSection]]) -> BuildConfig:
     """The config of a file; the first fault is one sentence that names the key."""
     try:
         with path.open("rb") as file:
@@ -132,7 +132,7 @@ def read_config(path: Path, kinds: Mapping[str, type[Section]]) -> BuildConfig:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {one_line(error)}.") from error
-    known: dict[str, type[Section]] = {"build": BuildSection, "models": ModelsSection, **kinds}
+    known: dict[str, type[ConfigSection]] = {"build": BuildSection, "models": ModelsSection, **kinds}
     for name, table in tree.items():
         if name not in known:
             raise UserError(f"{path}: there is no section [{name}]; {meant(name, known)}.")
@@ -152,7 +152,7 @@ def read_config(path: Path, kinds: Mapping[str, type[Section]]) -> BuildConfig:
     return config
 
 
-def _section(path: Path, name: str, kind: type[Section], table: dict[str, Any]) -> Section:
+def _section(path: Path, name: str, kind: type[ConfigSection], table: dict[str, Any]) -> ConfigSection:
     try:
         return kind.model_validate(table)
     except ValidationError as error:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.factory.config import Section
+from personafit.factory.config import ConfigSection
 from personafit.factory.step import BuildStep
 
 # section: (its class, its steps)
@@ -36,7 +36,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def section_kinds() -> dict[str, type[Section]]:
+def section_kinds() -> dict[str, type[ConfigSection]]:
     """The class of every section a room reads."""
     return {name: _load(kind) for name, (kind, _) in ROOMS.items()}
 

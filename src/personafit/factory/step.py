@@ -7,7 +7,7 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
 1. `factory/letters/config.py`: its section of the file. An unknown key, a wrong type and a failed validator are turned
    into one sentence for you; `faults` looks at the other sections.
 
-       class LettersSection(Section):
+       class LettersSection(ConfigSection):
            per_person: int = Field(2, ge=1, description="Letters for each person.")
 
 2. `factory/letters/prompts.py`: its prompts, our own words, in English and Chinese.
@@ -63,7 +63,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from personafit.factory.config import Section
+from personafit.factory.config import ConfigSection
 from personafit.factory.prompts import PromptTemplate
 from personafit.models import Model
 
@@ -100,7 +100,7 @@ class BuildStep(ABC):
     """Steps whose rows it reads; one that is not part of the build is a sentence for the user."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Steps whose rows it reads if they are part of the build."""
-    section: ClassVar[type[Section]]
+    section: ClassVar[type[ConfigSection]]
     roles: ClassVar[tuple[str, ...]] = ()
     """Roles of [models] that shape what it makes."""
     prompts: ClassVar[tuple[PromptTemplate, ...]] = ()

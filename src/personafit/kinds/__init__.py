@@ -7,7 +7,8 @@ from personafit._errors import UserError
 from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark
 from personafit.kinds.kind import Kind, RunPlan
-from personafit.kinds.lines import Line, Metric
+from personafit.kinds.lines import Line, Metric, RunLines
+from personafit.store import RunRecord, Store
 
 KINDS = {
     "choice": "personafit.kinds.choice:ChoiceKind",
@@ -37,6 +38,11 @@ def find_kind(name: str) -> Kind:
     return made
 
 
+def run_lines(store: Store, run: RunRecord) -> RunLines:
+    """The lines of a run of any kind, read back from the store; every planned unit is held in memory."""
+    return find_kind(str(run.config.get("kind", "choice"))).lines(store, run)
+
+
 def kind_of(benchmark: Benchmark) -> Kind:
     """The kind of a benchmark's items: what it declares, else what its first item is."""
     declared = benchmark.info.kind or getattr(benchmark, "becomes", None)
@@ -48,4 +54,4 @@ def kind_of(benchmark: Benchmark) -> Kind:
     return find_kind(declared)
 
 
-__all__ = ["KINDS", "Kind", "Line", "Metric", "RunPlan", "find_kind", "kind_of"]
+__all__ = ["KINDS", "Kind", "Line", "Metric", "RunPlan", "find_kind", "kind_of", "run_lines"]

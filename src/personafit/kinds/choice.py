@@ -26,11 +26,13 @@ from personafit.contexts import (
 from personafit.engine import Runner, Summary, check_budget
 from personafit.items.question import CHOICES, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
+from personafit.kinds.choice_scores import choice_lines, load_scores
 from personafit.kinds.kind import Kind, Made, RunPlan, left_of
+from personafit.kinds.lines import RunLines
 from personafit.models import make_model
 from personafit.raters import Rater
 from personafit.raters.fitted.rater import fitted_mark
-from personafit.store import MET, UNMADE, Item, Store, gold_answers, item_rows
+from personafit.store import MET, UNMADE, Item, RunRecord, Store, gold_answers, item_rows
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
@@ -46,8 +48,12 @@ class ChoiceKind(Kind):
     name = "choice"
     asks: ClassVar[QuestionSet] = CHOICES
     made_from: ClassVar[str | None] = "prompt"
-    options: ClassVar[frozenset[str]] = frozenset({"system", "given"})
+    options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
     strata: ClassVar[tuple[str, ...]] = ("half", "tier", "against", "expect")
+
+    def lines(self, store: Store, run: RunRecord) -> RunLines:
+        """A run read back: a line for every rater, context and system whose answers were judged."""
+        return choice_lines(load_scores(store, run))
 
     bars: ClassVar[tuple[str, ...]] = (
         "accuracy",

@@ -4,7 +4,7 @@ A dialogue that did not run to an end of its own is put before nobody: its asks 
 against coverage like everything that has no answer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -24,7 +24,9 @@ from personafit.items.dialogue_questions import (
     DialogueQuestion,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
+from personafit.kinds.dialogue_scores import DIALOGUE_METRICS, dialogue_lines, load_dialogues
 from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.lines import Metric, RunLines
 from personafit.kinds.selecting import rows_of_users, rows_where, select_items
 from personafit.models import ChatRequest, Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
@@ -39,7 +41,6 @@ from personafit.store import Product, RaterRecord, RunRecord, Store
 
 DEFAULT = "embedded"
 GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
-TASKS = ("SD", "MD", "all")
 GIVEN, FULL = "given", "full"
 PAGE = 100  # dialogues whose contexts are read together
 REPLY_TOKENS = 60  # of a judge's reply: a sentence and a mark
@@ -56,7 +57,8 @@ class DialogueKind(Kind):
         GIVEN: "what the assistant was given",
         FULL: "all there is to know",
     }
-    options: ClassVar[frozenset[str]] = frozenset({"system", "given", "user", "tasks"})
+    options: ClassVar[frozenset[str]] = frozenset({"system", "system-context", "user"})
+    own_options: ClassVar[Mapping[str, tuple[str, ...]]] = {"tasks": ("all", "SD", "MD")}
     controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
 
     bars: ClassVar[tuple[str, ...]] = ("completion", "personalization", "naturalness", "coherence")
@@ -94,13 +96,11 @@ class DialogueKind(Kind):
     def select(self, plan: RunPlan) -> frozenset[str] | None:
         """The tasks that their sort, people, slices and limit leave."""
         config = plan.config
-        if config.tasks not in TASKS:
-            raise UserError(f"--tasks {config.tasks}: there are {', '.join(TASKS)}.")
-        rows = self.rows(plan)
-        if config.tasks != "all":
-            rows = rows.filter(pl.col("tasks") == config.tasks)
+        rows, sort = self.rows(plan), config.options.get("tasks", "all")
+        if sort != "all":
+            rows = rows.filter(pl.col("tasks") == sort)
         if rows.is_empty():
-            raise UserError(f"--tasks {config.tasks} and --users {config.users or 'all'} leave no task.")
+            raise UserError(f"-K tasks={sort}: the benchmark has no such task.")
         rows = rows_where(rows_of_users(rows, config), config)
         if config.limit is None:
             return frozenset(rows["item"])
@@ -144,7 +144,7 @@ class DialogueKind(Kind):
             "systems": [_who(system) for system in plan.state["systems"]],
             "user": _who(user) | {"style": user.style},
             "givens": [given.name for given in plan.builders],
-            "tasks": plan.config.tasks,
+            "tasks": plan.config.options.get("tasks", "all"),
         }
         if prints := {one.name: print for one in plan.builders if (print := context_fingerprint(one))}:
             found["contexts"] = prints
@@ -179,6 +179,14 @@ class DialogueKind(Kind):
             return Shown(question, dialogue.id, "", "", "", parts, material=DialogueMaterial(dialogue))
 
         return again
+
+    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
+        """Marks of judges, ranks by raters that score, and what is counted without either."""
+        return DIALOGUE_METRICS
+
+    def lines(self, store: Store, run: RunRecord) -> RunLines:
+        """A line per assistant, its context, judge and what the judge was shown, and one per assistant and context of what was counted."""
+        return dialogue_lines(store, load_dialogues(store, run))
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
         """What the dialogues and their judging would take, at five exchanges a dialogue."""
@@ -293,7 +301,7 @@ def everything(person: Person, dialogue: Dialogue) -> str:
 
 def weak_model_note(config: RunConfig) -> str | None:
     """A sentence where the small default model plays the user or the judge, because it can do neither."""
-    roles = {"user": [config.user or DEFAULT], "judge": config.raters or [DEFAULT]}
+    roles = {"user": [config.user or DEFAULT], "rater": config.raters or [DEFAULT]}
     weak = [role for role, specs in roles.items() if any(map(_is_default_model, specs))]
     if not weak:
         return None

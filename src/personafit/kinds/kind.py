@@ -132,7 +132,9 @@ class Kind:
     own_contexts: ClassVar[dict[str, str] | None] = None
     """Contexts that raters of this kind know, each with what it shows; None for all that can be built."""
     options: ClassVar[frozenset[str]] = frozenset()
-    """Options of a run that mean something here besides those that always do: system, given, user, tasks."""
+    """Options of a run that mean something here besides those that always do: system, system-context, user."""
+    own_options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Options of this kind only (`-K NAME=VALUE`): name to the values it takes, the default first."""
     controls: ClassVar[Controls | None] = None
     """Raters and contexts that are run beside those asked for; None for the benchmark's own."""
     strata: ClassVar[tuple[str, ...]] = ()
@@ -162,7 +164,7 @@ class Kind:
         for name in names:
             if self.own_contexts is not None and name not in self.own_contexts:
                 listed = "; ".join(f"{one} ({what})" for one, what in self.own_contexts.items())
-                raise UserError(f"--view {name}: raters of {self.name} items are told {listed}.")
+                raise UserError(f"--context {name}: raters of {self.name} items are told {listed}.")
         return names
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:

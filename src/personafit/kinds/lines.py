@@ -19,6 +19,8 @@ from personafit.store import RunRecord
 UNIT_SCALE = (0.0, 1.0)
 DISTANCE = "distance from people"
 CLUSTERED = "interval clustered by person and prompt"
+CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
+"""Rules that choose without understanding, with what they go by."""
 CONTROL_CONTEXTS = {"none": "no view", "wrong": "wrong person"}
 
 

@@ -40,6 +40,7 @@ from personafit.items.preference import (
 from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
 from personafit.items.relevance import ATTRIBUTES
 from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, left_of, order_name, orders
+from personafit.kinds.lines import Metric, RunLines
 from personafit.models import ChatRequest, Model, make_model
 from personafit.raters import Rater, make_rater
 from personafit.raters.asking import SHORT_REPLY
@@ -64,7 +65,7 @@ class PreferenceKind(Kind):
     own_contexts: ClassVar[dict[str, str] | None] = {
         CONTEXT.name: "the attributes of each item and nothing else of the person"
     }
-    options: ClassVar[frozenset[str]] = frozenset({"system", "given"})
+    options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
     controls: ClassVar[Controls | None] = CONTROLS
     strata: ClassVar[tuple[str, ...]] = (GENERATOR, GIVEN)
     long_replies = True
@@ -109,6 +110,18 @@ class PreferenceKind(Kind):
             return replace(shown_pair(item, texts, questions[rows[0].question]), order=order)
 
         return again
+
+    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
+        """What raters think of the answers; the effect of mention is by the rule."""
+        from personafit.kinds.preference_scores import RULE, preference_metrics
+
+        return preference_metrics({RULE: "names"})
+
+    def lines(self, store: Store, run: RunRecord) -> RunLines:
+        """A line per rater over the answers of every system, whose names are in the columns `system` and `given`."""
+        from personafit.kinds.preference_scores import load_preferences, opened_preferences
+
+        return opened_preferences(load_preferences(store, run))
 
     async def make(
         self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark

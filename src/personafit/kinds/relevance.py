@@ -1,6 +1,6 @@
 """Relevance: which of the things known of a person matter for what they ask. An ask is about one attribute, a list, or part of a list."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from personafit.items.relevance import (
     with_parts,
 )
 from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.lines import Metric, RunLines
 from personafit.kinds.selecting import rows_of_users, rows_where
 from personafit.raters import Rater
 from personafit.store import Item, RunRecord, Store
@@ -135,6 +136,18 @@ class RelevanceKind(Kind):
             return None if parts is None else replace(shown, parts=parts)
 
         return again
+
+    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
+        """How far the picks are people's, and how the scores rank."""
+        from personafit.kinds.relevance_scores import RELEVANCE_METRICS
+
+        return RELEVANCE_METRICS
+
+    def lines(self, store: Store, run: RunRecord) -> RunLines:
+        """A line per rater and context, and one per rater whose votes came with the data."""
+        from personafit.kinds.relevance_scores import load_relevance, opened_relevance
+
+        return opened_relevance(load_relevance(store, run))
 
     def ask_words(self, rater: Rater) -> str:
         """What an ask is called in estimates."""

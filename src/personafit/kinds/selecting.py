@@ -26,13 +26,13 @@ def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
 
 
 def rows_of_users(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
-    """The rows about the people that --users means; all where it is not given."""
+    """The rows about the people that `--people` selects; all of them without it."""
     if config.users is None:
         return rows
     present = sorted(set(rows["person"]))
     rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.users, config.seed)))
     if rows.is_empty():
-        raise UserError(f"--users {config.users} leaves nobody to judge for.")
+        raise UserError(f"--people {config.users} leaves nobody to evaluate.")
     return rows
 
 

@@ -19,12 +19,13 @@ from personafit.reporting.agree_ratings import (
     HUMAN,
     MEDIAN,
     VOTE,
+    Ratings,
     Source,
     VotingRater,
     add_run,
+    rating_tables,
     same_items,
 )
-from personafit.reporting.agree_tables import Ratings, rating_tables
 from personafit.statistics import Estimate
 from personafit.statistics.agreement_intervals import TableFigure, table_agreement
 from personafit.statistics.raters import panel_ceiling

@@ -98,7 +98,7 @@ class StudySource:
         """Conversations with what is stated about those who had them; who was forgotten does not come back."""
         if self.folder is None:
             raise UserError(
-                f"{self.name} has no conversations; name a benchmark folder or what `personafit stages` wrote with --from."
+                f"{self.name} has no conversations; name a benchmark folder or what `personafit extract run` wrote with --from."
             )
         if (self.folder / "benchmark.toml").is_file():
             traps = STARTER.parent / TRAPS if self.folder == STARTER else None

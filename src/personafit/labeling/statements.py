@@ -1,6 +1,6 @@
 """Statements about people beside the conversations they are said to come from, with the turns they point to.
 
-A benchmark's authors state what is true; the starter set adds what only seems so, and `personafit stages` what an extractor found.
+A benchmark's authors state what is true; the starter set adds what only seems so, and `personafit extract run` what an extractor found.
 Every statement points to some turn: one that points nowhere would give itself away, so it gets the turn most like it.
 """
 

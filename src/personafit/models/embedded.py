@@ -113,6 +113,8 @@ class EmbeddedModel:
         params.n_ctx = CONTEXT_TOKENS
         params.n_parallel = 1
         params.verbosity = -1
+        # Threads that poll starve on a busy machine: four asks beside four busy processes took 47 s instead of more than 110.
+        params.cpuparams.poll = params.cpuparams_batch.poll = 0
         if self._threads:
             params.cpuparams.n_threads = self._threads
             params.cpuparams_batch.n_threads = self._threads

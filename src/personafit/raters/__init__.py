@@ -5,6 +5,7 @@ entry point). Each says which questions it can answer, and means the same whatev
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from personafit._errors import UserError
 from personafit._plugins import NAME, find_plugin
@@ -30,7 +31,8 @@ People = Mapping[str, Person]
 
 def _prompted(spec: Spec, asks: QuestionSet) -> Rater:
     """A model that is asked the plain question; options say otherwise: ask=likelihood and guard=, and samples= for dialogues."""
-    questions, samples, options = asks.asked, 1, dict(spec.options)
+    plain, samples = _without_samples(spec, asks)
+    questions, options = asks.asked, dict(plain.options)
     if asks.kind == CHOICES.kind:
         if "ask" in options:
             from personafit.raters.likelihood import likelihood_rater
@@ -38,13 +40,27 @@ def _prompted(spec: Spec, asks: QuestionSet) -> Rater:
             return likelihood_rater(spec)
         if "guard" in options:
             questions = (guarded_question(options.pop("guard")),)
-    elif len(questions) > 1 and "samples" in options:
-        number = spec.number("samples", 1, least=1)
-        if number != int(number):
-            raise UserError(f"{spec.text}: samples must be a whole number.")
-        samples = int(number)
-        del options["samples"]
     return PromptedRater(make_model(replace(spec, options=options)), questions, samples=samples)
+
+
+def _without_samples(spec: Spec, asks: QuestionSet) -> tuple[Spec, int]:
+    """The spec without `samples=`, and how often a judge of dialogues is asked the same; other kinds have no such option."""
+    if len(asks.asked) == 1 or "samples" not in spec.options:
+        return spec, 1
+    number = spec.number("samples", 1, least=1)
+    if number != int(number):
+        raise UserError(f"{spec.text}: samples must be a whole number.")
+    options = {name: value for name, value in spec.options.items() if name != "samples"}
+    return replace(spec, options=options), int(number)
+
+
+def _function(spec: Spec, asks: QuestionSet, people: People, function: Any = None) -> Rater:
+    plain, samples = _without_samples(spec, asks)
+    rater = python_rater(plain, asks, people, function)
+    if samples > 1 and rater.questions != asks.asked:
+        raise UserError(f"{spec.text}: what gives scores is asked once; leave samples= out.")
+    rater.samples = samples
+    return rater
 
 
 def _prefixed(spec: Spec, asks: QuestionSet) -> Rater:
@@ -87,10 +103,10 @@ def make_rater(text: str, asks: QuestionSet = CHOICES, people: People = NOBODY) 
         # Functions that judge dialogues were models before, and are read as such for one more release.
         if asks.kind == "dialogue" and takes_messages(spec):
             return _prompted(spec, asks)
-        return python_rater(spec, asks, people)
+        return _function(spec, asks, people)
     if (found := find_plugin("raters", spec.kind)) is not None:
         if hasattr(found, NAME):  # a function that `personafit.rater` has named
-            return python_rater(spec, asks, people, found)
+            return _function(spec, asks, people, found)
         made: Rater = found(spec)
         if made.kinds is not None and asks.kind not in made.kinds:
             raise UserError(

@@ -163,7 +163,7 @@ class AspectFunctionRater(FunctionRater):
         inner.allow(PYTHON_OPTIONS)
         function = load_instance(inner)
         if not callable(function):
-            raise UserError(f"{inner.text}: {inner.name} is not callable; see docs/extending.md.")
+            raise UserError(f"{inner.text}: {inner.name} is not callable; see docs/extend.md.")
         super().__init__(inner, CHOICES, {}, function, inner.name)
         self.order_matters = False
         settings = {**self.record.settings, "orders": False, "aspects": list(ASPECTS)}

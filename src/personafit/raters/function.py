@@ -37,7 +37,7 @@ def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], fu
         return ScoredRater(ObjectScorer(found, spec), asks.by_score, record)
     if not callable(found):
         raise UserError(
-            f"{spec.text}: {spec.name} neither has `score` nor can be called; see docs/extending.md."
+            f"{spec.text}: {spec.name} neither has `score` nor can be called; see docs/extend.md."
         )
     name = spec.name if function is None else getattr(function, NAME, spec.name)
     return FunctionRater(spec, asks, people, found, name)

@@ -2,7 +2,7 @@
 
 An answer names an attribute when a sentence of it, which the generic answer does not have, speaks to or of the reader (since
 you, as a, given your, for somebody who, 您) and shares a content word with the attribute that the question does not bring
-along. How well the rule does is measured in docs/responses.md. A reply that quietly acts on an attribute names nothing.
+along. How well the rule does is measured in docs/measurements/responses.md. A reply that quietly acts on an attribute names nothing.
 """
 
 import re

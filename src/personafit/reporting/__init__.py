@@ -8,7 +8,6 @@ from personafit.reporting.results import (
     overall_coverage,
     run_results,
 )
-from personafit.reporting.tables import print_run
 
 __all__ = [
     "Result",
@@ -16,6 +15,5 @@ __all__ = [
     "load_scores",
     "load_totals",
     "overall_coverage",
-    "print_run",
     "run_results",
 ]

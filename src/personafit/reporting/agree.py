@@ -11,13 +11,20 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit.kinds.lines import Metric, RunLines
-from personafit.reporting.agree_ratings import GOLD, HUMAN, SIMULATED, Source, VotingRater
-from personafit.reporting.agree_tables import Ratings, rating_tables
+from personafit.reporting.agree_ratings import (
+    GOLD,
+    HUMAN,
+    SIMULATED,
+    Ratings,
+    Source,
+    VotingRater,
+    rating_tables,
+)
 from personafit.reporting.claims import Machine, ceiling_claims, kind_agrees, legend_for, people_agree
-from personafit.reporting.yes_no import found_relevant, yes_rate
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints, label_counts
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure, table_agreement
@@ -29,7 +36,31 @@ from personafit.statistics.alternative_annotator import (
 from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import MARGIN, Conclusion, Hypothesis, decide_together
 from personafit.statistics.decisions import HypothesisTest as Tested
+from personafit.statistics.detection import Metric as DetectionMetric
+from personafit.statistics.detection import detection
+from personafit.statistics.preferences import clustered
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
+
+FIGURES: tuple[DetectionMetric, ...] = ("accuracy", "precision", "recall", "f1")
+NOBODY = Estimate(None, None, None, 0, 0, "nothing to average")
+
+
+def yes_rate(codes: Ints, people: NDArray[Any], prompts: NDArray[Any]) -> Estimate:
+    """The share of yes among a rater's answers (1 yes, 0 no, -1 none)."""
+    given = codes >= 0
+    if not given.any():
+        return NOBODY
+    return clustered(codes[given].astype(np.float64), people[given], prompts[given], (0.0, 1.0))
+
+
+def found_relevant(
+    codes: Ints, truth: Ints, people: NDArray[Any], prompts: NDArray[Any]
+) -> Iterator[tuple[DetectionMetric, Estimate]]:
+    """Accuracy, precision, recall and F1 of a rater's answers against others, on what both answered."""
+    both = (codes >= 0) & (truth >= 0)
+    for figure in FIGURES:
+        yield figure, detection(codes[both] == 1, truth[both] == 1, figure, people[both], prompts[both])
+
 
 FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
 ENSEMBLE = "ensemble"
@@ -396,3 +427,28 @@ def _machines(found: Agreement) -> Iterator[Machine]:
             yield Machine(
                 name, reached[name].estimate, gap.tested, None if test is None else test.estimate.value
             )
+
+
+def agreement_object(
+    source: Source, found: Sequence[Agreement], rankings: Sequence[Finding]
+) -> dict[str, Any]:
+    """The one object that `--json` prints: a list of raters and one flat record per number."""
+    raters, results, said = [], [], []
+    for agreement in found:
+        table, question = agreement.ratings, agreement.ratings.question
+        judged = (table.codes >= 0).sum(0)
+        raters += [
+            {"question": question, "rater": rater.name, "kind": rater.kind, "n": int(count)}
+            for rater, count in zip(table.raters, judged, strict=True)
+        ]
+        results += [{"question": question, **finding.as_dict()} for finding in agreement.findings]
+        said += [
+            {
+                "question": question,
+                "conclusions": conclusions(agreement),
+                "legend": agreement.legend,
+                "cautions": cautions(agreement, source),
+            }
+        ]
+    results += [{"question": None, **finding.as_dict()} for finding in rankings]
+    return {"source": source.name, "raters": raters, "results": results, "words": said}

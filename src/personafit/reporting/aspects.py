@@ -4,7 +4,8 @@ Reads what an `aspects:` rater stored. Published figures (PersonaFeedback, Table
 them: they are over all pairs, of another scorer, and have no interval.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +17,16 @@ from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit.benchmarks.personafeedback import PUBLISHED
+from personafit.kinds.choice_scores import columns_of
 from personafit.raters.aspects import ASPECTS
 from personafit.reporting import drawing, plots
-from personafit.reporting.figure_names import short_name
-from personafit.reporting.figure_words import group_in_words
-from personafit.reporting.graded import has_truth
+from personafit.reporting.analysis import Analysis
+from personafit.reporting.calibration import has_truth
+from personafit.reporting.naming import short_name
+from personafit.reporting.pieces import Cell, Grid, Picture, Piece, Row, Section, percent_cell, true_minus
+from personafit.reporting.plots import group_in_words, shade_cells
+from personafit.reporting.report import ReportPart
 from personafit.reporting.results import Result, RunScores
-from personafit.reporting.shading import shade_cells
-from personafit.reporting.tables import columns_of
 from personafit.statistics import choice_scores, coverage, mean_by_item
 from personafit.statistics.agreement_intervals import pearson
 from personafit.store import TIE, Store
@@ -233,13 +236,96 @@ def heat_map(found: Correlations) -> "Figure":
         return figure
 
 
-def write_aspects(scores: RunScores, store: Store, folder: Path) -> list[Path]:
-    """`aspects.png` and `aspects.svg`, the heat map of the first rater; further raters get a number in the name."""
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+LEAD = "Which of five aspects of an answer the gold rewards: choosing by one aspect alone, tier by tier, and how the aspects correlate."
+HEAT = (
+    "Pearson’s r over single answers; `chosen` is being the gold’s choice. The fuller the colour the stronger; the sign stands in the "
+    "number. Intervals over people are in the table."
+)
+
+
+def analyze_aspects(store: Store, scores: RunScores) -> Analysis:
+    """Accuracy by aspect and slice, and how the aspects correlate with being chosen."""
+    results, found = aspect_results(scores), aspect_correlations(store, scores)
+    source, rows = published_aspects(scores)
+    run = scores.run
+    part = ReportPart(
+        run.name, f"Aspects of the answers of {run.name}", [], aspect_pieces(scores, results, found)
+    )
+    more = {
+        "correlations": [asdict(one) for one in found],
+        "published": {"source": source, "rows": rows, "note": "no interval"} if rows else None,
+    }
+    return Analysis(scores.info["name"], results, part, more)
+
+
+def aspects_section(store: Store, scores: RunScores) -> Section | None:
+    """What aspects the gold rewards; None for a run without marks by aspect, or without gold."""
+    try:
+        results = aspect_results(scores)
+    except UserError:
+        return None
+    return Section("Aspects", aspect_pieces(scores, results, aspect_correlations(store, scores)), LEAD)
+
+
+def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> list[Piece]:
+    """Accuracy by aspect with the published rows below, the heat map of each rater, and its correlations with intervals."""
+    pieces: list[Piece] = [_accuracy_grid(scores, results)]
+    for one in found:
+        if one.pairs:
+            pieces += [Picture(f"Aspects of {one.rater}", HEAT, heat_map(one)), _correlation_grid(one)]
+    return pieces
+
+
+def _accuracy_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
+    halved = any("half" in layout for layout in scores.info["layout"])
+    columns = [(name, where) for name, where in columns_of(scores) if name != "total" or not halved]
+    index = {(one.rater, tuple(sorted(one.slice.items()))): one for one in results}
+    rows = []
+    for rater in dict.fromkeys(one.rater for one in results):
+        for aspect in ASPECTS:
+            keys = [(rater, tuple(sorted({"aspect": aspect, **where}.items()))) for _, where in columns]
+            rows.append(Row([str(rater), aspect], [percent_cell(index.get(key)) for key in keys]))
+    source, published = published_aspects(scores)
+    known = {(row["half"], row["tier"]): row["accuracy"] for row in published}
+    for aspect in ASPECTS if known else ():
+        values = [known[where.get("half"), where.get("tier")][aspect] for _, where in columns]
+        cells = [Cell(f"{100 * value:.0f}", sort=value) for value in values]
+        rows.append(Row([source, aspect], cells, source=source))
+    caption = "In %, 95 % intervals below."
+    headings = [name for name, _ in columns]
+    return Grid("Accuracy of choosing by one aspect", caption, ["rater", "aspect"], headings, rows)
+
+
+def _correlation_grid(found: Correlations) -> Grid:
+    known = {(pair.first, pair.second): pair for pair in found.pairs}
+    rows = [
+        Row([first], [_r_cell(known.get((first, second))) for second in VARIABLES[1:]])
+        for first in VARIABLES[:-1]
+    ]
+    caption = (
+        f"Pearson's r over {found.answers:,} answers, shown “{found.view}”; 95 % intervals over people below."
+    )
+    return Grid(f"Correlations, {found.rater}", caption, ["aspect"], VARIABLES[1:], rows)
+
+
+def _r_cell(pair: Correlation | None) -> Cell:
+    if pair is None:
+        return Cell()
+    if pair.value is None:
+        return Cell("–")
+    ends = "" if pair.low is None or pair.high is None else f"{pair.low:.2f} to {pair.high:.2f}"
+    return Cell(true_minus(f"{pair.value:.2f}"), true_minus(ends), pair.value)
+
+
+def write_aspects(part: ReportPart, folder: Path) -> list[Path]:
+    """Write `aspects.png` and `aspects.svg`, the heat map of the first rater; further raters get a number in the name."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for number, found in enumerate(aspect_correlations(store, scores), 1):
-        figure = heat_map(found)
+    pictures = [one for one in part.pieces() if isinstance(one, Picture)]
+    for number, picture in enumerate(pictures, 1):
         for ending in ("png", "svg"):
             paths.append(folder / f"aspects{'' if number == 1 else f'-{number}'}.{ending}")
-            drawing.save(figure, paths[-1])
+            drawing.save(picture.figure, paths[-1])
     return paths

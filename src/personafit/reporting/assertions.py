@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from personafit._errors import UserError
 from personafit.reporting.claims import gate, gate_sentence
-from personafit.reporting.results import Result
+from personafit.reporting.result import Result
 from personafit.statistics.decisions import GateOutcome
 
 _RESULTS = TypeAdapter(list[Result])
@@ -97,7 +97,7 @@ def read_results(run: str | Path) -> list[Result]:
     path = path / "results.json" if path.is_dir() else path
     try:
         body: Any = orjson.loads(path.read_bytes())
-        return _RESULTS.validate_python(body["results"])
+        return _RESULTS.validate_python([Result.from_dict(row) for row in body["results"]])
     except OSError as error:
         raise UserError(
             f"{path} cannot be read ({error.strerror}); give a run's folder or its results.json."

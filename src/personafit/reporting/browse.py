@@ -5,19 +5,87 @@ page decodes when they are looked at or searched. Texts occur in many items, so 
 much for one page is left out by fixed rules (wrong items stay, long replies are cut) and the page says so.
 """
 
-from collections.abc import Iterable
+import base64
+import os
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
 import polars as pl
 from sqlalchemy import func, or_, select
 
+from personafit.contexts import is_remembered
 from personafit.people import Person, render_person
-from personafit.reporting.blocks import frame_blocks, list_blocks
-from personafit.reporting.told import told_by_item
 from personafit.reporting.totals import RunTotals
 from personafit.store import Status, Store
 from personafit.store import tables as t
+
+LEVEL = 4  # 6 takes half as long again for 3 % less
+RAW = -15  # deflate without a header, which is what `DecompressionStream("deflate-raw")` reads
+
+
+def list_blocks(values: Sequence[Any], size: int) -> list[str]:
+    """The values in order, so many to a block."""
+    return _packed(orjson.dumps(values[start : start + size]) for start in range(0, len(values), size))
+
+
+def frame_blocks(frame: pl.DataFrame, size: int) -> list[str]:
+    """The rows of a frame in order as objects, so many to a block."""
+    return _packed(_array(part) for part in frame.iter_slices(size))
+
+
+def unpacked(block: str) -> Any:
+    """What a block holds."""
+    return orjson.loads(zlib.decompress(base64.b64decode(block), RAW))
+
+
+def _array(rows: pl.DataFrame) -> bytes:
+    return b"[" + rows.write_ndjson().encode().rstrip(b"\n").replace(b"\n", b",") + b"]"
+
+
+def _packed(arrays: Iterable[bytes]) -> list[str]:
+    """Compressed on all cores: zlib lets other threads run meanwhile."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(_pack, arrays))
+
+
+def _pack(array: bytes) -> str:
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW)
+    return base64.b64encode(compressor.compress(array) + compressor.flush()).decode()
+
+
+def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
+    """Per item of the sample and such view: the view's place, the text, how making it ended, and what it was made from."""
+    views = {
+        view: place for place, view in enumerate(totals.views) if is_remembered(view.removeprefix("wrong:"))
+    }
+    answers = totals.sample.answers
+    if not views or answers.is_empty():
+        return {}
+    rows = answers.filter(pl.col("view").is_in(list(views))).unique(["position", "view"], maintain_order=True)
+    contexts = _contexts(store, rows["job"].to_list())
+    told: dict[int, list[list[Any]]] = defaultdict(list)
+    for position, view, job in rows.select("position", "view", "job").iter_rows():
+        if job in contexts:
+            told[position].append([views[view], *contexts[job]])
+    for entries in told.values():
+        entries.sort(key=lambda entry: entry[0])
+    return told
+
+
+def _contexts(store: Store, jobs: list[str]) -> dict[str, tuple[str, str, list[str]]]:
+    found: dict[str, tuple[str, str, list[str]]] = {}
+    product = t.products.c
+    query = select(t.asks.c.job, product.text, product.status, product.parents).select_from(
+        t.asks.join(t.products, product.id == t.asks.c.context)
+    )
+    for row in store.rows_among(query, t.asks.c.job, jobs):
+        found[row.job] = (row.text, row.status, orjson.loads(row.parents))
+    return found
+
 
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
 MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers struggle to open the page
@@ -143,10 +211,10 @@ def _unique(groups: Iterable[list[str]]) -> dict[str, None]:
 
 def _profiles(store: Store, totals: RunTotals, wanted: Iterable[str]) -> list[str]:
     people = store.people(totals.run.dataset)
-    return [_profile(people[person]) if person in people else "" for person in wanted]
+    return [profile_text(people[person]) if person in people else "" for person in wanted]
 
 
-def _profile(person: Person) -> str:
+def profile_text(person: Person) -> str:
     """What is known of the person, the parts that a view may leave out included."""
     parts = [render_person(person)]
     for heading, lines in (

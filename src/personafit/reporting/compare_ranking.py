@@ -1,4 +1,4 @@
-"""Ranking many contestants: Bradley–Terry strengths from who did better on the items they share.
+"""Ranking many contestants by Bradley–Terry strengths, and comparisons and rankings as a part of a report.
 
 On each item two contestants both have an answer to, the higher score wins and equal scores are a tie. Systems are
 ranked apart for each judge, because one judge's scores say nothing about another's.
@@ -10,12 +10,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from rich.table import Table
-from rich.text import Text
 
 from personafit.kinds.lines import Metric, RunLines, paired_rows
-from personafit.reporting.claims import Pair, no_claim, rank_claim
-from personafit.reporting.compare import Contestant, contestants, wanted_metrics
+from personafit.reporting.claims import POINTS, Pair, legend_for, no_claim, rank_claim
+from personafit.reporting.compare import Comparison, Contestant, contestants, unit_of, wanted_metrics
+from personafit.reporting.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, tidy_cell
+from personafit.reporting.plots import Dot, Panel, PlotRow, panels_figure
+from personafit.reporting.report import ReportPart
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import negated
 from personafit.statistics.decisions import (
@@ -111,19 +112,18 @@ class Ranked:
             "words": self.sentences(),
         }
 
-    def table(self) -> Table:
-        """The ranking for the terminal."""
+    def grid(self) -> Grid:
+        """The ranking as a table."""
         judged = f", judged by {self.judge}" if self.judge else ""
-        title = f"Ranking{self.place} by Bradley–Terry strength in log-odds, mean 0{judged}"
-        table = Table(title=Text(title), title_justify="left")
-        table.add_column("contestant", overflow="fold")
-        for heading in ("strength", "95 % interval", "comparisons"):
-            table.add_column(heading, justify="right")
+        rows = []
         for name, e in zip(self.names, self.strengths, strict=True):
-            strength = "–" if e.value is None else f"{e.value:+.2f}"
             interval = "" if e.low is None or e.high is None else f"{e.low:+.2f} to {e.high:+.2f}"
-            table.add_row(Text(name), strength, interval, f"{e.n:,}")
-        return table
+            strength = Cell("–") if e.value is None else Cell(f"{e.value:+.2f}", interval, e.value)
+            rows.append(Row([name], [tidy_cell(strength), Cell(f"{e.n:,}", sort=float(e.n))]))
+        caption = "Bradley–Terry strength in log-odds, mean 0, 95 % interval below."
+        return Grid(
+            f"Ranking{self.place}{judged}", caption, ["contestant"], ["strength", "comparisons"], rows
+        )
 
 
 def rank_runs(runs: Sequence[RunLines], margin: float = MARGIN, metric: str | None = None) -> list[Ranked]:
@@ -208,3 +208,74 @@ def _contrasts(
 
 def _cap(text: str) -> str:
     return text[0].upper() + text[1:] + "."
+
+
+def comparison_part(
+    comparisons: Sequence[Comparison], rankings: Sequence[Ranked], notes: Sequence[str], pictures: bool = True
+) -> ReportPart:
+    """Whether runs differ: a sentence and a row for each comparison, then the rankings."""
+    runs = list(dict.fromkeys(name for one in comparisons for name in (one.first.run, one.second.run)))
+    sentences = [one.sentence() for one in comparisons]
+    legend = [*legend_for(one.tested for one in comparisons), *notes]
+    drawn = _differences_picture(comparisons) if pictures else []
+    lead: list[Piece] = [*drawn, _differences_grid(comparisons)]
+    sections = [
+        Section(ranking.grid().title, [ranking.grid(), Sentences(ranking.sentences())])
+        for ranking in rankings
+    ]
+    if rankings:
+        legend.append(HOW)
+    items = max((one.difference.n for one in comparisons), default=0)
+    return ReportPart(
+        ", ".join(runs),
+        f"Comparison of {', '.join(runs)}",
+        sentences,
+        [*lead, *([Sentences(legend, small=True)] if legend else [])],
+        sections,
+        facts=[f"{len(runs)} runs", f"{items:,} shared items"],
+    )
+
+
+def _differences_grid(comparisons: Sequence[Comparison]) -> Grid:
+    rows = []
+    for one in comparisons:
+        unit, gap = unit_of(one.measured), one.difference
+        interval = (
+            ""
+            if gap.low is None or gap.high is None
+            else f"{unit.signed(gap.low)} to {unit.signed(gap.high)}"
+        )
+        value = Cell("–") if gap.value is None else Cell(unit.signed(gap.value), interval, gap.value)
+        p = Cell("–") if one.p_holm is None else Cell(f"{one.p_holm:.3f}", sort=one.p_holm)
+        counts = [Cell(f"{count:,}", sort=float(count)) for count in (gap.n, gap.people)]
+        names = [one.first.name, one.second.name]
+        if names[0] == names[1]:
+            names = [f"{side.name} in {side.run}" for side in (one.first, one.second)]
+        rows.append(Row(names, [Cell(one.metric), value, p, *counts]))
+    return Grid(
+        "Differences",
+        "First minus second on the items both answered, in points or in the marks of the scale, 95 % interval below.",
+        ["first", "second"],
+        ["metric", "difference", "p (Holm)", "items", "people"],
+        rows,
+    )
+
+
+def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
+    """The differences of shares as marks with intervals, where there is more than one to see together."""
+    shown = [
+        one for one in comparisons if unit_of(one.measured) == POINTS and one.difference.value is not None
+    ]
+    if len(shown) < 2:
+        return []
+    several = len({one.metric for one in shown}) > 1
+    rows = [
+        PlotRow(
+            f"{one.first.name} − {one.second.name}" + (f", {one.metric}" if several else ""),
+            [Dot(*(None if end is None else 100 * end for end in (gap.value, gap.low, gap.high)))],
+        )
+        for one in shown
+        for gap in (one.difference,)
+    ]
+    caption = "How to read it: first minus second in points; bars are 95 % intervals, the dotted line is no difference."
+    return [Picture("Differences", caption, panels_figure(rows, [Panel("first minus second, points", 0.0)]))]

@@ -5,9 +5,11 @@ cheap score is the judge's and the human one is whom people preferred. In an acc
 benchmark's gold, and the human one the rater against the people of the file. The interval is valid if the labelled part was
 drawn at random from the run's items, or if labels carry the weights they were drawn by (`label --stratify`). Whether it was drawn
 at random is tested over tier, slices, people and the machine's scores; labels of one tier only are not read as labels of all.
+
+Of raters that say yes or no or give marks, the machine's score is the mean of their answers and the human one that of people's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,14 +19,19 @@ import polars as pl
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text, validated
+from personafit.items.relevance import NO, YES
+from personafit.kinds import run_lines
+from personafit.kinds.choice_scores import choice_lines, choices_of
 from personafit.kinds.lines import UNIT_SCALE, Line, Reference, RunLines, sliced
-from personafit.reporting.graded import has_truth
-from personafit.reporting.results import CONTROL_RATERS, SYSTEM_COLUMNS, Result, RunScores
-from personafit.reporting.unit_labels import UnitLabels
+from personafit.reporting.analysis import Analysis, benchmark_of, choice_hints, figure_cell
+from personafit.reporting.calibration import has_truth
+from personafit.reporting.pieces import Cell, Grid, Piece, Row
+from personafit.reporting.report import ReportPart
+from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
 from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.balance import Imbalance, imbalances
 from personafit.statistics.ppi import Corrected, ppi_mean
-from personafit.store import TIE, Item, Judgment, Status, Store
+from personafit.store import TIE, Item, Judgment, RunRecord, Status, Store
 
 VOTE_ONLY = frozenset(
     (
@@ -42,6 +49,7 @@ VOTE_ONLY = frozenset(
     )
 ) | {"page", "role", "person", "weight"}
 """What a study's votes have beside a judgment."""
+WORDS = {YES: 1.0, NO: 0.0}
 
 
 @dataclass(frozen=True)
@@ -66,10 +74,7 @@ class HumanLabels:
 class Correction:
     """One rater (and system) on one slice: the corrected number beside the two it is made of."""
 
-    rater: dict[str, Any]
-    system: str | None
-    given: str | None
-    view: str
+    line: Line
     metric: str
     slice: dict[str, str]
     found: Corrected
@@ -88,8 +93,7 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
     order the store keeps. A line that names its rater replaces an earlier one of the same rater on the same item. A `weight` is the
     inverse of the item's chance of being drawn.
     """
-    if not path.is_file():
-        raise UserError(f"{path} is not a file; --human takes a JSONL file of people's labels.")
+    _check_file(path)
     wanted = set(scores.items["item"])
     items = {item.id: item for item in store.items(scores.run.dataset) if item.id in wanted}
     gold = {} if has_truth(scores) else dict(scores.items.select("item", "gold").iter_rows())
@@ -123,6 +127,11 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
             f"{path}: some labels have a 'weight' and that of '{without}' has none; give all a weight or none."
         )
     return HumanLabels(said, elsewhere, unanswered, options, weights, numbered)
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"{path} is not a file; --human takes a JSONL file of people's labels.")
 
 
 def _vote(row: dict[str, Any], path: Path, number: int, question: str) -> tuple[str, str | None, object]:
@@ -161,19 +170,121 @@ def _weight(weight: object, path: Path, number: int) -> float:
     return float(weight)
 
 
-def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
-    """Every rater of the run under the headline view, by system and slice."""
-    view = scores.headline_view
-    corrections = []
-    for rater in scores.raters:
-        frame = scores.scores[rater["fingerprint"], view]
-        human = _people_scores(scores, rater, view, labels)
-        both = frame.with_columns(
-            pl.col("item").replace_strict(found, default=None, return_dtype=pl.Float64).alias(name)
-            for name, found in (("human_score", human), ("weight", labels.weights))
+@dataclass(frozen=True)
+class UnitLabels:
+    """What people said of units: the mean over voters of each item and target."""
+
+    question: str | None
+    """The question they answered; None where the file does not say and the run asks but one."""
+    values: Mapping[tuple[str, str], float]
+    weights: Mapping[tuple[str, str], float]
+    """Design weights, where the file gives them."""
+    elsewhere: int
+    """Lines about items that the run does not have."""
+    unanswered: int
+    """Lines without an answer, or to another question."""
+
+    def beside(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The units with these labels as `human_score`, and their `weight`."""
+        rows = [(*key, value, self.weights.get(key)) for key, value in self.values.items()]
+        schema = {"item": pl.String, "target": pl.String, "human_score": pl.Float64, "weight": pl.Float64}
+        said = pl.DataFrame(rows, schema=schema, orient="row")
+        keys = ["item", "target"] if "target" in frame.columns else ["item"]
+        rest = frame.drop("human_score", "weight")
+        return rest.join(
+            said.select(*keys, "human_score", "weight"), on=keys, how="left", maintain_order="left"
         )
-        for row, where, part in _parts(scores, both):
-            corrections.append(_correction(scores, rater, view, row, where, part))
+
+
+def read_unit_labels(path: Path, opened: RunLines) -> UnitLabels:
+    """Labels of a JSONL file, `{"item", "label"}` and where units have one `"target"`, or votes of a study.
+
+    A label is `yes` or `no`, or a mark on the question's scale. Several lines on one unit are several voters; a line that names its
+    rater replaces an earlier one of the same rater. A run that asks several questions needs `"question"` in each line.
+    """
+    _check_file(path)
+    known = {one.question: one for one in opened.references}
+    units = {
+        (item, target)
+        for line in opened.lines
+        for item, target in line.frame.select(
+            "item", "target" if "target" in line.frame.columns else pl.lit("").alias("target")
+        ).iter_rows()
+        if item is not None
+    }
+    items = {item for item, _ in units}
+    asked: set[str] = set()
+    votes: dict[tuple[str, str], dict[object, float]] = {}
+    weights: dict[tuple[str, str], float] = {}
+    lines = elsewhere = unanswered = 0
+    for number, row in read_lines(path):
+        lines += 1
+        item = required_text(row, "item", path, number)
+        question = str(row.get("question") or (next(iter(known)) if len(known) == 1 else ""))
+        if not question:
+            raise UserError(
+                f"{located(path, number, 'question')} is missing; {opened.run.name} asks {', '.join(known)}."
+            )
+        key = (item, str(row.get("target") or ""))
+        if item not in items:
+            elsewhere += 1
+        elif question not in known or row.get("status", "ok") != "ok":
+            unanswered += 1
+        elif key not in units:
+            raise UserError(
+                f"{located(path, number, 'target')}: '{key[1]}' is nothing that was judged in '{item}'."
+            )
+        else:
+            asked.add(question)
+            value = _value(row, known[question], path, number)
+            votes.setdefault(key, {})[row.get("rater", number)] = value
+            if row.get("weight") is not None:
+                weights[key] = _weight(row["weight"], path, number)
+    if not votes:
+        raise UserError(
+            f"{path} has no label for an item of {opened.run.name} ({lines} lines; the run's items are like '{min(items, default='none')}')."
+        )
+    if len(asked) > 1:
+        raise UserError(f"{path} answers several questions ({', '.join(sorted(asked))}); give one at a time.")
+    if weights and len(weights) < len(votes):
+        raise UserError(
+            f"{path}: some labels have a 'weight' and others have none; give all a weight or none."
+        )
+    means = {key: float(np.mean(list(by_voter.values()))) for key, by_voter in votes.items()}
+    return UnitLabels(next(iter(asked)), means, weights, elsewhere, unanswered)
+
+
+def _value(row: Mapping[str, Any], reference: Reference, path: Path, number: int) -> float:
+    said = row.get("label") if row.get("label") is not None else row.get("value")
+    low, high = reference.bounds
+    try:
+        found = WORDS[said] if isinstance(said, str) and said in WORDS else float(str(said))
+    except ValueError:
+        found = float("nan")
+    if not low <= found <= high or isinstance(said, bool):
+        allowed = f"{YES} or {NO}" if reference.bounds == (0.0, 1.0) else f"a mark from {low:g} to {high:g}"
+        raise UserError(f"{located(path, number, 'label')}: '{said}' is no answer; use {allowed}.")
+    return found
+
+
+def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
+    """Every rater of a run of choices under the headline context, by system and slice."""
+    opened = choice_lines(scores)
+    raters = {rater["fingerprint"]: rater for rater in scores.raters}
+    factors = ["tier", *(name for names in opened.slices for name in names)]
+    corrections: list[Correction] = []
+    for line in opened.lines:
+        if line.view != scores.headline_view:
+            continue
+        human = _people_scores(scores, raters[str(line.fingerprint)], line.view, labels)
+        frame = line.frame.with_columns(
+            pl.col("accuracy").alias("machine_score"),
+            *(
+                pl.col("item").replace_strict(found, default=None, return_dtype=pl.Float64).alias(name)
+                for name, found in (("human_score", human), ("weight", labels.weights))
+            ),
+        )
+        corrections += _corrections(opened, line, frame, scores.info["metric"], factors)
     return corrections
 
 
@@ -182,15 +293,25 @@ def correct_lines(opened: RunLines, labels: UnitLabels | None = None) -> list[Co
 
     Without labels from elsewhere, people's answers are those that are known of the run's units already.
     """
+    factors = [name for names in opened.slices for name in names]
     corrections: list[Correction] = []
     for reference in opened.references:
         if labels is not None and labels.question not in (None, reference.question):
             continue
         lines = [line for line in opened.lines if reference.answer in line.frame.columns]
         headline = opened.headline_view(lines)
+        answered = opened.metric(reference.metric).answered
         for line in lines:
             if line.view == headline and line.fingerprint in opened.rater_kinds:
-                corrections += _corrected_line(opened, reference, line, labels)
+                frame = line.frame.with_columns(
+                    pl.col(reference.answer).cast(pl.Float64).alias("machine_score"),
+                    pl.col(reference.people).cast(pl.Float64).alias("human_score"),
+                    pl.lit(None, pl.Float64).alias("weight"),
+                )
+                frame = frame if labels is None else labels.beside(frame)
+                corrections += _corrections(
+                    opened, line, frame, reference.metric, factors, reference.bounds, answered
+                )
     if not any(one.found.human.n for one in corrections):
         raise UserError(
             f"{opened.run.name}: people have said nothing of what its raters judged; give their labels with --human FILE."
@@ -200,39 +321,24 @@ def correct_lines(opened: RunLines, labels: UnitLabels | None = None) -> list[Co
     return corrections
 
 
-def _corrected_line(
-    opened: RunLines, reference: Reference, line: Line, labels: UnitLabels | None
+def _corrections(
+    opened: RunLines,
+    line: Line,
+    frame: pl.DataFrame,
+    metric: str,
+    factors: Sequence[str],
+    bounds: tuple[float, float] = UNIT_SCALE,
+    answered: str = "answered",
 ) -> Iterator[Correction]:
-    human = pl.col(reference.people).cast(pl.Float64)
-    frame = line.frame.with_columns(
-        pl.col(reference.answer).cast(pl.Float64).alias("machine_score"), human.alias("human_score")
-    )
-    frame = frame.with_columns(pl.lit(None, pl.Float64).alias("weight"))
-    if labels is not None:
-        frame = labels.beside(frame)
-    rater = {"name": line.rater, "fingerprint": line.fingerprint}
-    metric = opened.metric(reference.metric)
-    answered = metric.answered if metric.answered in frame.columns else "answered"
-    factors = list(dict.fromkeys(name for names in opened.slices for name in names if name in frame.columns))
+    """All units of a line, then its slices, each with the machine's mean corrected by people's labels."""
+    answered = answered if answered in frame.columns else "answered"
     for where, part in sliced(frame, opened.slices):
-        rest = [name for name in factors if name not in where]
-        found, worth = _combine(part, rest, reference.bounds)
+        rest = [name for name in dict.fromkeys(factors) if name in frame.columns and name not in where]
+        found, worth = _combine(part, rest, bounds)
         asked = int(part["asked"].sum())
         coverage = int(part[answered].sum()) / asked if asked else None
         met = line.fingerprint in opened.run.met_people
-        yield Correction(
-            rater,
-            line.system,
-            line.given,
-            str(line.view),
-            reference.metric,
-            where,
-            found,
-            worth,
-            coverage,
-            met,
-            reference.bounds,
-        )
+        yield Correction(line, metric, where, found, worth, coverage, met, bounds)
 
 
 def _people_scores(
@@ -262,46 +368,6 @@ def _agree(given: list[str], votes: list[str], options: int = 2) -> float:
     """The mean agreement of answers with votes; where either is a tie they agree as often as guessing would."""
     pairs = [(one, other) for one in given for other in votes]
     return float(np.mean([1 / options if TIE in pair else float(pair[0] == pair[1]) for pair in pairs]))
-
-
-def _parts(
-    scores: RunScores, frame: pl.DataFrame
-) -> Iterator[tuple[dict[str, str], dict[str, str], pl.DataFrame]]:
-    """Systems, and within each all items and then the benchmark's slices, without those that are all items again."""
-    present = [name for name in SYSTEM_COLUMNS if name in frame.columns]
-    systems: list[dict[str, str]] = [{}]
-    if present:
-        systems = frame.select(present).unique(maintain_order=True).to_dicts()
-    for system in systems:
-        part = frame.filter(pl.lit(True), *(pl.col(name).eq_missing(pl.lit(v)) for name, v in system.items()))
-        for where, piece in sliced(part, scores.info["layout"]):
-            yield system, where, piece
-
-
-def _correction(
-    scores: RunScores,
-    rater: dict[str, Any],
-    view: str,
-    system: dict[str, str],
-    where: dict[str, str],
-    part: pl.DataFrame,
-) -> Correction:
-    factors = dict.fromkeys(["tier", *(name for names in scores.info["layout"] for name in names)])
-    rest = [name for name in factors if name in part.columns and name not in where]
-    found, worth = _combine(part.rename({"accuracy": "machine_score"}), rest)
-    asked = int(part["asked"].sum())
-    return Correction(
-        rater,
-        system.get("system"),
-        system.get("given"),
-        view,
-        scores.info["metric"],
-        where,
-        found,
-        worth,
-        int(part["answered"].sum()) / asked if asked else None,
-        rater["fingerprint"] in scores.run.met_people,
-    )
 
 
 def _combine(
@@ -339,7 +405,7 @@ def _combine(
 
 
 def _within(estimate: Estimate, bounds: tuple[float, float]) -> Estimate:
-    """Cut at the ends of the scale: what lies beyond them cannot be."""
+    """Clip an estimate and its interval to the ends of the scale."""
     value, low, high = (
         None if number is None else float(np.clip(number, *bounds))
         for number in (estimate.value, estimate.low, estimate.high)
@@ -428,15 +494,113 @@ def correction_results(corrections: list[Correction]) -> Iterator[Result]:
 def _result(row: Correction, metric: str, estimate: Estimate, remark: str | None) -> Result:
     result = Result.of(
         estimate,
-        rater=row.rater["name"],
-        system=row.system,
-        given=row.given,
-        view=row.view,
+        rater=row.line.rater,
+        system=row.line.system,
+        given=row.line.given,
+        view=str(row.line.view),
         metric=metric,
         slice=row.slice,
         coverage=row.coverage,
-        control=CONTROL_RATERS.get(row.rater["name"]),
-        fingerprint=row.rater["fingerprint"],
+        control=CONTROL_RATERS.get(str(row.line.rater)),
+        fingerprint=row.line.fingerprint,
         note="; ".join(filter(None, [estimate.note, remark])) or None,
     )
     return replace(result, met_people=row.met_people)
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+
+def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) -> Analysis:
+    """A run of any kind corrected by people's labels: those of a file, else what people said of its units in the store."""
+    scores = choices_of(store, run)
+    labels: HumanLabels | UnitLabels | None = None
+    if scores is not None:
+        if human is None:
+            raise UserError(
+                f"{run.name} is a run of choices: its scores are by gold already, so people's labels must be given with "
+                "--human FILE."
+            )
+        labels = read_labels(human, store, scores)
+        found = correct(scores, labels)
+    else:
+        opened = run_lines(store, run)
+        labels = None if human is None or not opened.references else read_unit_labels(human, opened)
+        found = correct_lines(opened, labels)
+    hints = [*choice_hints(scores), *(f"{human}: {text}" for text in _left_out(labels))]
+    results = list(correction_results(found))
+    return Analysis(benchmark_of(store, run), results, correction_part(run, found), hints=hints)
+
+
+def _left_out(labels: HumanLabels | UnitLabels | None) -> Iterator[str]:
+    if labels is None:
+        return
+    if labels.elsewhere:
+        yield f"lines left out because this run does not have their item: {labels.elsewhere}."
+    if labels.unanswered:
+        yield f"lines left out because they do not answer this run's question: {labels.unanswered}."
+    if isinstance(labels, HumanLabels) and labels.numbered:
+        yield (
+            f"{labels.numbered} labels are numbers, which count an item's answers from 0 in the order the store keeps "
+            "(a data folder's own; hidden for answers): names (answer, generic, wrong, or a text's id) say which is meant."
+        )
+
+
+def correction_part(run: RunRecord, found: Sequence[Correction]) -> ReportPart:
+    """What the labels are worth, a sentence a rater, then a table for each metric."""
+    pieces: list[Piece] = [
+        _grid([row for row in found if row.metric == metric])
+        for metric in dict.fromkeys(row.metric for row in found)
+    ]
+    sentences = [_worth_in_words(row) for row in found if not row.slice]
+    return ReportPart(run.name, f"{run.name}, corrected by people's labels", sentences, pieces)
+
+
+def _grid(found: Sequence[Correction]) -> Grid:
+    metric, bounds = found[0].metric, found[0].bounds
+    share = bounds == UNIT_SCALE
+    rows = []
+    for row in found:
+        estimates = (row.found.corrected, row.found.human, row.found.machine)
+        most = "≤ " if row.worth.value is not None and row.worth.note else ""
+        worth = row.worth.value
+        rows.append(
+            Row(
+                [_named(row), " ".join(row.slice.values()) or "all"],
+                [
+                    *(figure_cell(one, 100 if share else 1) for one in estimates),
+                    Cell(f"{row.found.human.n:,}", sort=float(row.found.human.n)),
+                    Cell() if worth is None else Cell(f"{most}{worth:,.0f}", sort=worth),
+                ],
+                CONTROL_RATERS.get(str(row.line.rater)),
+            )
+        )
+    scale = "in %" if share else f"from {bounds[0]:g} to {bounds[1]:g}"
+    caption = f"{scale[0].upper()}{scale[1:]}, 95 % intervals below. Worth: as many labels alone would give as short an interval."
+    cheap = "against gold" if metric == "accuracy" else "judge alone"
+    columns = ["corrected", "human alone", cheap, "human labels", "worth"]
+    title = f"{metric.replace('_', ' ').capitalize()}, corrected by human labels"
+    return Grid(title, caption, ["rater", "slice"], columns, rows)
+
+
+def _named(row: Correction) -> str:
+    line = row.line
+    return f"{line.rater} on {line.system} ({line.given})" if line.system else str(line.rater)
+
+
+def _worth_in_words(row: Correction) -> str:
+    name = f"{row.line.rater} on {row.line.system}" if row.line.system else str(row.line.rater)
+    corrected, share = row.found.corrected, row.bounds == UNIT_SCALE
+    if not share or row.metric not in ("accuracy", "win_rate"):
+        name = f"{name}, {row.metric}"
+    if corrected.value is None:
+        return f"{name}: {corrected.note}."
+    if row.worth.value is None:
+        shown = f"{100 * corrected.value:.1f} %" if share else f"{corrected.value:.2f}"
+        return f"{name}: {shown} after correction; {row.worth.note}."
+    labels = row.found.human.n
+    most = "at most " if row.worth.note else ""
+    said = f"{name}: {labels} human labels are worth {most}{row.worth.value:.0f} with the machine's help"
+    if row.worth.value <= labels:
+        said = f"{name}: {labels} human labels gain nothing from the machine here"
+    return f"{said}; {corrected.note}." if corrected.note else f"{said}."

@@ -12,9 +12,9 @@ from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.reporting.calibration import has_truth
 from personafit.reporting.failure_rules import MODES
 from personafit.reporting.failures import answer_failures, find_rater
-from personafit.reporting.graded import has_truth
 from personafit.reporting.results import RunScores
 from personafit.store import Store, export_frame
 from personafit.store import tables as t
@@ -58,7 +58,7 @@ def draw_errors(
             f"{scores.run.name} has no gold that says which answer is right, so no choice is wrong."
         )
     if n < 1:
-        raise UserError(f"--errors takes a number of at least 1, not {n}.")
+        raise UserError(f"--draw takes a number of at least 1, not {n}.")
     who = find_rater(scores, rater)
     answers = answer_failures(store, scores, who)
     wrong = answers.filter(
@@ -67,7 +67,7 @@ def draw_errors(
         & (pl.col("choice") != pl.col("gold"))
     )
     if tier is not None:
-        wrong = wrong.filter(pl.col("tier") == tier) if tier in _tiers(scores) else _no_tier(scores, tier)
+        wrong = wrong.filter(pl.col("tier") == _known_tier(scores, tier))
     drawn = _draw(wrong.filter(pl.col("answer") == pl.col("choice")), n, seed)
     other = wrong.filter(pl.col("answer") != pl.col("choice")).select("item", pl.col("text").alias("other"))
     frame = drawn.join(other, on="item", maintain_order="left").join(
@@ -88,6 +88,28 @@ def draw_errors(
     ).select(COLUMNS)
 
 
+def errors_study(
+    store: Store,
+    scores: RunScores,
+    n: int,
+    folder: Path,
+    tier: str | None = None,
+    rater: str | None = None,
+    seed: int = 0,
+) -> list[str]:
+    """Draw wrong choices into a study below the folder; returns what was drawn and what to do with it, in sentences."""
+    frame, who = draw_errors(store, scores, rater, n, tier, seed), find_rater(scores, rater)["name"]
+    where = f" on {tier}" if tier else ""
+    if frame.is_empty():
+        return [f"{who} made no wrong choice{where}: there is nothing to code."]
+    paths = write_study(frame, folder / f"errors-{tier or 'all'}")
+    fewer = "" if len(frame) == n else f" (all there are; {n} were asked for)"
+    return [
+        f"{len(frame)} wrong choices of {who}{where}{fewer}, from {frame['person'].n_unique()} people.",
+        f"Fill `code` with one of {', '.join(CODES)}: {paths[1]} (the same rows in {paths[0].name})",
+    ]
+
+
 def write_study(frame: pl.DataFrame, folder: Path) -> list[Path]:
     """The study as `errors.jsonl` and `errors.csv`; a coder fills `code` with one of `codes`."""
     paths = [folder / "errors.jsonl", folder / "errors.csv"]
@@ -104,14 +126,12 @@ def write_study(frame: pl.DataFrame, folder: Path) -> list[Path]:
     return paths
 
 
-def _tiers(scores: RunScores) -> list[str]:
-    return sorted(scores.items["tier"].drop_nulls().unique()) if "tier" in scores.items.columns else []
-
-
-def _no_tier(scores: RunScores, tier: str) -> pl.DataFrame:
-    known = _tiers(scores)
-    said = f"there are {', '.join(known)}" if known else "its items have none"
-    raise UserError(f"--tier {tier}: no item of {scores.run.name} is of that tier; {said}.")
+def _known_tier(scores: RunScores, tier: str) -> str:
+    known = sorted(scores.items["tier"].drop_nulls().unique()) if "tier" in scores.items.columns else []
+    if tier not in known:
+        said = f"there are {', '.join(known)}" if known else "its items have none"
+        raise UserError(f"--tier {tier}: no item of {scores.run.name} is of that tier; {said}.")
+    return tier
 
 
 def _draw(wrong: pl.DataFrame, n: int, seed: int) -> pl.DataFrame:

@@ -1,17 +1,21 @@
 """Rules that see how an answer falls short of a person: too much of the profile, none of it, intrusive, unhelpful, against it.
 
 The rules are deliberately narrow, in English and Chinese, and each says what it saw, so that a count can be checked by reading;
-docs/analyses.md says what they find on real data and how far they can be trusted.
+docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. What they look for is data:
+failure_rules.toml.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.resources import files
 from itertools import chain
 from operator import add
 from statistics import median
+from typing import Any
 
 from personafit._hashing import hash_text
 from personafit.contexts import People
@@ -28,66 +32,49 @@ SHORT = 60  # columns: as many Latin letters, half as many Chinese characters
 _WORD = re.compile(r"[a-zıſ][a-z0-9ıſ'’-]{2,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 _SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
-_THIRD_PERSON = re.compile(r"(?:该|这位|此)用户|用户本人|\bth(?:e|is) user\b", re.IGNORECASE)
-_REFUSAL = re.compile(
-    r"^\W*(?:抱歉|对不起|很遗憾|我(?:无法|不能)|作为(?:一个|一名)?\s?(?:AI|人工智能)|I(?:['’]m| am) (?:sorry|unable)"
-    r"|I can(?:['’]t|not) |as an AI\b)",
-    re.IGNORECASE,
-)
-_ILLNESS = re.compile(
-    r"糖尿病|高血压|抑郁症?|焦虑症|哮喘|癌症?|残疾|怀孕|流产|痛风|双相|癫痫|diabet\w+|hypertension|depression|asthma|cancer"
-    r"|disabilit\w+|pregnan\w+|epilep\w+|bipolar",
-    re.IGNORECASE,
-)
-_INCOME = re.compile(
-    r"(?:月薪|年薪|月收入|年收入|工资|存款|负债|salary|income|debts?|savings)[^，。；,.;]{0,8}?(\d[\d,.]*)",
-    re.IGNORECASE,
-)
-# What a profile says the person will not have: the object after (or, in Chinese, before) the cue, cut at the next turn.
-_END_ZH = r"(?=以|和|与|而|或|及|等|来|因|时|但|并|的|[^\u4e00-\u9fff]|$)"
-_AVOIDS_ZH = re.compile(
-    r"(?:不喜欢|不爱|讨厌|厌恶|避免|拒绝|反感|排斥|抵制|远离|戒掉|从不)(?:使用|食用|饮用|购买|参加|观看|去|吃|喝|用|玩|买|看)?+"
-    r"(?:一切|任何|所有|含)?+([\u4e00-\u9fff]{3,8}?)"
-    + _END_ZH  # two characters are mostly verbs, such as 互动
-)
-_NO_FOOD_ZH = re.compile(r"(?:从不|不|忌|拒绝|戒掉)(?:吃|喝|食用|饮用)([\u4e00-\u9fff]{2,6}?)" + _END_ZH)
-_AVERSE_ZH = re.compile(
-    r"对([\u4e00-\u9fff]{2,8}?)(?:严重|非常|极度|十分|持)?(?:过敏|反感|抵触|不感兴趣|厌恶|排斥)"
-)
-_AVOIDS_EN = re.compile(
-    r"\b(?:dislikes?|hates?|avoids?|allergic to|can(?:['’]t|not) stand|never (?:eats?|drinks?|uses?|watches)|refuses? to (?:eat|drink|use)"
-    r"|does(?:n['’]t| not) (?:like|eat|drink|use)|no interest in)\s+(?:the |any |all |eating |drinking |using )?([a-z'’-]+(?: [a-z'’-]+)?)"
-    r"(?=[^a-z' -]|$| (?:and|or|because|when|unless|but|for|in|at|on|to|as|since|with)\b)",
-    re.IGNORECASE,
-)
-# What follows from a way of eating, where the profile says it of the person and not of a place.
-_DIETS = (
-    (
-        re.compile(r"素食主义|素食者|纯素|全素|严格素食|坚持素食|\b(?:vegetarian|vegan)\b", re.IGNORECASE),
-        (
-            "牛排",
-            "牛肉",
-            "猪肉",
-            "羊肉",
-            "鸡肉",
-            "鸡胸肉",
-            "培根",
-            "steak",
-            "beef",
-            "pork",
-            "chicken breast",
-            "bacon",
+
+
+def _words() -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / "failure_rules.toml").read_text(encoding="utf-8"))
+
+
+def _any(words: Sequence[str]) -> str:
+    return "|".join(words)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_SAID = _words()
+_THIRD_PERSON = _compiled(_any(_SAID["third_person"]))
+_REFUSAL = _compiled(rf"^\W*(?:{_any(_SAID['refusals'])})")
+_ILLNESS = _compiled(_any(_SAID["illnesses"]))
+_INCOME = _compiled(rf"(?:{_any(_SAID['incomes'])})[^，。；,.;]{{0,8}}?(\d[\d,.]*)")
+_POLITE = re.compile(_any(_SAID["no_negations"]))
+_NEGATED = _compiled(_any(_SAID["negations"]))
+_DIETS = [(_compiled(_any(diet["signs"])), diet["foods"]) for diet in _SAID["diets"]]
+
+
+def _avoidance() -> tuple[re.Pattern[str], ...]:
+    """What a profile says the person will not have: the object after (or, in Chinese, before) the cue, cut at the next turn."""
+    zh = {name: _any(words) for name, words in _SAID["avoids"]["zh"].items()}
+    en = {name: _any(words) for name, words in _SAID["avoids"]["en"].items()}
+    han = r"[\u4e00-\u9fff]"
+    end = rf"(?={zh['ends']}|[^\u4e00-\u9fff]|$)"
+    return (
+        # Two characters are mostly verbs, such as 互动.
+        re.compile(rf"(?:{zh['cues']})(?:{zh['verbs']})?+(?:{zh['determiners']})?+({han}{{3,8}}?){end}"),
+        re.compile(rf"(?:{zh['food_cues']})(?:{zh['food_verbs']})({han}{{2,6}}?){end}"),
+        re.compile(rf"对({han}{{2,8}}?)(?:{zh['degrees']})?(?:{zh['aversions']})"),
+        _compiled(
+            rf"\b(?:{en['cues']})\s+(?:{en['determiners']})?([a-z'’-]+(?: [a-z'’-]+)?)"
+            rf"(?=[^a-z' -]|$| (?:{en['ends']})\b)"
         ),
-    ),
-    (re.compile(r"清真饮食|穆斯林|\b(?:halal|muslim)\b", re.IGNORECASE), ("猪肉", "培根", "pork", "bacon")),
-    (re.compile(r"乳糖不耐|lactose[- ]intoleran", re.IGNORECASE), ("牛奶", "milk")),
-)
-_POLITE = re.compile(r"不妨|不仅|不但|不错|不同|不断|无论|非常|特别|分别|区别|别致|减少压力")
-_NEGATED = re.compile(
-    r"[不非无没勿别免戒]|拒绝|少|远离|避开|代替|替代|取代|抵制|讨厌|厌恶|反感|摆脱|\b(?:no|not|never|avoid\w*|without|instead|rather|skip\w*|less|dislike\w*|hate\w*"
-    r"|free|substitut\w+|alternatives?)\b|n['’]t\b",
-    re.IGNORECASE,
-)
+    )
+
+
+_AVOIDANCE = _avoidance()
 
 Failures = dict[str, str]
 """Failure mode to what the rule saw."""
@@ -141,8 +128,7 @@ def _portrait(people: People, person: str, own: dict[str, frozenset[str]], text:
     others = [other for other in people.of_language(known.language) if other != person]
     ranked = sorted(others, key=lambda other: hash_text("stranger", person, other, str(seed)))
     leaves = {path.split(".")[-1].lower(): str(value) for path, value in known.facets.items()}
-    cues = (_AVOIDS_ZH, _NO_FOOD_ZH, _AVERSE_ZH, _AVOIDS_EN)
-    avoided = {match.lower() for cue in cues for match in cue.findall(text)}
+    avoided = {match.lower() for cue in _AVOIDANCE for match in cue.findall(text)}
     avoided.update(food for diet, foods in _DIETS if diet.search(text) for food in foods)
     return Portrait(
         own=own[person],

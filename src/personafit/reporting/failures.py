@@ -1,12 +1,14 @@
-"""Failure modes counted: what is wrong with the answers a rater chose, by rules first and a model second, by tier.
+"""Failure modes: what is wrong with the answers a rater chose, or where a rater is furthest from people.
 
-A model, if one is given, is asked only about answers in which no rule saw anything, with one word to reply. What it says is
-counted with the rules' findings and not stored, so the same command asks again.
+Of choices it is counted, by slice, what is wrong with the chosen answers, by rules first and a model second. A model, if one is given, is
+asked only about answers in which no rule saw anything, with one word to reply. What it says is counted with the rules' findings and
+not stored, so the same command asks again. Of raters that say yes or no or give marks it is counted how often they are off, and the units
+are named on which they are furthest off; of systems that write, the texts that are least like what the person wrote.
 """
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +18,22 @@ from personafit._errors import UserError
 from personafit.contexts import People
 from personafit.engine.ask import Asker, Exchange
 from personafit.engine.retries import RetryPolicy
-from personafit.models import ChatRequest, Message, Model, ModelError, Transient, Unusable
+from personafit.kinds import run_lines
+from personafit.kinds.choice_scores import choices_of, columns_of, missing_halves
+from personafit.kinds.lines import UNIT_SCALE, Line, Metric, Reference, RunLines, sliced
+from personafit.models import ChatRequest, Message, Model, ModelError, Transient, Unusable, make_model
 from personafit.people import render_person
 from personafit.raters.aspects import tagged
+from personafit.reporting.analysis import Analysis, choice_hints, figure_cell
 from personafit.reporting.answer_pairs import answer_pairs
+from personafit.reporting.calibration import has_truth
 from personafit.reporting.failure_rules import MODES, failures, portraits
-from personafit.reporting.graded import has_truth
+from personafit.reporting.pieces import Cell, Grid, Row, Section, Sentences, percent_cell
+from personafit.reporting.report import ReportPart
+from personafit.reporting.result import marked_met
 from personafit.reporting.results import Result, RunScores
-from personafit.reporting.tables import columns_of
 from personafit.statistics import mean_by_item
-from personafit.store import TIE, Store
+from personafit.store import TIE, RunRecord, Store
 
 
 def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
@@ -194,3 +202,276 @@ def _results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any], view
                     slice={"mode": mode, "answers": who, **where},
                     fingerprint=rater["fingerprint"] if rated else None,
                 )
+
+
+# -- the units that are furthest off -----------------------------------------------------------------------------------------
+
+SHOWN = 20
+TOLD = ("item", "target", "person", "prompt", "system", "given", "attribute", "text")
+FAR_MARKS = 2.0  # marks from people's that are no matter of taste
+
+
+@dataclass(frozen=True)
+class WorstUnits:
+    """How often a rater (or system) is off, and the units on which it is furthest off."""
+
+    name: str
+    measure: str
+    """What is counted, in words."""
+    results: list[Result]
+    units: pl.DataFrame
+    """The worst first: what the unit is, `said`, `people` and `far`."""
+
+
+def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN) -> list[WorstUnits]:
+    """The failures of a rater, by default the first that was asked for, question by question; of each writer where systems write."""
+    if not opened.references:
+        return [_written(opened, line, most) for line in _writers(opened, rater)]
+    found = []
+    for reference in opened.references:
+        lines = [line for line in opened.lines if reference.answer in line.frame.columns]
+        headline = opened.headline_view(lines)
+        lines = [line for line in lines if line.view == headline and line.fingerprint in opened.rater_kinds]
+        own = _lines_of(opened, lines, rater)
+        if any(reference.known(line) for line in own):
+            found.append(_judged(opened, reference, own, most))
+    if not found:
+        raise UserError(
+            f"{opened.run.name}: people have said nothing of what its raters judged, so nobody is shown to be wrong; "
+            "`personafit label` asks them."
+        )
+    return found
+
+
+def _lines_of(opened: RunLines, lines: Sequence[Line], rater: str | None) -> list[Line]:
+    """The lines of one rater, of however many systems."""
+    names = list(dict.fromkeys(str(line.rater) for line in lines))
+    wanted = rater if rater is not None else next(iter(names), None)
+    own = [line for line in lines if wanted in (line.rater, line.fingerprint)]
+    if not own:
+        raise UserError(f"{opened.run.name} has no rater '{rater}'; it has {', '.join(names)}.")
+    return own
+
+
+def _writers(opened: RunLines, system: str | None) -> list[Line]:
+    """The lines of the systems that write, without controls; or of the one that is named."""
+    lines = [line for line in opened.lines if line.control is None]
+    own = [line for line in lines if system in (None, line.system)]
+    if not own:
+        names = dict.fromkeys(str(line.system) for line in lines)
+        raise UserError(f"{opened.run.name} has no system '{system}'; it has {', '.join(names)}.")
+    return own
+
+
+def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most: int) -> WorstUnits:
+    frames = []
+    for line in lines:
+        made = {"system": line.system, "given": line.given}
+        absent = {name: value for name, value in made.items() if name not in line.frame.columns}
+        frames.append(
+            line.frame.with_columns(
+                reference.distances(line.frame).alias("far"),
+                pl.col(reference.answer).cast(pl.Float64).alias("said"),
+                pl.col(reference.people).cast(pl.Float64).alias("people"),
+                *(pl.lit(value, pl.String).alias(name) for name, value in absent.items()),
+            )
+        )
+    whole = pl.concat(frames).filter(pl.col("far").is_not_null())
+    binary = reference.bounds == UNIT_SCALE
+    wrong = pl.col("far") > 0.5 if binary else pl.col("far") >= FAR_MARKS
+    whole = whole.with_columns(wrong.cast(pl.Float64).alias("wrong"))
+    measure = "answers against people's" if binary else f"marks {FAR_MARKS:g} or more from people's"
+    rater = lines[0]
+    results = []
+    for where, part in sliced(whole, opened.slices):
+        scale = (0.0, reference.bounds[1] - reference.bounds[0])
+        figures = [("wrong_share", "wrong", UNIT_SCALE), *([] if binary else [("distance", "far", scale)])]
+        for metric, column, bounds in figures:
+            results.append(
+                Result.of(
+                    mean_by_item(part, column, bounds),
+                    metric=metric,
+                    rater=rater.rater,
+                    view=rater.view,
+                    slice={"question": reference.question, **where},
+                    control=rater.control,
+                    fingerprint=rater.fingerprint,
+                )
+            )
+    worst = whole.filter(pl.col("far") > 0).sort("far", descending=True, maintain_order=True).head(most)
+    columns = [name for name in TOLD if name in worst.columns and worst[name].null_count() < len(worst)]
+    units = worst.select(*columns, "said", "people", "far")
+    return WorstUnits(str(rater.rater), measure, marked_met(opened.run, results), units)
+
+
+def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
+    """The texts of one writer that are least like what the person wrote."""
+    metric: Metric = opened.headline
+    known = line.frame.with_columns(metric.per_row(line.frame).alias("said")).filter(
+        pl.col("said").is_not_null()
+    )
+    results = [
+        Result.of(
+            metric.of(part),
+            metric=metric.name,
+            rater=line.rater,
+            system=line.system,
+            given=line.given,
+            view=line.view,
+            slice=where,
+            fingerprint=line.fingerprint,
+        )
+        for where, part in sliced(known, opened.slices)
+    ]
+    worst = known.sort("said", maintain_order=True).head(most)
+    units = worst.select(*(name for name in TOLD if name in worst.columns), "said")
+    told = f" given {line.given}" if line.given else ""
+    return WorstUnits(
+        f"{line.system or line.rater}{told}", f"texts with the lowest {metric.name}", results, units
+    )
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+LEAD = (
+    "Counted by rules, without a model: answers that overuse the profile, are generic, make the person uncomfortable, do not help, or "
+    "contradict the profile. What gold chose and what it rejected stand beside."
+)
+LONGEST = 120  # characters of a text in a table
+
+
+def analyze_failures(
+    store: Store, run: RunRecord, rater: str | None = None, model: str | None = None
+) -> Analysis:
+    """The failure modes of what a rater chose, or the units on which it is furthest off; a model is asked where no rule decides."""
+    scores = choices_of(store, run)
+    if scores is not None:
+        return _analyze_choices(store, scores, rater, model)
+    if model is not None:
+        kind = run.config["kind"]
+        raise UserError(
+            f"--model is asked about chosen answers, and {run.name} is a {kind} run: leave it out."
+        )
+    opened = run_lines(store, run)
+    found = line_failures(opened, rater)
+    results = [result for one in found for result in one.results]
+    units = [{"who": one.name, **row} for one in found for row in one.units.to_dicts()]
+    title = f"Where the raters of {run.name} are furthest off"
+    sentences = [text for one in found for text in _shares_in_words(one)]
+    part = ReportPart(run.name, title, sentences, [_units_grid(one) for one in found])
+    return Analysis(opened.info["name"], results, part, {"items": units})
+
+
+def _analyze_choices(store: Store, scores: RunScores, rater: str | None, model: str | None) -> Analysis:
+    who = find_rater(scores, rater)
+    frame = answer_failures(store, scores, who)
+    how = "rules only"
+    if model is not None:
+        opinion = asyncio.run(_second_opinion(store, scores, frame, model))
+        frame, how = opinion.frame, f"rules, then a model: {opinion.sentence}"
+    results = failure_results(scores, frame, who)
+    run, said = scores.run, f"{who['name']}; {how}.".replace("..", ".")
+    sentences = [*_modes_in_words(results), said]
+    part = ReportPart(run.name, f"Failure modes of {run.name}", sentences, [failures_grid(scores, results)])
+    return Analysis(scores.info["name"], results, part, {"note": how}, choice_hints(scores))
+
+
+async def _second_opinion(store: Store, scores: RunScores, frame: pl.DataFrame, spec: str) -> SecondOpinion:
+    model = make_model(spec)
+    try:
+        return await ask_model(store, scores, frame, model)
+    finally:
+        await model.close()
+
+
+def failures_section(store: Store, scores: RunScores) -> Section | None:
+    """The failure modes of the first rater that was asked for; None where no item has two answers."""
+    if not scores.raters:
+        return None
+    who = find_rater(scores, None)
+    results = failure_results(scores, answer_failures(store, scores, who), who)
+    if not results:
+        return None
+    more = (
+        f"The rater is {who['name']}; `personafit analyze failures {scores.run.name} --rater NAME` counts another rater’s, with "
+        "--model also what no rule sees."
+    )
+    said = Sentences(_modes_in_words(results))
+    return Section(
+        "Failure modes", [said, failures_grid(scores, results), Sentences([more], small=True)], LEAD
+    )
+
+
+def _modes_in_words(results: Sequence[Result]) -> list[str]:
+    """How often the answers that the rater chose show each mode, over all items; those never seen are left out."""
+    whole = [one for one in results if _where(one) == {} and one.slice["answers"] == WHO[0] and one.value]
+    if not whole:
+        return []
+    shown = [
+        f"{one.slice['mode']} {cell.text} % ({cell.interval})" for one in whole if (cell := percent_cell(one))
+    ]
+    return [f"Of the answers that {whole[0].rater} chose: {', '.join(shown).replace(' ()', '')}."]
+
+
+def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
+    """The share of answers that show each mode, by who chose them and by slice."""
+    index = {_key(one.slice): one for one in results}
+    present = {_key(_where(one)) for one in results}
+    whole = not missing_halves(scores)  # a total over one half is that half's again
+    columns = [
+        (name, where) for name, where in columns_of(scores) if _key(where) in present and (where or whole)
+    ]
+    seen = [mode for mode in MODES if any(one.value for one in results if one.slice["mode"] == mode)]
+    never = [mode for mode in MODES if mode not in seen]
+    rows = []
+    for who in WHO:
+        for mode in seen or MODES:
+            cells = [index.get(_key({**where, "mode": mode, "answers": who})) for _, where in columns]
+            if any(cells):
+                rows.append(Row([who, mode], [percent_cell(cell) for cell in cells]))
+    return Grid(
+        "Answers that show each mode",
+        "In %, 95 % intervals below.",
+        ["answers", "mode"],
+        [name for name, _ in columns],
+        rows,
+        note=f"Never seen: {', '.join(never)}." if never and seen else "",
+    )
+
+
+def _units_grid(found: WorstUnits) -> Grid:
+    numbers = [name for name in ("said", "people", "far") if name in found.units.columns]
+    about = [name for name in ("system", "prompt", "attribute", "text") if name in found.units.columns]
+    rows = [
+        Row(
+            [str(row["item"])],
+            [
+                Cell(" · ".join(_short(row[name]) for name in about if row[name])),
+                *(Cell(f"{row[name]:.2f}", sort=row[name]) for name in numbers),
+            ],
+        )
+        for row in found.units.iter_rows(named=True)
+    ]
+    return Grid(f"{found.name}: {found.measure}", "The worst first.", ["item"], ["about", *numbers], rows)
+
+
+def _shares_in_words(found: WorstUnits) -> Iterator[str]:
+    for one in found.results:
+        if one.value is not None and set(one.slice) <= {"question"}:
+            cell = figure_cell(one, digits=3)
+            ends = f" ({cell.interval.replace('–', ' to ')})" if cell.interval else ""
+            name = one.metric.replace("_", " ")
+            yield f"{found.name}: {name} {cell.text}{ends} on {one.n:,} units of {one.people:,} people."
+
+
+def _short(text: object) -> str:
+    said = " ".join(str(text or "").split())
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def _where(one: Result) -> dict[str, str]:
+    return {name: value for name, value in one.slice.items() if name not in ("mode", "answers")}
+
+
+def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(where.items()))

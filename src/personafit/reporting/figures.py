@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from personafit.reporting import drawing, plots, sections
+from personafit.kinds.choice_scores import HALVES, TIERS
+from personafit.reporting import plots
+from personafit.reporting.naming import LineKey, LineNames, line_of
 from personafit.reporting.plots import Dot, Panel, PlotRow
 from personafit.reporting.results import Result
-from personafit.reporting.tables import HALVES, TIERS
 from personafit.reporting.totals import RunTotals
+from personafit.reporting.written import signed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,20 +22,6 @@ CUSTOMARY = (*HALVES, *TIERS)
 
 Drawn = tuple[str, str, str, "Figure"]
 """A figure with its name, its title and how to read it."""
-
-
-def figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[dict[str, str]]:
-    """The pictures that this run can give, each with how to read it and where or what its numbers are, in words."""
-    return [
-        {
-            "name": name,
-            "title": title,
-            "caption": caption,
-            "svg": drawing.svg(figure, f"plot-{name}"),
-            "words": str(figure.get_label()),
-        }
-        for name, title, caption, figure in draw_figures(totals, results, view)
-    ]
 
 
 def guessing(totals: RunTotals) -> float | None:
@@ -51,8 +39,8 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
     drawn = []
     if found := _by_slice(totals, results, view):
         caption = (
-            f"How to read it: each dot is a rater's {metric} in % on that slice when shown “{view}”, the bar its 95 % "
-            "interval; hollow squares are controls that understand nothing, the dotted line is a guess."
+            f"{metric.capitalize()} in % by slice, context “{view}”, with 95 % intervals. Hollow squares are controls, the dotted line is "
+            "guessing."
         )
         drawn.append(("slices", f"{metric.capitalize()} by slice", caption, plots.panels_figure(*found)))
     if found_views := _by_view(totals, results, view):
@@ -62,16 +50,15 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
             else "“none” and of the wrong person’s mark"
         )
         caption = (
-            f"How to read it: if the filled dot is not clearly to the right of {both}, the rater totals as "
-            "well without the person or with somebody else’s profile, and its score is not personalization; bars are "
-            "95 % intervals, the dotted line is a guess."
+            f"Filled: the right person. Unless it lies clearly to the right of {both}, the score does not come from knowing the "
+            "person. Bars are 95 % intervals, the dotted line is guessing."
         )
         figure = plots.series_figure(*found_views, guessing(totals), f"{metric} in %, all items here")
         drawn.append(("views", "With the person, without, and with the wrong one", caption, figure))
     if rows := _by_position(totals, view):
         caption = (
-            "How to read it: left, how often the answer shown first was chosen (what a guess would give is dotted); right, how "
-            "often both orders gave the same answer (100 % is best); bars are 95 % intervals."
+            "Left: how often the answer shown first was chosen (dotted: guessing). Right: how often both orders gave the same answer. "
+            "Bars are 95 % intervals."
         )
         panels = [
             Panel("the first shown is chosen, %", guessing(totals)),
@@ -86,19 +73,19 @@ def _by_slice(
 ) -> tuple[list[PlotRow], list[Panel]] | None:
     """Rows and panels of the finest slices that have numbers, in their customary order."""
     layout = totals.info["layout"]
-    names = layout[0] if layout else []
+    sliced_by = layout[0] if layout else []
     metric = [r for r in results if r.metric == totals.info["metric"] and r.view == view]
-    sliced = [r for r in metric if names and set(r.slice) == set(names)]
-    keys = list(dict.fromkeys(tuple(r.slice[name] for name in names) for r in sliced))
+    sliced = [r for r in metric if sliced_by and set(r.slice) == set(sliced_by)]
+    keys = list(dict.fromkeys(tuple(r.slice[name] for name in sliced_by) for r in sliced))
     keys.sort(key=lambda key: [(0, CUSTOMARY.index(v), "") if v in CUSTOMARY else (1, 0, v) for v in key])
-    rows = []
+    names, rows = LineNames(results), []
     for line, found in _lines(sliced).items():
-        dots = {tuple(r.slice[name] for name in names): _dot(r) for r in found}
-        control = any(r.control for r in metric if sections.line_of(r) == line)
-        rows.append(PlotRow(sections.line_name(found[0]), [dots.get(key, Dot()) for key in keys], control))
+        dots = {tuple(r.slice[name] for name in sliced_by): _dot(r) for r in found}
+        control = any(r.control for r in metric if line_of(r) == line)
+        rows.append(PlotRow(_name(names, found[0]), [dots.get(key, Dot()) for key in keys], control))
     if not rows or len(keys) > MOST_PANELS:
         return None
-    against = "against " if names == ["against"] else ""
+    against = "against " if sliced_by == ["against"] else ""
     between = "\n" if len(keys) > NARROW else " "
     return rows, [Panel(against + between.join(key), guessing(totals)) for key in keys]
 
@@ -108,17 +95,17 @@ def _by_view(
 ) -> tuple[list[PlotRow], list[str]] | None:
     views = [view, *(other for other in totals.views if other != view)]
     whole = [r for r in results if not r.slice]
-    rows = []
+    names, rows = LineNames(results), []
     for found in _lines(whole).values():
         dots = {r.view: _dot(r) for r in found if r.metric == totals.info["metric"]}
         lift = next((r for r in found if r.metric == "lift" and r.view == view and r.value is not None), None)
-        remark = "" if lift is None else f"lift {sections.signed_points(100 * (lift.value or 0))}"
+        remark = "" if lift is None else f"lift {signed(100 * (lift.value or 0))}"
         if lift is not None and lift.low is not None and lift.high is not None:
-            ends = (sections.signed_points(100 * end) for end in (lift.low, lift.high))
+            ends = (signed(100 * end) for end in (lift.low, lift.high))
             remark += "\n" + " to ".join(ends)
         control = any(r.control for r in found if r.view == view)
         rows.append(
-            PlotRow(sections.line_name(found[0]), [dots.get(name, Dot()) for name in views], control, remark)
+            PlotRow(_name(names, found[0]), [dots.get(name, Dot()) for name in views], control, remark)
         )
     return (
         (rows, views) if len(views) > 1 and any(d.value is not None for r in rows for d in r.dots) else None
@@ -137,10 +124,14 @@ def _by_position(totals: RunTotals, view: str) -> list[PlotRow]:
     return rows
 
 
-def _lines(results: Sequence[Result]) -> dict[sections.LineKey, list[Result]]:
-    lines: dict[sections.LineKey, list[Result]] = {}
+def _name(names: LineNames, result: Result) -> str:
+    return " on ".join(names.names(result))
+
+
+def _lines(results: Sequence[Result]) -> dict[LineKey, list[Result]]:
+    lines: dict[LineKey, list[Result]] = {}
     for result in results:
-        lines.setdefault(sections.line_of(result), []).append(result)
+        lines.setdefault(line_of(result), []).append(result)
     return lines
 
 

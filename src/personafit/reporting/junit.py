@@ -12,7 +12,7 @@ from xml.etree import ElementTree  # nosec B405 # written, never read
 
 from personafit._errors import UserError
 from personafit.reporting.assertions import Undecided, described, missed, totals
-from personafit.reporting.results import Result
+from personafit.reporting.result import Result
 
 # What XML 1.0 cannot hold; names come from outside.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

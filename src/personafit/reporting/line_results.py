@@ -123,11 +123,12 @@ def _lift(opened: RunLines, line: Line, metric: Metric, added: AddedUp, where: W
     controls = ("none", f"wrong:{getattr(line, context)}")
     present = {getattr(one, context) for one in opened.lines if _same_but(context, one, line)}
     if missing := [name for name in controls if name not in present]:
-        return replace(NOTHING, note=f"lift needs {' and '.join(f'--{context} {name}' for name in missing)}")
+        option = {"view": "context", "given": "system-context"}[context]
+        return replace(NOTHING, note=f"lift needs {' and '.join(f'--{option} {name}' for name in missing)}")
     sums = [added.of(line, name, where) for name in over_columns(metric)]
     over = dict(zip(controls, sums, strict=True))
     if not all(one.people.count for one in over.values()):
-        return replace(NOTHING, note=f"lift needs answers under both control {context}s")
+        return replace(NOTHING, note="lift needs answers under both control contexts")
     larger = min(over, key=lambda name: over[name].people.mean)  # less is left over the larger control
     found = over[larger].estimate(metric.difference_bounds)
     return replace(found, note=_joined(found.note, f"over {larger}, the larger of the two controls"))

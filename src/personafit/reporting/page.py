@@ -55,8 +55,10 @@ def fill_page(package: str, template: str, script: str, style: str = "", **value
 
 
 def fill_block(package: str, template: str, block: str, **values: Any) -> Markup:
-    """One block of a page's template by itself, to be put into another page."""
+    """One block of a template by itself, or all of it where it has no such block, to be put into another page."""
     found = _environment(package).get_template(template)
+    if block not in found.blocks:
+        return Markup(found.render(**values))
     return Markup("".join(found.blocks[block](found.new_context(values))))
 
 
@@ -70,6 +72,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["breaking"] = breaking
+    environment.filters["id_of"] = id
     return environment
 
 

@@ -1,61 +1,56 @@
 """The report of a kind that has none of its own: its table of metrics, its lifts in sentences, and how it was made."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from personafit.kinds import run_lines
 from personafit.kinds.lines import Line, Metric, RunLines
 from personafit.reporting.claims import lift_claims
 from personafit.reporting.line_results import line_shares, results_of, worst_coverage
-from personafit.reporting.lines import run_lines
+from personafit.reporting.pieces import Cell, Grid, Instrument, Row
+from personafit.reporting.report import KindReport, ReportPart
 from personafit.reporting.result import Result
-from personafit.reporting.sections import Cell
+from personafit.reporting.written import when
 from personafit.store import RunRecord, Store
 
 
-class PlainReport:
+class PlainReport(KindReport):
     """A run of any kind, by its lines and metrics alone."""
 
     def __init__(self, store: Store, run: RunRecord) -> None:
-        self._store = store
         self.lines: RunLines = run_lines(store, run)
         self.benchmark: str = self.lines.info["name"]
         self.coverage_bar: float = self.lines.info["coverage_bar"]
         self.results: list[Result] = results_of(self.lines)
 
-    def print(self, console: Console) -> None:
-        """Show the table of metrics and what it means."""
-        table = Table(title=Text(f"{self.title}; 95 % interval in brackets"), title_justify="left")
-        table.add_column("rater", overflow="fold")
-        table.add_column("told", overflow="fold")
-        for heading in self.headings:
-            table.add_column(heading, justify="right")
-        for line in self.lines.lines:
-            cells = [
-                f"{cell.text} {f'[{cell.interval}]' if cell.interval else ''}" for cell in self.cells(line)
-            ]
-            name = f"{line.rater}\ncontrol: {line.control}" if line.control else str(line.rater)
-            table.add_row(Text(name), Text(line.view or ""), *(Text(cell.strip()) for cell in cells))
-        console.print(table)
-        for sentence in self.sentences():
-            print(sentence)
+    def part(self) -> ReportPart:
+        """Sentences, the table of metrics, and how the run was made."""
+        run, info = self.lines.run, self.lines.info
+        labels = [f"{metric.name}: {metric.label}." for metric in self.lines.metrics if metric.label]
+        rows = [
+            Row([str(line.rater), line.view or ""], self.cells(line), line.control)
+            for line in self.lines.lines
+        ]
+        caption = " ".join(
+            [*labels, "95 % intervals are clustered by person and, where prompts recur, by prompt."]
+        )
+        facts = {
+            "run": run.name,
+            "started": when(run.started),
+            "data": run.dataset,
+            "licence": info["licence"],
+        }
+        return ReportPart(
+            run.name,
+            self.title,
+            self.sentences(),
+            [Grid("Metrics", caption, ["rater", "context"], self.headings, rows)],
+            instrument=Instrument(run.config.get("command"), facts, notes=run.config.get("notes", [])),
+            facts=[f"run {run.name}", when(run.started)],
+        )
 
     def sentences(self) -> list[str]:
         """What each rater's lift shows, where the kind has a lift."""
         return lift_claims(self.results)
-
-    def write_html(self, path: Path) -> None:
-        """Write the report as one page: the chapter that a collected report would have of it."""
-        from personafit.reporting.whole.collected import Collected
-        from personafit.reporting.whole.others import others
-        from personafit.reporting.whole.page import write_whole
-
-        given = Collected(self._store, others={self.lines.run.name: self})
-        write_whole(given, [replace(others(given), name="headline")], path)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and context with the least coverage."""

@@ -19,13 +19,233 @@ from personafit.reporting.drawing import (
     figure_style,
     new_figure,
 )
-from personafit.reporting.figure_names import lined_name, short_name
-from personafit.reporting.figure_words import panels_in_words, series_in_words
+from personafit.reporting.naming import lined_name, short_name
 from personafit.reporting.written import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+from typing import TYPE_CHECKING
+
+from personafit.reporting.drawing import WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+PUBLISHED = "published"
+
+
+@dataclass(frozen=True)
+class PanelMark:
+    """One line of a panel: who, what kind of mark, and the number with its interval."""
+
+    name: str
+    control: str | None
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+def dot_panels(
+    panels: Sequence[tuple[str, float | None, Sequence[PanelMark]]], limits: tuple[float, float] | None = None
+) -> "Figure":
+    """Panels side by side that share their lines; each has a title and a dashed line where nothing would be."""
+    lines = len(panels[0][2])
+    figure = new_figure(max(2.2, 0.9 + 0.34 * lines))
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for place, (axis, (title, border, marks)) in enumerate(zip(axes, panels, strict=True)):
+        for line, mark in enumerate(marks):
+            draw_mark(axis, mark, line)
+        axis.set_ylim(lines - 0.4, -0.6)
+        names = [lined_name(mark.name) for mark in marks] if place == 0 else []
+        axis.set_yticks(range(len(names)), names, parse_math=False)
+        if limits is not None:
+            axis.set_xlim(*limits)
+        if border is not None:
+            axis.axvline(border, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+        frame(axis, title)
+    groups = [(title, group_in_words([(mark.name, mark) for mark in marks], 2)) for title, _, marks in panels]
+    figure.set_label(" ".join(f"{title}: {group}." for title, group in groups if group))
+    return figure
+
+
+def draw_mark(axis: "Axes", mark: PanelMark, line: float) -> None:
+    """One number with its interval on a line."""
+    if mark.value is None:
+        return
+    label = plain(mark.value, 2)
+    draw_point(axis, mark.value, line, shape_of(mark.control), (mark.low, mark.high), label)
+
+
+def scatter_figure(
+    points: Sequence[tuple[str, str | None, float, float]], title: str, across: str, up: str
+) -> "Figure":
+    """Named points: name, what kind, x and y."""
+    figure = new_figure(3.8, WIDTH * 0.72)
+    axis = figure.subplots()
+    for name, control, x, y in points:
+        shape, colour, fill = shape_of(control)
+        axis.plot([x], [y], shape, markersize=7, color=colour, markerfacecolor=fill, markeredgewidth=1.3)
+        axis.annotate(
+            short_name(name),
+            (x, y),
+            (7, 4),
+            textcoords="offset points",
+            fontsize=8,
+            color=INK,
+            parse_math=False,
+        )
+    axis.axhline(0, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    axis.margins(0.18)
+    axis.set_ylabel(up, color=MUTED, fontsize=9)
+    frame(axis, title, across)
+    said = [f"{name}: {across} {plain(x)}, {up} {plain(y, 2)}" for name, _, x, y in points]
+    figure.set_label(f"{'; '.join(said)}.")
+    return figure
+
+
+def shape_of(control: str | None) -> tuple[str, str, str]:
+    """Shape, colour and fill of a mark by what its number is."""
+    if control == PUBLISHED:
+        return "x", MUTED, MUTED
+    if control in ("people", "simulated people", "labels in the data", "human", "simulated", "gold"):
+        return "D", INK, PAPER
+    return ("s", MUTED, PAPER) if control and control != "votes in the data" else ("o", ACCENT, ACCENT)
+
+
+def frame(axis: "Axes", title: str, label: str = "") -> None:
+    """A quiet frame with a title, and below it what is measured."""
+    axis.set_facecolor("none")
+    axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold", parse_math=False)
+    axis.set_xlabel(label, color=MUTED, fontsize=9)
+    axis.tick_params(length=0, labelsize=8.5, colors=MUTED)
+    axis.tick_params(axis="y", labelcolor=INK)
+    axis.grid(color=GRID, linewidth=0.5, alpha=0.6)
+    axis.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(GRID)
+
+
+FULLEST = 0.6  # of the colour, or the number would not be readable on it
+
+
+def shade_cells(
+    axis: "Axes", cells: Sequence[Sequence[float | None]], unknown: str = "–", digits: int = 2
+) -> None:
+    """Draw the cells, shaded by how far each is from nothing towards 1."""
+    size = len(cells)
+    for row, values in enumerate(cells):
+        for column, value in enumerate(values):
+            axis.axhspan(
+                row - 0.5,
+                row + 0.5,
+                column / size,
+                (column + 1) / size,
+                color=ACCENT,
+                alpha=FULLEST * min(1.0, abs(value or 0.0)),
+                linewidth=0,
+            )
+            text = unknown if value is None else plain(value, digits)
+            axis.text(column, row, text, ha="center", va="center", fontsize=9, color=INK)
+    axis.set_xlim(-0.5, size - 0.5)
+    axis.set_ylim(size - 0.5, -0.5)
+    axis.set_facecolor("none")
+    axis.tick_params(length=0, labelcolor=INK)
+    for side in axis.spines.values():
+        side.set_visible(False)
+
+
+MOST_SAID = 12  # numbers of one group; beyond that the highest and the lowest
+
+
+class Number(Protocol):
+    """A number with its interval."""
+
+    @property
+    def value(self) -> float | None:
+        """The number, if there is one."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end of its interval."""
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+
+
+class Named(Protocol):
+    """A line of a figure."""
+
+    @property
+    def name(self) -> str:
+        """Whose numbers they are."""
+
+    @property
+    def control(self) -> bool:
+        """Whether it understands nothing."""
+
+    @property
+    def published(self) -> bool:
+        """Whether others measured it."""
+
+    @property
+    def dots(self) -> Sequence[Number]:
+        """One number a panel or series."""
+
+
+def panels_in_words(titles: Sequence[str], rows: Sequence[Named]) -> str:
+    """Panel by panel who is highest and who is lowest."""
+    said = []
+    for place, title in enumerate(titles):
+        group = group_in_words([(line_name(row), row.dots[place]) for row in rows])
+        if group:
+            said.append(f"{' '.join(title.split())}: {group}.")
+    return " ".join(said)
+
+
+def series_in_words(names: Sequence[str], rows: Sequence[Named]) -> str:
+    """Line by line which series is highest and which is lowest."""
+    said = []
+    for row in rows:
+        group = group_in_words(list(zip(names, row.dots, strict=True)))
+        if group:
+            said.append(f"{line_name(row)}: {group}.")
+    return " ".join(said)
+
+
+def line_name(row: Named) -> str:
+    """Whose numbers, and of what kind."""
+    return row.name + (" (control)" if row.control else " (published)" if row.published else "")
+
+
+def group_in_words(pairs: Sequence[tuple[str, Number]], digits: int = 1) -> str:
+    """Names and numbers, the highest first; of many only those at the ends."""
+    known = sorted(
+        [(dot.value, name, dot) for name, dot in pairs if dot.value is not None], key=lambda one: -one[0]
+    )
+    said = [f"{name} {number_in_words(dot, digits)}" for _, name, dot in known]
+    if len(said) > MOST_SAID:
+        ends = MOST_SAID // 4
+        said = [*said[:ends], f"then {len(said) - 2 * ends} more", *said[-ends:]]
+    return ", ".join(said)
+
+
+def number_in_words(dot: Number, digits: int = 1) -> str:
+    """A number and its interval."""
+    if dot.value is None:
+        return "unknown"
+    if dot.low is None or dot.high is None:
+        return plain(dot.value, digits)
+    return f"{plain(dot.value, digits)} ({plain(dot.low, digits)} to {plain(dot.high, digits)})"
+
 
 ROW = 0.36  # inches per line of dots
 SMALL = 4.5  # points: a mark of a line that was published

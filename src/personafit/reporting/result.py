@@ -1,11 +1,13 @@
 """One number of a report: the flat record that `--json`, results.json, tables and pages share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from personafit.statistics import Estimate
 from personafit.store import RunRecord
+
+_KEYS = {"given": "system_context", "view": "context"}  # fields that JSON calls something else
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +74,14 @@ class Result:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as a plain object."""
-        return asdict(self)
+        """The record as the object that `--json` prints."""
+        return {_KEYS.get(name, name): value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, row: Mapping[str, Any]) -> "Result":
+        """The record that `as_dict` wrote; raises TypeError where it is none."""
+        names = {key: name for name, key in _KEYS.items()}
+        return cls(**{names.get(key, key): value for key, value in row.items()})
 
 
 def marked_met(run: RunRecord, results: Iterable[Result]) -> list[Result]:

@@ -1,12 +1,10 @@
 """From the stored judgments of a run of choices to flat records: one number each, with interval, coverage and control."""
 
-from personafit.reporting.judged_run import headline_view
+from personafit.kinds.choice_scores import RunScores, headline_view, load_scores
+from personafit.kinds.lines import CONTROL_RATERS
 from personafit.reporting.line_results import results_of
 from personafit.reporting.result import Result, marked_met
-from personafit.reporting.scores import RunScores, load_scores
-from personafit.reporting.totals import CONTROL_RATERS, SYSTEM, RunTotals, load_totals
-
-SYSTEM_COLUMNS = SYSTEM
+from personafit.reporting.totals import RunTotals, load_totals
 
 
 def run_results(totals: RunTotals) -> list[Result]:
@@ -27,7 +25,6 @@ def answered(totals: RunTotals) -> int:
 
 __all__ = [
     "CONTROL_RATERS",
-    "SYSTEM_COLUMNS",
     "Result",
     "RunScores",
     "answered",

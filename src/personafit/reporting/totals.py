@@ -11,57 +11,83 @@ from typing import Any
 
 import orjson
 import polars as pl
+from sqlalchemy import select
 
-from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
-from personafit.reporting.judged_run import RESTRAINT, WON, JudgedRun, is_restraint
+from personafit.kinds.choice_scores import RESTRAINT, SYSTEM, WON, JudgedRun, choice_metrics, is_restraint
+from personafit.kinds.lines import CONTROL_CONTEXTS, CONTROL_RATERS, Line, RunLines, control_of
 from personafit.reporting.line_results import add_lines_up
 from personafit.reporting.line_sums import LINE, PLACE, AddedUp, Layout
-from personafit.reporting.sample import Sample
-from personafit.statistics import Estimate, choice_scores, length_controlled_rate
+from personafit.statistics import choice_scores
 from personafit.statistics.clusters import ClusteredSums
 from personafit.store import UNMADE, RunRecord, Status, Store, any_prompt_recurs, run_pages
+from personafit.store import tables as t
 
-SYSTEM = ("system", "given")
-CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
-ORDERLESS = "scores each answer by itself: order cannot matter"
+MAX_ITEMS = 10_000
+MAX_ASKS = (
+    500_000  # about them, in a page of some 30 MB: of an item that was asked about often, fewer are shown
+)
+SPARE = 1.5  # times as many are held before the least wanted are let go
+
+
+@dataclass
+class Sample:
+    """Items with their answers and their scores under the headline view, never more than a page can hold."""
+
+    items: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """position, item, person, prompt, products, slices (both JSON), gold, tier, in the order of the source."""
+    scores: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """position, rater, accuracy."""
+    answers: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """One row per job about these items."""
+
+    def add(self, run: JudgedRun, items: pl.DataFrame, scored: pl.DataFrame, answers: pl.DataFrame) -> None:
+        """Take in a page of the run, and let go of what is too much."""
+        scored = scored.filter(pl.col("view") == run.headline_view).select("position", "rater", "accuracy")
+        controls = [rater["fingerprint"] for rater in run.raters if rater["control"]]
+        asked_for = [rater["fingerprint"] for rater in run.raters if not rater["control"]] or controls
+        wrong = scored.filter(pl.col("rater").is_in(asked_for) & (pl.col("accuracy") < 0.5))["position"]
+        items = items.with_columns((~pl.col("position").is_in(wrong.implode())).alias("not_wrong"))
+        answers = answers.drop("ask_status", "generation", "at", "parse")
+        parts: Sequence[tuple[pl.DataFrame, pl.DataFrame]] = (
+            (self.items, items),
+            (self.scores, scored),
+            (self.answers, answers),
+        )
+        self.items, self.scores, self.answers = (
+            new if old.is_empty() else pl.concat([old, new]) for old, new in parts
+        )
+        if len(self.items) > SPARE * most_items(run):
+            self.prune(run)
+
+    def prune(self, run: JudgedRun) -> None:
+        """Keep no more than a page can hold, in the order of the source."""
+        if self.items.is_empty():
+            return
+        most = most_items(run)
+        places = self.items.select("not_wrong", "position").sort("not_wrong", "position")["position"]
+        if len(places) > most:
+            kept = pl.col("position").is_in(places.head(most).implode())
+            self.items, self.scores, self.answers = (
+                _copied(frame.filter(kept)) for frame in (self.items, self.scores, self.answers)
+            )
+        self.items = self.items.sort("position")
+
+
+def most_items(run: JudgedRun) -> int:
+    """How many items of the run a page can hold, given how often each was asked about."""
+    asks = sum(int(rater["orders"]) for rater in run.raters) * len(run.views) * int(run.run.config["samples"])
+    return max(1, min(MAX_ITEMS, MAX_ASKS // max(1, asks)))
+
+
+def _copied(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame by itself: filtered texts would hold on to the pages they were taken from."""
+    written = frame.write_ipc(None, compat_level=pl.CompatLevel.oldest())
+    written.seek(0)
+    return pl.read_ipc(written)
+
+
 HELD = 400_000  # rows kept for the second order: some 60 MB
 ERRORS_COUNTED = 1_000  # different sentences of what went wrong, per run
-
-
-def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
-    """The figures of a run of choices: its headline is a share of right choices, or of comparisons won."""
-    headline = info["metric"]
-    win = headline == "win_rate"
-    alone = {rater["fingerprint"] for rater in run.config["raters"] if rater["orders"] == 1}
-    found = [
-        Metric(headline, "accuracy"),
-        Metric(f"{headline}_debiased", "debiased"),
-        Metric("consistency", "consistent", only=lambda line: line.fingerprint not in alone),
-        Metric("consistency", "kept", from_sums=_orderless, only=lambda line: line.fingerprint in alone),
-        Metric("lift", "counted", over="view"),
-        Metric(
-            "restraint",
-            where=(("expect", RESTRAINT),),
-            note="share of marked questions where knowing the person did no harm" if win else "",
-            empty="no item is marked as better answered without the person",
-        ),
-        Metric("first", by=()),  # for the figure about positions only
-    ]
-    if win:
-        name, held = "win_rate_length_controlled", ("accuracy", "length_difference")
-        by = tuple(dict.fromkeys(map(tuple, info["layout"])))
-        found.insert(4, Metric(name, "accuracy", estimate=_at_equal_length, holds=held, by=by))
-    return found
-
-
-def _orderless(kept: ClusteredSums) -> Estimate:
-    if not kept.people.count:
-        return kept.estimate()
-    return Estimate(1.0, None, None, kept.people.count, kept.people.number, ORDERLESS)
-
-
-def _at_equal_length(rows: pl.DataFrame) -> Estimate:
-    return length_controlled_rate(rows["accuracy"], rows["length_difference"], rows["person"], rows["prompt"])
 
 
 @dataclass
@@ -230,3 +256,19 @@ class _Walk:
             rater, status, detail = key
             if (rater, status, detail) in errors or len(errors) < ERRORS_COUNTED:
                 errors[rater, status, detail] = errors.get((rater, status, detail), 0) + count
+
+
+def held_answers(store: Store, totals: RunTotals) -> pl.DataFrame | None:
+    """What `run_answers` gives, without costs, if adding the run up has kept all of it; nothing if not, or if answers have parts."""
+    sample, judgment = totals.sample, t.judgments.c
+    if sample.answers.is_empty() or len(sample.items) < totals.items:
+        return None
+    own = judgment.rater.in_([rater["fingerprint"] for rater in totals.raters])
+    if len(store.frame(select(judgment.ask).where(own, judgment.target != "").limit(1))):
+        return None
+    question = pl.lit(totals.run.config["question"]).alias("question")
+    items = sample.items.select("position", "item")
+    answers = sample.answers.join(items, on="position", maintain_order="left").with_columns(
+        question, pl.lit("").alias("target")
+    )
+    return answers if answers["job"].is_sorted() else answers.sort("job")

@@ -1,4 +1,6 @@
-"""Numbers as people read them: a true minus sign, and no sign before nothing."""
+"""Numbers and times as people read them: a true minus sign, and no sign before nothing."""
+
+from datetime import UTC, datetime
 
 
 def plain(value: float, digits: int = 1) -> str:
@@ -14,3 +16,8 @@ def signed(value: float, digits: int = 1) -> str:
 
 def _rounded(value: float, digits: int) -> float:
     return float(f"{value:.{digits}f}") + 0.0  # which makes nothing of -0.0
+
+
+def when(seconds: float) -> str:
+    """A moment in UTC, to the minute."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

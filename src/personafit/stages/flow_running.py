@@ -84,7 +84,7 @@ def _without_forgotten(store: Store, pairs: Sequence[AttributeLabel]) -> list[At
     left = [pair for pair in pairs if pair.person not in gone]
     if not left:
         raise UserError(
-            "Everyone whose attributes were judged was forgotten (personafit forget); nothing is left to follow."
+            "Everyone whose attributes were judged was forgotten (personafit data forget); nothing is left to follow."
         )
     return left
 

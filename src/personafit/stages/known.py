@@ -2,7 +2,7 @@
 
 Each statement loses its frame ("The user …"), the cosine of every found and every known statement of a person is taken, and
 the one-to-one assignment with the greatest sum is made among pairs at `SAME` or above. `SAME` and what the rule is worth were
-measured on our own labelled pairs (docs/extraction.md); it errs both ways, so recall and precision carry its error.
+measured on our own labelled pairs (docs/measurements/extraction.md); it errs both ways, so recall and precision carry its error.
 """
 
 import re

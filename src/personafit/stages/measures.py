@@ -175,7 +175,7 @@ def _truth(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
             right += [place is not None for place in places]
             whose += [person] * len(places)
         hits[step] = _shares(recalled)
-        note = "by the rule of stages/known.py, whose own errors it carries"
+        note = "matched to known statements by their embeddings, with the errors of that rule"
         note += failed if step == "after" else ""
         yield Measure("recall", hits[step], owners, slice={"refinement": step}, note=note)
         if right:

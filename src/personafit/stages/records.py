@@ -1,4 +1,4 @@
-"""What `personafit stages` writes and others read: one record per conversation, attribute, verdict, match and answer.
+"""What `personafit extract run` writes and others read: one record per conversation, attribute, verdict, match and answer.
 
 Every line of `--out DIR` is one of these. Nothing that was read or made is lost on the way: what is not used any further
 has a status and a sentence that says why. Raters live below this package, so a verifier that is trained there sees plain
@@ -194,7 +194,7 @@ class StageFile:
             summary: dict[str, Any] = orjson.loads(self.summary.read_bytes())
         except FileNotFoundError:
             raise UserError(
-                f"{self.summary} is missing; `personafit stages CONVERSATIONS --out {self.folder}` writes it."
+                f"{self.summary} is missing; `personafit extract run CONVERSATIONS --out {self.folder}` writes it."
             ) from None
         except orjson.JSONDecodeError as error:
             raise UserError(f"{self.summary} is not JSON ({error}); run the stages again.") from error
@@ -233,7 +233,7 @@ def read_lines(path: Path, record: type[R]) -> Iterator[R]:
                 first = error.errors()[0]
                 field = field_name(first["loc"])
                 raise UserError(
-                    f"{located(path, number, field)}: {first['msg']}; make the file again with `personafit stages`."
+                    f"{located(path, number, field)}: {first['msg']}; make the file again with `personafit extract run`."
                 ) from error
 
 

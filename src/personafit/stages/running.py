@@ -1,4 +1,4 @@
-"""`personafit stages` as a whole: from a log to people, stage by stage, with nothing in memory but one person at a time.
+"""`personafit extract run` as a whole: from a log to people, stage by stage, with nothing in memory but one person at a time.
 
 Every stage reads what the one before it wrote. What models say is in the store, so the same command takes up where it was
 ended; the files of `--out` are written anew from it each time, and only when every stage has come to its end.
@@ -44,7 +44,7 @@ from personafit.stages.session import Ended, Session
 from personafit.stages.summary import Tally
 from personafit.store import Status, Store
 
-FORGOTTEN = "The person was forgotten (personafit forget)."
+FORGOTTEN = "The person was forgotten (personafit data forget)."
 
 
 async def execute(store: Store, config: StagesConfig, progress: ProgressView) -> StagesDone:

@@ -15,7 +15,7 @@ from personafit.store.reconnecting import repeated_when_lost
 from personafit.store.records import Ask, Outcome, Status
 from personafit.store.rows import ask_row, judgment_row, product_row, storable
 
-FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit forget), and are left out: {}."
+FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit data forget), and are left out: {}."
 """Said of a data set whose people were forgotten."""
 
 MET = " was fitted on "

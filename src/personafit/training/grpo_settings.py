@@ -42,15 +42,15 @@ def processes() -> int:
 def check(settings: GrpoSettings) -> None:
     """Refuse what cannot be meant, before anything is loaded."""
     for name, value, least in (
-        ("--steps", settings.steps, 1),
-        ("--batch", settings.batch, 1),
-        ("--generations", settings.generations, 2),
+        ("--max-steps", settings.steps, 1),
+        ("--per-device-batch-size", settings.batch, 1),
+        ("--num-generations", settings.generations, 2),
     ):
         if value < least:
             raise UserError(f"{name} must be at least {least}, not {value}.")
     if not 0 < settings.learning_rate < 1:
-        raise UserError(f"--rate must lie between 0 and 1, not {settings.learning_rate:g}.")
+        raise UserError(f"--learning-rate must lie between 0 and 1, not {settings.learning_rate:g}.")
     if settings.batch % processes():
         raise UserError(
-            f"--batch {settings.batch} cannot be dealt out evenly to {processes()} processes; choose a multiple."
+            f"The default of {settings.batch} a step cannot be divided evenly among {processes()} processes; give --per-device-batch-size."
         )

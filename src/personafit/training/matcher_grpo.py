@@ -156,7 +156,7 @@ def _run(trainer: Any, settings: GrpoSettings, out: Path, say: Callable[[str], N
         trainer.train(resume_from_checkpoint=None if before is None else str(before))
     except torch.OutOfMemoryError as error:
         raise UserError(
-            "The device ran out of memory; try --lora, fewer --generations or a smaller --base, with another --out."
+            "The device ran out of memory; try --lora, fewer --num-generations or a smaller --model, with another --out."
         ) from error
     if trainer.state.global_step < settings.steps:
         raise UserError(
@@ -178,10 +178,12 @@ def _load(base: str) -> tuple[Any, Any]:
         model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         raise UserError(
-            f"--base {base}: it cannot be loaded as a language model ({one_line(error)})."
+            f"--model {base}: it cannot be loaded as a language model ({one_line(error)})."
         ) from error
     if not tokenizer.chat_template:
-        raise UserError(f"--base {base}: its tokenizer has no chat template, so it cannot be asked anything.")
+        raise UserError(
+            f"--model {base}: its tokenizer has no chat template, so it cannot be asked anything."
+        )
     return model, tokenizer
 
 

@@ -1,4 +1,4 @@
-"""Prompted models as verifiers of labelled statements, in the words `personafit stages` asks in, beside the fitted one."""
+"""Prompted models as verifiers of labelled statements, in the words `personafit extract run` asks in, beside the fitted one."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """What a verifier is worth on people it has not seen, beside what explains its score more cheaply.
 
 Every person is left out in turn; everything learnt from labels, penalty and thresholds included, comes from the others. The
-controls: flag everything, the rule verifier of `personafit stages`, the cosine alone, and the statement alone, which knows its
+controls: flag everything, the rule verifier of `personafit extract run`, the cosine alone, and the statement alone, which knows its
 words and their embedding but not the conversation. Whatever the last one finds are tells of whoever wrote the labels.
 """
 

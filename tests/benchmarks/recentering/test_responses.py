@@ -114,7 +114,7 @@ def test_the_published_pairs_are_read_whole() -> None:
 
 
 def test_lists_whose_ids_begin_alike_stay_apart(tmp_path: Path) -> None:
-    """As in docs/relevance.md, where items are q1/a1, q1/a2: two people with one question, and two questions of one."""
+    """As in docs/reference/folder.md, where items are q1/a1, q1/a2: two people with one question, and two questions of one."""
     asked = [("ann", "What now?"), ("bob", "What now?"), ("bob", "And then?")]
     write_lines(tmp_path / "people.jsonl", [{"id": name, "language": "en"} for name in ("ann", "bob")])
     texts = [{"id": f"a{n}", "kind": "attribute", "text": f"The user likes {n}."} for n in range(3)]

@@ -11,7 +11,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.engine import Silence
-from personafit.reporting.preference.scores import load_preferences
+from personafit.kinds.preference_scores import load_preferences
 from personafit.reporting.run_report import open_report
 from personafit.run import execute
 from personafit.store import Store

@@ -1,4 +1,4 @@
-"""`personafit build --on ray`, carried through as a command: the same benchmark as locally, whatever happens on the way."""
+"""`personafit build --backend ray`, carried through as a command: the same benchmark as locally, whatever happens on the way."""
 
 import os
 import signal
@@ -96,7 +96,7 @@ def test_a_build_that_is_interrupted_and_loses_a_worker_and_a_node_is_the_same_a
     world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]]
 ) -> None:
     made = world / "ray"
-    command = ("build", "build.toml", "--out", "ray", "--on", f"ray://{cluster.address}")
+    command = ("build", "build.toml", "--out", "ray", "--backend", f"ray://{cluster.address}")
     nodes = [*cluster.worker_nodes]
 
     def pipeline_workers() -> list[int]:

@@ -1,4 +1,4 @@
-"""`--on`: what it takes, and one sentence when there is no cluster to be had; and Ctrl-C."""
+"""`--backend`: what it takes, and one sentence when there is no cluster to be had; and Ctrl-C."""
 
 import os
 import signal
@@ -27,23 +27,28 @@ ITEMS = 250  # enough for a hand to come in between
 
 
 def refused(where: str) -> str:
-    """The sentence with which --on is refused."""
+    """The sentence with which --backend is refused."""
     with pytest.raises(UserError) as caught, working_on(where):
         pass
     return str(caught.value)
 
 
 def test_what_there_is() -> None:
-    assert refused("spark") == "--on spark: there are local, ray, and ray://HOST:PORT."
-    assert refused("ray://") == "--on ray://: there are local, ray, and ray://HOST:PORT."
-    assert refused("ray://here:there") == "--on ray://here:there: 'there' is no port; write ray://HOST:PORT."
+    assert refused("spark") == "--backend spark: there are local, ray, and ray://HOST:PORT."
+    assert refused("ray://") == "--backend ray://: there are local, ray, and ray://HOST:PORT."
+    assert (
+        refused("ray://here:there")
+        == "--backend ray://here:there: 'there' is no port; write ray://HOST:PORT."
+    )
     with working_on("local"):
         pass
 
 
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert refused("ray") == "--on ray: Ray is not installed; it comes with pip install 'personafit[ray]'."
+    assert (
+        refused("ray") == "--backend ray: Ray is not installed; it comes with pip install 'personafit[ray]'."
+    )
 
 
 def test_an_address_where_nothing_answers() -> None:
@@ -51,7 +56,7 @@ def test_an_address_where_nothing_answers() -> None:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets it, nothing answers
         port = taken.getsockname()[1]
         said = refused(f"ray://127.0.0.1:{port}")
-    assert said.startswith(f"--on ray://127.0.0.1:{port}: no Ray cluster answers there (")
+    assert said.startswith(f"--backend ray://127.0.0.1:{port}: no Ray cluster answers there (")
     assert said.endswith(f"start one with ray start --head --port {port}.")
 
 
@@ -59,7 +64,7 @@ def test_an_address_where_something_else_answers(endpoint: StubEndpoint) -> None
     where = f"ray://{urlsplit(endpoint.url).netloc}"
     assert (
         refused(where)
-        == f"--on {where}: what answers there is no Ray cluster; give the port of its head, usually 6379."
+        == f"--backend {where}: what answers there is no Ray cluster; give the port of its head, usually 6379."
     )
 
 
@@ -110,8 +115,8 @@ def test_ctrl_c_leaves_nothing_running_and_nothing_to_do_twice(
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_benchmark(tmp_path / "world", ITEMS, 10)
     save_chat(tmp_path / "chat")
-    command = ("run", "world", "--rater", "hf:chat", "--view", "profile")
-    with at_work(*command, "--on", "ray", cwd=tmp_path) as run:
+    command = ("run", "world", "--rater", "hf:chat", "--context", "profile")
+    with at_work(*command, "--backend", "ray", cwd=tmp_path) as run:
         run.wait_until(lambda: bool(answers_of_models(tmp_path)))
         before = len(answers_of_models(tmp_path))
         run.signalled(signal.SIGINT)

@@ -116,7 +116,7 @@ def test_a_reward_rater_as_a_command_into_postgresql_though_its_workers_are_kill
 
     write_benchmark(world / "large", LARGE, 100)
     database = create_database(server, "reward")
-    command = ("run", "large", "--rater", "reward:reward", "--view", "profile", "--store")
+    command = ("run", "large", "--rater", "reward:reward", "--context", "profile", "--store")
     scored = "SELECT count(*) FROM asks JOIN raters ON fingerprint = rater WHERE raters.kind = 'reward'"
 
     def stored() -> int:
@@ -126,7 +126,7 @@ def test_a_reward_rater_as_a_command_into_postgresql_though_its_workers_are_kill
             except psycopg.errors.UndefinedTable:  # they are being made
                 return 0
 
-    with at_work(*command, database, "--json", "--on", f"ray://{cluster.address}", cwd=world) as run:
+    with at_work(*command, database, "--json", "--backend", f"ray://{cluster.address}", cwd=world) as run:
         run.wait_until(lambda: stored() > 0)
         killed = workers_of(second_node)
         for worker in killed:

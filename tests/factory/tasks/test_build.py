@@ -38,10 +38,12 @@ def test_templates_make_people_and_tasks_that_dialogues_run_on(personafit: Comma
     with Talking() as talking:
         personafit(
             *("run", "personalens", "--data", "out", "--system", "canned", "--system", "python:echoes:echo"),
-            *("--user", talking.model("user"), "--judge", talking.model("judge")),
-            *("--given", "none", "--given", "I", "--limit", "9"),
+            *("--user", talking.model("user"), "--rater", talking.model("judge")),
+            *("--system-context", "none", "--system-context", "I", "--limit", "9"),
         )
-    found = {(r["system"], r["given"], r["metric"]): r for r in results_of(tmp_path) if not r["slice"]}
+    found = {
+        (r["system"], r["system_context"], r["metric"]): r for r in results_of(tmp_path) if not r["slice"]
+    }
     assert found["python:echoes:echo", "I", "coverage_before"]["value"] == 1.0, "the history shows all of it"
     assert found["python:echoes:echo", "I", "contradictions"]["value"] == 0.0
     assert found["canned", "none", "coverage_before"]["value"] == 0.0

@@ -113,7 +113,7 @@ def _served(folder: Path, stub: StubEndpoint) -> Iterator[Site]:
     )  # fmt: skip
     (folder / "parts.py").write_text(PARTS)
     run_cli(
-        "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--judge",
+        "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--rater",
         "python:parts:judge", "--limit", "2", "--store", str(store), cwd=folder, path=folder,
     )  # fmt: skip
     with socket.socket() as probe:

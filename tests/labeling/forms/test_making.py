@@ -193,9 +193,7 @@ def test_the_answer_that_a_run_tested_is_not_known_to_be_right(
     people = [{"person": {"id": name, "job": "nurse"}} for name in ("ann", "bob")]
     log.write_bytes(b"".join(orjson.dumps(row | one) + b"\n" for one in people))
     url = str(tmp_path / "store.db")
-    invoke(
-        monkeypatch, tmp_path, "run", "answers", "--log", str(log), "--judge", "rule:length", "--store", url
-    )
+    invoke(monkeypatch, tmp_path, "run", str(log), "--rater", "rule:length", "--store", url)
     with Store(url) as store, pytest.raises(UserError, match="only 0 more pages have a known answer"):
         make(store, "fit", "last", count=1, besides=ExtraPages("1"))
 
@@ -277,7 +275,7 @@ def test_a_sample_of_a_run_is_even_over_a_metric(tmp_path: Path, monkeypatch: py
         "starter",
         "--rater",
         "rule:length",
-        "--view",
+        "--context",
         "profile",
         "--store",
         str(url),

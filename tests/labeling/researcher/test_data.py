@@ -259,9 +259,9 @@ def test_the_command_forgets_a_person_in_studies_too(
 ) -> None:
     page = studies.pages("pilot")[0]
     store = str(tmp_path / "store.db")
-    before = personafit("forget", page.person, "--dry-run", "--store", store).out
+    before = personafit("data", "forget", page.person, "--dry-run", "--store", store).out
     assert page.id in {one.id for one in studies.pages("pilot")}
-    done = personafit("forget", page.person, "--store", store).out
+    done = personafit("data", "forget", page.person, "--store", store).out
     told = [word for word in before.split() if word.isdigit()]
     assert told == [word for word in done.split() if word.isdigit()], (before, done)
     assert "study pages" in done

@@ -151,7 +151,7 @@ def test_raters_who_had_finished_are_called_back_to_new_pages(tmp_path: Path) ->
 def test_a_page_that_was_removed_takes_no_answer_and_the_next_one_takes_its_own(
     tmp_path: Path, command: Callable[..., str]
 ) -> None:
-    """`personafit forget` while the server runs and a rater has the page open."""
+    """`personafit data forget` while the server runs and a rater has the page open."""
     store = tmp_path / "store.db"
     new_study(store, count=6)
     with TestClient(create_app(store)) as client, Store(store) as opened:
@@ -184,7 +184,7 @@ def test_a_page_that_was_removed_takes_no_answer_and_the_next_one_takes_its_own(
             return reply.status_code
 
         assert send(0, 0, plan[0].page) == 200
-        command("forget", person)
+        command("data", "forget", person)
         assert send(1, 0, plan[0].page) == 404
         assert send(2, shown.position, shown.page) == 404, "it stands elsewhere now, and another in its place"
         moved = next(one for one in studies.assigned("pilot", 0) if one.page == shown.page)

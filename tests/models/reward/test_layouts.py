@@ -127,7 +127,7 @@ def test_memory_that_runs_out_halves_the_rows_and_loses_nothing() -> None:
     assert np.abs(scorer.scores(SEQUENCES) - expected).max() < 1e-5
     assert scorer.capacity == 250
     assert "500 tokens instead of 1,000" in said[1]
-    with pytest.raises(UserError, match="--max-tokens"):
+    with pytest.raises(UserError, match="--max-length"):
         _Cramped(tiny_model(), "tree", 2000, memory=10).scores(SEQUENCES)
 
 

@@ -244,7 +244,7 @@ def test_the_majority_is_everybody_elses() -> None:
     assert guess.coverage(people["p2"], ["A.Y"]) is None
 
 
-FLOORS = {  # precision and recall on the held-out half; docs/dialogues.md shows the figures themselves
+FLOORS = {  # precision and recall on the held-out half; docs/measurements/dialogues.md shows the figures themselves
     "before": (0.93, 0.93),
     "after": (0.80, 0.85),
     "contradicts": (0.95, 0.93),

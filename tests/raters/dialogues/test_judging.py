@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from personafit._errors import UserError
 from personafit.items.dialogue import Dialogue, StopReason
-from personafit.reporting.dialogues.run_report import DialogueReport
+from personafit.items.dialogue_questions import DIALOGUES
+from personafit.raters import make_rater
+from personafit.reporting.dialogue import DialogueReport
 from personafit.store import Status, run_answers
-from tests.reporting.dialogues.world import SD, good_reply, make_world
+from tests.dialogue_world import SD, good_reply, make_world
 
 QUESTIONS = 7
 
@@ -136,3 +139,28 @@ def test_judges_stand_side_by_side(tmp_path: Path) -> None:
         if r.metric == "personalization" and not r.slice
     }
     assert marks == {"mild": 2.0, "kind": 4.0}
+
+
+def test_a_function_that_marks_is_asked_as_often_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dialogue_functions.py").write_text(
+        "calls = []\n\n\ndef marks(shown):\n    calls.append(shown.sample)\n    return 1 + shown.sample\n\n\n"
+        "class Scores:\n    def score(self, prompt, person, answer):\n        return 1.0\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    world = make_world(tmp_path, tasks=(SD,))
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+    plain = make_rater("python:dialogue_functions:marks", DIALOGUES)
+    twice = make_rater("python:dialogue_functions:marks,samples=2", DIALOGUES)
+    assert (plain.samples, twice.samples) == (1, 2)
+    assert plain.record.fingerprint == twice.record.fingerprint
+    world.rate(twice)
+    found = {r.metric: r for r in DialogueReport(world.store, world.run).results if not r.slice}
+    assert found["personalization"].value == 1.5
+    assert found["personalization"].coverage == pytest.approx(1 / 3)
+    with pytest.raises(UserError, match="asked once; leave samples= out"):
+        make_rater("python:dialogue_functions:Scores,samples=2", DIALOGUES)
+    with pytest.raises(UserError, match="samples must be a whole number"):
+        make_rater("python:dialogue_functions:marks,samples=1.5", DIALOGUES)

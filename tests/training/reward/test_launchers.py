@@ -70,8 +70,16 @@ def test_two_processes_learn_what_one_learns(kind: str, tmp_path: Path) -> None:
     lora = "adapter" in kind
     alone = RewardSettings(str(base), pairs, tmp_path / "one", batch=8, rate=1e-3, epochs=2.0, lora=lora)
     train_reward(alone, lambda _: None)
-    asked = ["train", "reward", "--base", str(base), "--data", str(pairs), "--out", str(tmp_path / "two")]
-    asked += ["--batch", "8", "--rate", "1e-3", "--epochs", "2", *(["--lora"] if lora else [])]
+    asked = ["train", "reward", "--model", str(base), "--data", str(pairs), "--out", str(tmp_path / "two")]
+    asked += [
+        "--per-device-batch-size",
+        "4",  # of each of two processes: eight in all
+        "--learning-rate",
+        "1e-3",
+        "--num-train-epochs",
+        "2",
+        *(["--lora"] if lora else []),
+    ]
     if kind == "replicated":
         launch(["-m", "personafit"], asked, {})
     else:

@@ -70,7 +70,7 @@ def settings(world: Path, out: Path, **more: Any) -> RewardSettings:
 
 
 def command(world: Path, out: Path, *more: str) -> list[str]:
-    asked = ["--base", str(world / "base"), "--data", str(world / "pairs.jsonl"), "--out", str(out)]
+    asked = ["--model", str(world / "base"), "--data", str(world / "pairs.jsonl"), "--out", str(out)]
     return [
         sys.executable,
         "-m",
@@ -78,9 +78,9 @@ def command(world: Path, out: Path, *more: str) -> list[str]:
         "train",
         "reward",
         *asked,
-        "--batch",
+        "--per-device-batch-size",
         "8",
-        "--rate",
+        "--learning-rate",
         "1e-3",
         *more,
     ]
@@ -155,7 +155,7 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_uninterrupted(
 ) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    asked = ["--epochs", "10", *more]
+    asked = ["--num-train-epochs", "10", *more]
     same = settings(world, whole, epochs=10.0, held_out=0.1, lora=bool(more))
     train_reward(same, lambda _: None)
     first = subprocess.Popen(
@@ -263,20 +263,20 @@ def test_bad_input_is_one_sentence(
     base, pairs = str(world / "base"), str(world / "pairs.jsonl")
     for arguments, said in (
         (
-            ["--base", base, "--data", str(tied)],
+            ["--model", base, "--data", str(tied)],
             "holds no pairs. Left out because both answers are one text: 32",
         ),
-        (["--base", base, "--data", str(nobody)], "line 1, field 'person' is missing"),
-        (["--base", base, "--data", pairs, "--out", str(full)], "is not empty and holds no training run"),
-        (["--base", "no/such/model", "--data", pairs], "--base no/such/model: there is no such folder"),
-        (["--base", str(full), "--data", pairs], "cannot be loaded with a score head"),
-        (["--base", strange, "--data", pairs], "its weights know 100 tokens; they do not belong together"),
-        (["--base", short, "--data", pairs], "was made for 64 tokens and the longest text has"),
-        (["--base", base, "--data", pairs, "--mix", "x=0"], "ratio must be a number above 0"),
-        (["--base", base, "--data", pairs, "--preset", "helpsteer"], "name their file with --mix"),
-        (["--base", base, "--data", pairs, "--adapter"], "give --lora as well"),
-        (["--base", base, "--data", pairs, "--report-to", "nobody"], "--report-to nobody cannot be used"),
-        (["--base", base, "--data", pairs, "--max-tokens", "18"], "no pair is left to train on"),
+        (["--model", base, "--data", str(nobody)], "line 1, field 'person' is missing"),
+        (["--model", base, "--data", pairs, "--out", str(full)], "is not empty and holds no training run"),
+        (["--model", "no/such/model", "--data", pairs], "--model no/such/model: there is no such folder"),
+        (["--model", str(full), "--data", pairs], "cannot be loaded with a score head"),
+        (["--model", strange, "--data", pairs], "its weights know 100 tokens; they do not belong together"),
+        (["--model", short, "--data", pairs], "was made for 64 tokens and the longest text has"),
+        (["--model", base, "--data", pairs, "--mix", "x=0"], "ratio must be a number above 0"),
+        (["--model", base, "--data", pairs, "--preset", "helpsteer"], "name their file with --mix"),
+        (["--model", base, "--data", pairs, "--adapter"], "give --lora as well"),
+        (["--model", base, "--data", pairs, "--report-to", "nobody"], "--report-to nobody cannot be used"),
+        (["--model", base, "--data", pairs, "--max-length", "18"], "no pair is left to train on"),
     ):
         out = [] if "--out" in arguments else ["--out", str(tmp_path / f"out{len(said)}")]
         monkeypatch.setattr(sys, "argv", ["personafit", "train", "reward", *arguments, *out])
@@ -291,8 +291,8 @@ def test_bad_input_is_one_sentence(
 def test_without_the_libraries_it_says_what_to_install(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    monkeypatch.setattr("personafit.cli.train_reward.NEEDED", ("no_such_library",))
-    asked = ["--base", str(world / "base"), "--data", str(world / "pairs.jsonl"), "--out", str(tmp_path)]
+    monkeypatch.setattr("personafit.cli.train.FOR_REWARD", ("no_such_library",))
+    asked = ["--model", str(world / "base"), "--data", str(world / "pairs.jsonl"), "--out", str(tmp_path)]
     monkeypatch.setattr(sys, "argv", ["personafit", "train", "reward", *asked])
     with pytest.raises(SystemExit):
         main()

@@ -29,6 +29,8 @@ from personafit.store import Item, Judgment, Product
 NAME = "lamp-writing"
 MAKERS = ("the person", "their nearest earlier words", "the text as it was given")
 """Whose the products of an item are, in this order; the last only where the text itself is to be written otherwise."""
+COPIES = {MAKERS[1]: "copied entry", MAKERS[2]: "copied text"}
+"""Texts that need no writing, and what kind of control each is."""
 
 INFO = BenchmarkInfo(
     name=NAME,

@@ -32,7 +32,9 @@ def open_relevance(data: Path | None) -> Benchmark:
         )
     folder = FolderBenchmark(data, kind=RELEVANCE)
     if next(folder.items(), None) is None:
-        raise UserError(f"{data / 'items.jsonl'} has no items of kind 'relevance'; see docs/relevance.md.")
+        raise UserError(
+            f"{data / 'items.jsonl'} has no items of kind 'relevance'; see docs/reference/folder.md."
+        )
     return folder
 
 

@@ -227,7 +227,9 @@ def open_responses(data: Path | None) -> Benchmark:
         )
     opened = PreferenceFolder(folder)
     if next(opened.items(), None) is None:
-        raise UserError(f"{folder / 'items.jsonl'} has no items of kind 'preference'; see docs/responses.md.")
+        raise UserError(
+            f"{folder / 'items.jsonl'} has no items of kind 'preference'; see docs/reference/folder.md."
+        )
     return opened
 
 

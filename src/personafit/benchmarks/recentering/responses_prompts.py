@@ -91,7 +91,7 @@ def open_prompts(data: Path | None) -> ResponsePrompts:
             found = _from_preferences(source)
     if not found:
         raise UserError(
-            f"{folder} has no prompt for which an attribute is marked relevant; see docs/responses.md."
+            f"{folder} has no prompt for which an attribute is marked relevant; see docs/reference/folder.md."
         )
     return ResponsePrompts(source.info, list(source.people()), found)
 

@@ -1,4 +1,4 @@
-"""`--on ray` starts a cluster on this machine, `--on ray://HOST:PORT` joins one that runs."""
+"""`--backend ray` starts a cluster on this machine, `--backend ray://HOST:PORT` joins one that runs."""
 
 import logging
 import os
@@ -32,19 +32,19 @@ NEEDS = "Ray is not installed; it comes with pip install 'personafit[ray]'"
 
 @contextmanager
 def working_on(where: str) -> Iterator[None]:
-    """Hold the models that are made within the block where `--on` says: local, ray or ray://HOST:PORT."""
+    """Hold the models that are made within the block where `--backend` says: local, ray or ray://HOST:PORT."""
     if where == "local":
         yield
         return
     kind, _, address = where.partition("://")
     if kind != "ray" or (not address and where != "ray"):
-        raise UserError(f"--on {where}: there are local, ray, and ray://HOST:PORT.")
+        raise UserError(f"--backend {where}: there are local, ray, and ray://HOST:PORT.")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError:
-        raise UserError(f"--on {where}: {NEEDS}.") from None
+        raise UserError(f"--backend {where}: {NEEDS}.") from None
     _connect(ray, where, address)
     try:
         with models_in(RayPlace(ray.cluster_resources())):
@@ -65,7 +65,7 @@ def _connect(ray: Any, where: str, address: str) -> None:
         with _silence():
             ray.init(logging_level=logging.ERROR, log_to_driver=False, **settings)
     except Exception as error:  # whatever Ray raises of its own, or of the network's
-        raise UserError(f"--on {where}: {_reason(address, error)}.") from error
+        raise UserError(f"--backend {where}: {_reason(address, error)}.") from error
     import ray.data as data
 
     # After the import, which sets it too. Of every lost worker it would show a traceback.
@@ -101,14 +101,14 @@ def _answering(where: str, address: str) -> str:
             connection.sendall(GREETING)
             greeted = connection.recv(9)[3:4] == SETTINGS_FRAME
     except ValueError:
-        raise UserError(f"--on {where}: '{port}' is no port; write ray://HOST:PORT.") from None
+        raise UserError(f"--backend {where}: '{port}' is no port; write ray://HOST:PORT.") from None
     except (OSError, OverflowError) as error:
         raise UserError(
-            f"--on {where}: no Ray cluster answers there ({one_line(error)}); start one with ray start --head --port {number}."
+            f"--backend {where}: no Ray cluster answers there ({one_line(error)}); start one with ray start --head --port {number}."
         ) from None
     if not greeted:
         raise UserError(
-            f"--on {where}: what answers there is no Ray cluster; give the port of its head, usually {PORT}."
+            f"--backend {where}: what answers there is no Ray cluster; give the port of its head, usually {PORT}."
         )
     return f"{host}:{number}"
 

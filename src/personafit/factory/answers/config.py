@@ -5,11 +5,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from personafit.factory.config import MOST_ANSWERERS, BuildConfig, Section
+from personafit.factory.config import MOST_ANSWERERS, BuildConfig, ConfigSection
 from personafit.factory.questions.config import QuestionsSection
 
 
-class AnswersSection(Section):
+class AnswersSection(ConfigSection):
     """What the answers step is asked for."""
 
     words: int = Field(120, ge=8, le=2000, description="Length asked for, in words or Chinese characters.")

@@ -6,13 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from personafit.factory.config import BuildConfig, Section
+from personafit.factory.config import BuildConfig, ConfigSection
 from personafit.factory.memories.corpus import LONGEST, read_corpus
 
 LOOKED_AT = 1_000  # entries of each file, to see whether there are enough
 
 
-class MemoriesSection(Section):
+class MemoriesSection(ConfigSection):
     """What the memories and features steps are asked for."""
 
     per_person: int = Field(12, ge=1, le=200, description="Memories of each person.")

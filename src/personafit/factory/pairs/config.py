@@ -6,13 +6,13 @@ from pathlib import Path
 from pydantic import Field
 
 from personafit.benchmarks import BENCHMARKS
-from personafit.factory.config import BuildConfig, Section
+from personafit.factory.config import BuildConfig, ConfigSection
 from personafit.factory.people.config import PeopleSection
 
 HARD = ("wrong-person", "over-personalized", "degraded")
 
 
-class PairsSection(Section):
+class PairsSection(ConfigSection):
     """What the pairs step is asked for."""
 
     per_person: int = Field(2, ge=1, description="Questions for each person of [people] training.")

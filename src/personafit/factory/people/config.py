@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from personafit.factory.config import BuildConfig, Section, meant
+from personafit.factory.config import BuildConfig, ConfigSection, meant
 from personafit.factory.people.elements import (
     INTERESTS_DRAWN,
     LEAVES,
@@ -17,7 +17,7 @@ from personafit.factory.people.elements import (
 )
 
 
-class PeopleSection(Section):
+class PeopleSection(ConfigSection):
     """What the people step is asked for."""
 
     quota: int = Field(20, ge=1, description="People of the benchmark.")

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from personafit.factory.config import BuildConfig, Section, meant
+from personafit.factory.config import BuildConfig, ConfigSection, meant
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.questions.pool import read_pool
 from personafit.factory.questions.scenarios import categories, published_shares
@@ -13,7 +13,7 @@ from personafit.factory.questions.scenarios import categories, published_shares
 ROUNDING = 0.005  # by how much shares may miss 1: the published ones are rounded
 
 
-class QuestionsSection(Section):
+class QuestionsSection(ConfigSection):
     """What the questions step is asked for."""
 
     specific: int = Field(20, ge=0, le=500, description="Questions made from each person's features.")

@@ -6,13 +6,13 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from personafit.factory.answers.config import AnswersSection
-from personafit.factory.config import BuildConfig, Section
+from personafit.factory.config import BuildConfig, ConfigSection
 from personafit.factory.people.config import PeopleSection
 
 FEWEST_RATERS = 3
 
 
-class StudiesSection(Section):
+class StudiesSection(ConfigSection):
     """What the two studies are asked for."""
 
     voters: Literal["people", "simulated"] = Field(

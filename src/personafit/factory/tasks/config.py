@@ -5,13 +5,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from personafit.factory.config import BuildConfig, Section, meant
+from personafit.factory.config import BuildConfig, ConfigSection, meant
 from personafit.factory.tasks.definitions import OURS as OUR_TASKS
 from personafit.factory.tasks.definitions import TaskTemplate, read_definitions
 from personafit.factory.tasks.ontology import OURS, Ontology, read_ontology
 
 
-class TasksSection(Section):
+class TasksSection(ConfigSection):
     """What the steps of task profiles are asked for."""
 
     people: int = Field(24, ge=1, description="People to draw; with a section [people] it is those people.")

@@ -69,7 +69,7 @@ class RewardScorer:
         if half < max(needed, LEAST if self.blocks else 1):
             raise UserError(
                 f"Memory ran out with rows of {self.capacity:,} tokens, and the longest needs {needed:,}; allow fewer "
-                "tokens (--max-tokens), train an adapter (--lora), or use a larger device."
+                "tokens (--max-length), train an adapter (--lora), or use a larger device."
             )
         self.say(f"Memory ran out; going on with rows of {half:,} tokens instead of {self.capacity:,}.")
         self.resize(half)

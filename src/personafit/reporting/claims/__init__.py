@@ -1,32 +1,37 @@
 """Every sentence of a report that claims something, and the tests behind them.
 
-`wording` has what all share: the sentence each verdict allows, and what a null result says of what the run could have shown.
-The others have the sentences, by what they are about.
+`wording` has what all share (the sentence each verdict allows, and what a null result says of what the run could have shown), lift
+and the gate; `subjects` has the sentences about one subject each.
 """
 
-from personafit.reporting.claims.agreement import (
+from personafit.reporting.claims.subjects import (
+    FEATURES,
+    UNBOUNDED,
     Machine,
-    ceiling_claims,
-    kind_agrees,
-    people_agree,
-    stands_in,
-)
-from personafit.reporting.claims.audit import gain_finding, shortcut_finding
-from personafit.reporting.claims.bias import FEATURES, Pull, always_words, fitted_words, pull_words
-from personafit.reporting.claims.differences import Pair, difference_claim, no_claim, rank_claim
-from personafit.reporting.claims.gates import gate, gate_sentence
-from personafit.reporting.claims.lift import decided_lifts, lift_claim, lift_claims, lift_words, line_name
-from personafit.reporting.claims.studies import (
+    Pair,
+    Pull,
     against_control,
+    always_words,
     beyond_placebo,
+    ceiling_claims,
     context_effect,
+    difference_claim,
+    fitted_words,
+    gain_finding,
+    kind_agrees,
     list_against_pairs,
     mean_mark,
     mention_pull,
     met_sentence,
+    no_claim,
+    people_agree,
     picks,
     position_pull,
+    pull_words,
+    rank_claim,
+    shortcut_finding,
     stage_loss,
+    stands_in,
     without_prompt,
 )
 from personafit.reporting.claims.wording import (
@@ -40,9 +45,16 @@ from personafit.reporting.claims.wording import (
     claim,
     count_of,
     counted,
+    decided_lifts,
+    gate,
+    gate_sentence,
     interval_words,
     is_few,
     legend_for,
+    lift_claim,
+    lift_claims,
+    lift_words,
+    line_name,
     null_words,
     same_words,
     shown_p,
@@ -55,6 +67,7 @@ __all__ = [
     "ODDS",
     "POINTS",
     "TOO_FEW",
+    "UNBOUNDED",
     "ClaimWords",
     "FigureUnit",
     "Machine",

@@ -1,4 +1,4 @@
-"""How claims are worded: the sentence each verdict allows, figures with their units, counts, and what a null result could show.
+"""How claims are worded, and the claims every kind has: lift and the gate.
 
 Claims of one report are tested together (`decide_together`): with Holm's adjustment the chance that any of them is
 false is at most 5 %. `claim` makes the sentence from the tested estimate and the words for each verdict; `LEGEND` explains
@@ -11,8 +11,19 @@ from math import exp, log
 
 from personafit.reporting.result import Result
 from personafit.reporting.written import plain, signed
-from personafit.statistics.clusters import FEWEST_PEOPLE
-from personafit.statistics.decisions import Conclusion, HypothesisTest, Measured, is_constant
+from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
+from personafit.statistics.decisions import (
+    MARGIN,
+    Conclusion,
+    GateDecision,
+    GateOutcome,
+    Hypothesis,
+    HypothesisTest,
+    Measured,
+    decide,
+    decide_together,
+    is_constant,
+)
 
 LEGEND = (
     "Claims are tested together, with Holm's adjustment: the chance that any of them is false is at most 5 %. What a run "
@@ -188,3 +199,120 @@ def _items(estimate: Measured) -> str:
 def people_words(count: int) -> str:
     """A number of people, such as `1 person`."""
     return "1 person" if count == 1 else f"{count:,} people"
+
+
+LARGER_OF = 2  # lift is over the larger of two controls
+
+
+def decided_lifts(
+    results: Iterable[Result], margin: float = MARGIN
+) -> list[tuple[Result, HypothesisTest | None]]:
+    """Every total lift of a rater that is no control, tested together; None for raters that met these people."""
+    rows = [
+        row
+        for row in results
+        if row.metric == "lift" and not row.slice and row.value is not None and row.control is None
+    ]
+    # The larger control was picked by the data: a lift below 0 may be due to that alone.
+    questions = [Hypothesis(row, margin=margin, picked_from=LARGER_OF) for row in rows if not row.met_people]
+    tested = iter(decide_together(questions))
+    return [(row, None if row.met_people else next(tested)) for row in rows]
+
+
+def lift_claims(results: Iterable[Result], margin: float = MARGIN) -> list[str]:
+    """What a run shows of each rater: whether it uses what it is told of the person."""
+    found = decided_lifts(results, margin)
+    return [*(lift_claim(row, tested) for row, tested in found), *legend_for(tested for _, tested in found)]
+
+
+def lift_claim(row: Result, tested: HypothesisTest | None) -> str:
+    """The sentence on one lift; without a test, the rater met these people before."""
+    name = line_name(row.rater, row.system, row.given)
+    if tested is None:
+        return f"{name}: no claim, as it was fitted on people of this run (lift {POINTS.signed(row.value or 0.0)} points)."
+    return claim(name, tested, lift_words(row, tested), "lift")
+
+
+def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
+    """What a lift means, by the control it is over."""
+    told = told_name(row.given if row.rater is None else row.view)
+    wrong = "over wrong:" in (row.note or "")
+    return ClaimWords(
+        above=f"uses {told}",
+        below=f"does worse with {told} than with a wrong person's"
+        if wrong
+        else f"does worse with {told} than without",
+        unclear=f"no evidence that it uses {told}",
+        equivalent=f"{told} changes its score by less than {POINTS.plain(tested.margin)}",
+        constant=f"the same answers with {told} and {'with a wrong person’s' if wrong else 'without'}",
+    )
+
+
+def told_name(context: str | None) -> str:
+    """A context as sentences name it."""
+    return f"the {context}" if context in ("profile", "history") else f"“{context}”"
+
+
+def line_name(rater: str | None, system: str | None, given: str | None) -> str:
+    """The rater, and whose answers it judged."""
+    if not system:
+        return str(rater)
+    if rater is None:
+        return system
+    return f"{rater} on {system}" + (f" ({given})" if given else "")
+
+
+SHARES = frozenset({"coverage", "made"})
+"""Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
+BY_DEFINITION = "scores each answer by itself"  # how results mark a consistency of 1 that needs no sample
+
+
+def gate(result: Result, bar: float) -> GateDecision:
+    """Whether a number of a run is shown to reach a bar."""
+    if result.met_people:
+        return GateDecision(GateOutcome.CANNOT_TELL)
+    certain = result.metric in SHARES or (
+        result.low is None and (result.note or "").startswith(BY_DEFINITION)
+    )
+    return decide(result, bar, certain)
+
+
+def gate_sentence(result: Result, bar: float, whose: str) -> str:
+    """What the gate says of a number that does not pass."""
+    decision = gate(result, bar)
+    name = f"{result.metric} of {whose}"
+    if result.value is None:
+        why = f" ({result.note})" if result.note else ""
+        return f"{name} cannot be told to reach {bar:g}: it is undefined{why}."
+    if result.met_people:
+        return f"{name} cannot be told to reach {bar:g}: the rater was fitted on people of this run."
+    if decision.outcome is GateOutcome.FAILS:
+        return f"{name} is {_below(result, bar)}, below {bar:g}."
+    if decision.outcome is GateOutcome.PASSES:
+        return f"{name} is {result.value:.3f}{_ends(result)}, at least {bar:g}."
+    told = f"{name} cannot be told to reach {bar:g}: it is {result.value:.3f}"
+    if result.people < FEWEST_PEOPLE:
+        return f"{told} over {people_words(result.people)}, and at least {FEWEST_PEOPLE} are needed."
+    if CONSTANT in (result.note or ""):
+        return f"{told} on every item, so there is no interval."
+    if result.low is None:
+        return f"{told}, without an interval{f' ({result.note})' if result.note else ''}."
+    told += _ends(result)
+    if decision.people is None:
+        return f"{told}, as close to the bar as to need more people than can be planned for."
+    enough = f"about {decision.people:,} people with as many items each"
+    items = "" if decision.items is None else f" ({decision.items:,} items)"
+    return f"{told}; if that is its true value, {enough}{items} would tell."
+
+
+def _below(result: Result, bar: float) -> str:
+    """The value with as many digits as it takes to show that it is below, and its interval."""
+    value = result.value or 0.0
+    texts = (f"{value:.{digits}f}" for digits in (3, 6))
+    return next((text for text in texts if float(text) < bar), repr(value)) + _ends(result)
+
+
+def _ends(result: Result) -> str:
+    if result.low is None or result.high is None:
+        return ""
+    return f" ({result.low:.3f} to {result.high:.3f})"

@@ -18,3 +18,4 @@ if (typeof DecompressionStream === "undefined") {
   byId("browser").replaceChildren(element("p", { class: "warning", text: "This browser cannot unpack the items; one from 2023 or later can." }));
   byId("browser").hidden = false;
 } else begin();
+return { filter, texts, asks, get search() { return search; }, get index() { return index; } };

@@ -1,11 +1,9 @@
 // The filters of an item browser: selects of raters, verdicts, facets and people, and one test for each that is in use.
 
+// Each by the letters that fit it.
 const VERDICTS = {
   all: "all",
-  w: data.words.wrong,
-  r: data.words.right,
-  m: data.words.mixed ?? "tie or split by order",
-  n: "no answer",
+  ...(data.verdicts ?? { w: data.words.wrong, r: data.words.right, m: data.words.mixed ?? "tie or split by order", n: "no answer" }),
 };
 const AGREEMENT = {
   all: "all",
@@ -43,7 +41,7 @@ function agreementOf(place) {
   const said = new Set(asked.map((rater) => index.verdicts[rater][place]));
   said.delete("n");
   if (said.size > 1) return "differ";
-  return said.has("r") ? "right" : said.has("w") ? "wrong" : "none";
+  return said.has("r") ? "right" : said.size && !said.has("m") ? "wrong" : "none";
 }
 
 // One test per filter in use.
@@ -57,7 +55,7 @@ function tests() {
   const ofRater = (columns) => (byId("rater").value === "" ? columns : [columns[Number(byId("rater").value)]]);
   if (verdict !== "all") {
     const verdicts = ofRater(index.verdicts);
-    used.push((place) => verdicts.some((letters) => letters[place] === verdict));
+    used.push((place) => verdicts.some((letters) => verdict.includes(letters[place])));
   }
   if (statuses && statuses.value !== "") {
     const bit = 1 << Number(statuses.value);

@@ -72,7 +72,7 @@ function draw(places, again, still = "") {
   found = places;
   list.removeAttribute("aria-busy");
   const cut = data.items < data.total
-    ? ` This page holds ${number(data.items)} of the run’s ${number(data.total)} items, those got wrong first.`
+    ? ` This page holds ${number(data.items)} of the run’s ${number(data.total)} items${data.words.cut ?? ", those got wrong first"}.`
     : "";
   byId("count").textContent = `${number(found.length)} of ${number(data.items)} items${still ? ` so far; ${still} …` : "."}${cut}`;
   if (!same) {

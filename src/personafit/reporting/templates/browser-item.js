@@ -13,7 +13,7 @@ function show(place) {
   mark(place);
   const parts = [
     [people, index.person[place]], [asks, place], ...(data.blocks.told.length ? [[tellings, place]] : []),
-    ...index.answers[place].map((text) => [texts, text]),
+    ...(data.blocks.marks ? [[marks, place]] : []), ...[...index.answers[place], ...(index.texts?.[place] ?? [])].map((text) => [texts, text]),
   ];
   if (parts.every(([blocks, at]) => blocks.here(at) !== undefined)) {
     lay(place);
@@ -49,10 +49,14 @@ function lay(place) {
       others,
     ]),
     ...told(place),
-    element("h4", { text: data.words.answers ?? "Answers" }),
-    element("div", { class: "answers" }, index.answers[place].map((text, at) => answer(place, text, at, rows))),
+    ...(index.answers[place].length ? [
+      element("h4", { text: data.words.answers ?? "Answers" }),
+      element("div", { class: "answers" }, index.answers[place].map((text, at) => answer(place, text, at, rows))),
+    ] : []),
     element("h4", { text: data.words.chosen ?? "Who chose what" }),
-    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": data.words.chosen ?? "Who chose what" }, [choices(place, rows)]),
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": data.words.chosen ?? "Who chose what" }, [
+      data.blocks.marks ? rated(marks.here(place)) : choices(place, rows),
+    ]),
     ...replies(rows, wanted),
   );
   detail.removeAttribute("aria-busy");

@@ -14,6 +14,18 @@ function choices(place, rows) {
   return element("table", { class: "choices" }, [head, element("tbody", {}, body)]);
 }
 
+// A part of the item a row, a rater a column; what is not as people say stands out.
+function rated(parts) {
+  const head = element("thead", {}, [element("tr", {}, data.columns.map((text) => element("th", { scope: "col" }, [element("bdi", { text })])))]);
+  const body = parts.map(([text, note, cells]) => element("tr", {}, [
+    element("th", { scope: "row" }, [external(texts.here(text), "span"), ...(note === null ? [] : [external(`because: ${texts.here(note)}`, "small")])]),
+    ...cells.map(([shown, differs, score]) => element("td", {
+      class: differs ? "mark differs" : "mark", text: differs ? `${shown} ≠` : shown, ...(score === null ? {} : { title: `score ${score}` }),
+    })),
+  ]));
+  return element("table", { class: "choices rated" }, [head, element("tbody", {}, body)]);
+}
+
 function said(place, ask) {
   const order = ask.order ? element("span", { class: "order", text: `${orderName(ask.order)}: ` }) : "";
   if (ask.status !== "ok") return element("div", {}, [order, `– ${ask.status}`]);
@@ -27,7 +39,7 @@ function said(place, ask) {
 function replies(rows, wanted) {
   const names = { detail: "Detail", reply: "Reply", reasoning: "Reasoning" };
   const blocks = rows.filter((ask) => SAID.some((kind) => ask[kind])).map((ask) => {
-    const title = line(data.raters[ask.rater], data.views[ask.view], ...(ask.order ? [orderName(ask.order)] : []), ask.status);
+    const title = line(data.raters[ask.rater], data.views[ask.view], ...(ask.about ? [ask.about] : []), ...(ask.order ? [orderName(ask.order)] : []), ask.status);
     const kinds = SAID.filter((kind) => ask[kind]);
     const parts = kinds.map((kind) =>
       element("div", { class: "reply", tabindex: "0", role: "group", "aria-label": names[kind] }, [element("strong", { text: `${names[kind]}: ` }), external(ask[kind], "span")]));

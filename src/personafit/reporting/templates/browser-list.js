@@ -9,7 +9,8 @@ function showMore() {
 function entry(place, order) {
   const facets = index.facets.slice(0, 2).map((column, facet) => data.facets[facet].values[column[place]]).filter(Boolean); // tier and half
   const count = (letter) => index.verdicts.filter((letters) => letters[place] === letter).length;
-  const about = line(data.people[index.person[place]], ...facets, `${count("r")} ${data.words.right}, ${count("w")} ${data.words.wrong}`);
+  const counts = index.about?.[place] ?? `${count("r")} ${data.words.right}, ${count("w")} ${data.words.wrong}`;
+  const about = line(data.people[index.person[place]], ...facets, counts);
   const button = element("button", {
     type: "button", role: "option", tabindex: "-1", "aria-selected": "false", "aria-setsize": found.length, "aria-posinset": order + 1,
   }, [

@@ -87,7 +87,8 @@ class ItemSearch {
 
   // Whether the question, the person or an answer has the word.
   inTexts(hit, place) {
-    return hit.items[place] || hit.people[this.index.person[place]] || this.index.answers[place].some((text) => hit.texts[text]);
+    return hit.items[place] || hit.people[this.index.person[place]] || this.index.answers[place].some((text) => hit.texts[text])
+      || this.index.texts?.[place].some((text) => hit.texts[text]);
   }
 
   inReplies(hit, place) {

@@ -64,7 +64,7 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
         )
     if settings.batch % processes:
         raise UserError(
-            f"--batch {settings.batch} cannot be dealt out evenly to {processes} processes; choose a multiple."
+            f"The default of {settings.batch} a step cannot be divided evenly among {processes} processes; give --per-device-batch-size."
         )
     arguments.per_device_train_batch_size = settings.batch // processes
     if arguments.n_gpu > 1:

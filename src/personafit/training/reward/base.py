@@ -31,13 +31,13 @@ def load_base(base: str, seed: int) -> tuple[Any, Any]:
             model = AutoModelForSequenceClassification.from_pretrained(source, **settings)
     except Exception as error:  # what others' files make the libraries raise has no common kind
         said = textwrap.shorten(str(error), 200, placeholder=" ...")
-        raise UserError(f"--base {base}: it cannot be loaded with a score head ({said}).") from error
+        raise UserError(f"--model {base}: it cannot be loaded with a score head ({said}).") from error
     if "gguf_file" in options:
         model = _unmarked(model)
     if not hasattr(model, "score"):
         name = type(model).__name__
         raise UserError(
-            f"--base {base}: {name} has no score head on a decoder; give a causal language model."
+            f"--model {base}: {name} has no score head on a decoder; give a causal language model."
         )
     model.config.pad_token_id = model.config.get_text_config().pad_token_id = pad_token(tokenizer, base)
     return model, tokenizer
@@ -56,13 +56,13 @@ def refuse_unreadable(model: Any, longest: int, highest: int, settings: RewardSe
     known = model.get_input_embeddings().weight.shape[0]
     if highest >= known:
         raise UserError(
-            f"--base {settings.base}: its tokenizer makes token {highest:,} and its weights know {known:,} tokens; they do "
+            f"--model {settings.base}: its tokenizer makes token {highest:,} and its weights know {known:,} tokens; they do "
             "not belong together."
         )
     positions = getattr(model.config.get_text_config(), "max_position_embeddings", None)
     if positions and longest > positions:
         raise UserError(
-            f"--base {settings.base} was made for {positions:,} tokens and the longest text has {longest:,}; give --max-tokens "
+            f"--model {settings.base} was made for {positions:,} tokens and the longest text has {longest:,}; give --max-length "
             f"{positions}."
         )
 
@@ -93,7 +93,7 @@ def pad_token(tokenizer: Any, base: str) -> int:
             tokenizer.pad_token_id = candidate
             return int(candidate)
     raise UserError(
-        f"--base {base}: its tokenizer has no token to pad with that does not also end an answer; give it a pad token."
+        f"--model {base}: its tokenizer has no token to pad with that does not also end an answer; give it a pad token."
     )
 
 
@@ -111,10 +111,12 @@ def _source(base: str) -> tuple[str, dict[str, str]]:
     path = Path(base).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
-            raise UserError(f"--base {base}: there is no such file.")
+            raise UserError(f"--model {base}: there is no such file.")
         return str(path.parent), {"gguf_file": path.name}
     if path.is_dir():
         return str(path.resolve()), {}  # an adapter names its base, wherever it is loaded from
     if path.is_absolute() or base.startswith(".") or base.count("/") != 1:
-        raise UserError(f"--base {base}: there is no such folder, and it is no OWNER/NAME on the hub either.")
+        raise UserError(
+            f"--model {base}: there is no such folder, and it is no OWNER/NAME on the hub either."
+        )
     return base, {}

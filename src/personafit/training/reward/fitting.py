@@ -198,7 +198,7 @@ class _Run:
         largest = max(part.largest(share) for part in self.data.parts)
         if largest > capacity:
             raise UserError(
-                f"A pair takes {largest:,} tokens and a row holds {capacity:,}; allow fewer with --max-tokens."
+                f"A pair takes {largest:,} tokens and a row holds {capacity:,}; allow fewer with --max-length."
             )
         return largest
 

@@ -109,9 +109,9 @@ def check(settings: RewardSettings) -> None:
             f"--adapter cannot be put on {settings.base}, which is an adapter itself: leave --adapter out, and both are merged."
         )
     for name, value, least in (
-        ("--batch", settings.batch, 1),
+        ("--per-device-batch-size", settings.batch, 1),
         ("--together", settings.together if settings.together is not None else 1, 1),
-        ("--max-tokens", settings.max_tokens, 16),
+        ("--max-length", settings.max_tokens, 16),
         ("--limit", settings.limit if settings.limit is not None else 1, 1),
     ):
         if value < least:
@@ -123,8 +123,8 @@ def check(settings: RewardSettings) -> None:
     if not 0 <= settings.swap < float("inf"):
         raise UserError(f"--swap must be 0 or above, not {settings.swap:g}.")
     if not 0 < settings.rate < 1:
-        raise UserError(f"--rate must lie between 0 and 1, not {settings.rate:g}.")
+        raise UserError(f"--learning-rate must lie between 0 and 1, not {settings.rate:g}.")
     if not 0 < settings.epochs < float("inf"):
-        raise UserError(f"--epochs must be above 0, not {settings.epochs:g}.")
+        raise UserError(f"--num-train-epochs must be above 0, not {settings.epochs:g}.")
     if not 0 <= settings.held_out < 1:
         raise UserError(f"--held-out must be at least 0 and below 1, not {settings.held_out:g}.")

@@ -91,7 +91,7 @@ def _nothing_left(shortened: Sequence[tuple[RewardPair, int]]) -> str:
         return ""
     return (
         f" Nothing of the person is left in {len(emptied):,} of them, the first at {emptied[0].place}: a person in words is "
-        "one facet, so allow more with --max-tokens, or give fields."
+        "one facet, so allow more with --max-length, or give fields."
     )
 
 

@@ -100,7 +100,7 @@ class PairTrainer(Trainer):
         if not torch.isfinite(value):
             raise UserError(
                 f"The {what} of step {self.state.global_step + 1} is not a finite number, so training stopped; the checkpoints "
-                "before it are kept. Try a lower --rate in another --out, or look for damaged weights in --base.",
+                "before it are kept. Try a lower --learning-rate in another --out, or look for damaged weights in --model.",
                 code=1,
             )
 

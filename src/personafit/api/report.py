@@ -1,0 +1,115 @@
+"""Reports of anything that has a name: runs, studies, folders; as a page, Markdown, tables, figures or JSON."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit.api.places import find_run, make_folder, require_judged
+from personafit.api.reading import votes_source
+from personafit.reporting.report import ReportPart
+from personafit.statistics.decisions import MARGIN
+from personafit.store import Store
+
+
+class ReportFormat(StrEnum):
+    """What a report is written as."""
+
+    HTML = "html"
+    MD = "md"
+    CSV = "csv"
+    LATEX = "latex"
+    FIGURES = "figures"
+    JSON = "json"
+
+
+def collect_parts(names: Sequence[str], store: Store, margin: float | None = None) -> list[ReportPart]:
+    """The parts of a report, one for each name; runs on the same items are compared first."""
+    from personafit.reporting.collect import compared_part, folder_part, run_part, votes_part
+
+    within = MARGIN if margin is None else margin
+    folders = {name: part for name in names if Path(name).is_dir() and (part := folder_part(Path(name)))}
+    sources = {
+        name: source
+        for name in names
+        if name not in folders and (source := votes_source(name, store)) is not None
+    }
+    runs = {
+        name: require_judged(find_run(store, name))
+        for name in names
+        if name not in folders and name not in sources
+    }
+    parts = [
+        folders[name]
+        if name in folders
+        else votes_part(sources[name], study_standing(name, store), within)
+        if name in sources
+        else run_part(store, runs[name], within, list(sources.values()))
+        for name in names
+    ]
+    compared = compared_part(store, list(runs.values()), within)
+    return [compared, *parts] if compared is not None else parts
+
+
+def study_standing(name: str, store: Store) -> dict[str, Any] | None:
+    """How far a study got, as `label status --json` says it; None where the name is of none."""
+    from personafit.labeling.overview import overview
+    from personafit.labeling.status import status_object
+    from personafit.labeling.studies import Studies
+
+    studies = Studies(store)
+    return status_object(overview(studies, name)) if name in studies.names() else None
+
+
+def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = ReportFormat.HTML) -> str:
+    """Write parts to a file (HTML, Markdown, JSON) or to a folder (tables, figures), and say where they are."""
+    from personafit.reporting.files import markdown, write_figures, write_tables
+    from personafit.reporting.report_page import write_page
+
+    try:
+        if form in (ReportFormat.CSV, ReportFormat.LATEX):
+            count = write_tables(parts, out, "csv" if form is ReportFormat.CSV else "tex")
+            return f"{count} tables in {out}"
+        if form is ReportFormat.FIGURES:
+            return f"{write_figures(parts, out)} figures as PNG and SVG in {out}"
+        if not out.suffix or out.is_dir():
+            out = out / f"report.{form.value}"
+        elif (
+            out.suffix.lower() != f".{form.value}"
+        ):  # or a mistyped name would cost somebody a file of another kind
+            raise UserError(f"--out {out} does not end in .{form.value}: name such a file, or a folder.")
+        make_folder(out.parent)
+        if form is ReportFormat.HTML:
+            write_page(parts, out)
+        elif form is ReportFormat.MD:
+            out.write_text(markdown(parts), encoding="utf-8")
+        else:
+            out.write_bytes(orjson.dumps(parts_object(parts)) + b"\n")
+    except OSError as error:
+        raise UserError(
+            f"{error.filename or out} cannot be written ({error.strerror}); name another place."
+        ) from error
+    return str(out)
+
+
+def parts_object(parts: Sequence[ReportPart]) -> dict[str, Any]:
+    """What parts say and show first, as one object."""
+    from dataclasses import asdict
+
+    from personafit.reporting.pieces import Grid
+
+    return {
+        "parts": [
+            {
+                "name": part.name,
+                "title": part.title,
+                "sentences": list(part.sentences),
+                "subjects": [asdict(one) for one in part.subjects],
+                "tables": [asdict(piece) for piece in part.lead if isinstance(piece, Grid)],
+            }
+            for part in parts
+        ]
+    }

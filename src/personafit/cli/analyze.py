@@ -1,0 +1,276 @@
+"""`personafit analyze`: what else a stored run tells about its raters, answers and data."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from personafit._errors import UserError
+from personafit.api.reading import analyze as look_into
+from personafit.cli.common import (
+    console,
+    load_run,
+    out_folder,
+    print_object,
+    show_analysis,
+    store_url,
+)
+from personafit.cli.options import JsonOption, MarginOption, MetricOption, RunArgument, StoreOption
+from personafit.statistics import Estimate
+from personafit.store import Store
+
+app = typer.Typer(no_args_is_help=True, help="Look into a run: bias, calibration, failures, power and more.")
+
+OutOption = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Folder for the figures; default the run's own.")
+]
+
+
+@app.command("bias")
+def bias(
+    run: RunArgument, store: StoreOption = None, margin: MarginOption = None, json: JsonOption = False
+) -> None:
+    """Measure what moves each judge besides the person: position, length, mention, its own model family.
+
+    People's own biases stand beside the judge's. For relevance: picking more than people do, hedged attributes, long lists.
+
+    **Example**
+
+        personafit analyze bias last
+    """
+    show_analysis(look_into(run, "bias", margin=margin, store=store), json)
+
+
+@app.command("correct")
+def correct(
+    run: RunArgument,
+    human: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.jsonl",
+            help='People\'s labels, {"item", "label"} on each line, or the votes.jsonl of a study. Required for choices; for '
+            "other kinds the default is what people said about these items in the store.",
+        ),
+    ] = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Correct a judge's score with people's labels of a random part of the items (prediction-powered inference).
+
+    Works on win rate and accuracy of choices, the share called relevant, and ratings of preferences and dialogues.
+
+    **Examples**
+
+        personafit analyze correct last --human labels.jsonl
+
+        personafit analyze correct last
+    """
+    show_analysis(look_into(run, "correct", human=human, store=store), json)
+
+
+@app.command("calibration")
+def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
+    """Test whether a judge's confidence is calibrated, against gold and against votes.
+
+    For choices, and for relevance raters that give probabilities.
+
+    **Example**
+
+        personafit analyze calibration last
+    """
+    show_analysis(look_into(run, "calibration", store=store), json)
+
+
+@app.command("aspects")
+def aspects(
+    run: RunArgument, store: StoreOption = None, out: OutOption = None, json: JsonOption = False
+) -> None:
+    """Score the five HelpSteer2 aspects against gold, by tier, and correlate them with being chosen.
+
+    Needs a run with an `aspects:` rater. Writes the heat map as aspects.png and aspects.svg.
+
+    **Example**
+
+        personafit run starter --rater aspects:embedded --limit 20
+        personafit analyze aspects last
+    """
+    from personafit.reporting.aspects import write_aspects
+
+    found = look_into(run, "aspects", store=store)
+    show_analysis(found, json)
+    if json:
+        return
+    folder = out_folder(out, found.part.name)
+    try:
+        paths = write_aspects(found.part, folder)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written ({error.strerror}).") from error
+    print(f"Heat map: {', '.join(map(str, paths))}")
+
+
+@app.command("failures")
+def failures(
+    run: RunArgument,
+    rater: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose choices or answers; default the run's first rater."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="Ask this model about choices that no rule decides."),
+    ] = None,
+    draw: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Write N wrong choices as a table for people to code instead."),
+    ] = None,
+    tier: Annotated[str | None, typer.Option(help="With --draw: only of this tier.")] = None,
+    out: OutOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Show failure modes: how chosen answers fall short, or where a rater is furthest from people.
+
+    Chosen answers are counted as over-personal, generic, uncomfortable, unhelpful or contradictory, by rules first; with --model, a
+    model is asked once about each answer that no rule decides (its calls are paid again each time). For relevance, preferences and
+    dialogues the answers furthest from people's are shown, for writing the texts least like the person's own.
+
+    **Examples**
+
+        personafit analyze failures last
+
+        personafit analyze failures last --rater openai:MODEL@URL
+    """
+    if draw is not None:
+        from personafit.reporting.errors import errors_study
+
+        with Store(store_url(store)) as opened:
+            scores = load_run(opened, run)
+            folder = out_folder(out, scores.run.name)
+            print("\n".join(errors_study(opened, scores, draw, folder, tier, rater)))
+        return
+    show_analysis(look_into(run, "failures", rater=rater, model=model, store=store), json)
+
+
+@app.command("power")
+def power(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="The pilot: a run's name, its folder, or `last`.")
+    ],
+    people: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="People in the planned run; default as in RUN.")
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Items per person; default as in RUN.")
+    ] = None,
+    prompts: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Prompts, where they recur across people; default as in RUN."),
+    ] = None,
+    difference: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="Say what it takes to detect this difference, such as 0.03."),
+    ] = None,
+    metric: MetricOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Compute the smallest difference a planned run can detect, and how many people, prompts or items a difference needs.
+
+    **Examples**
+
+        personafit analyze power last --people 100 --items 20
+
+        personafit analyze power last --difference 0.03
+    """
+    found = look_into(
+        run,
+        "power",
+        people=people,
+        items=items,
+        prompts=prompts,
+        difference=difference,
+        metric=metric,
+        store=store,
+    )
+    show_analysis(found, json)
+
+
+@app.command("retrieval")
+def retrieval(
+    benchmark: Annotated[
+        str, typer.Argument(help="starter, or a benchmark folder with relevant_memories.jsonl.")
+    ] = "starter",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WAY", help="bm25, dense or hybrid; default all three. Repeatable."),
+    ] = None,
+    k: Annotated[
+        list[int] | None,
+        typer.Option("-k", min=1, metavar="K", help="Retrieve the top K; default 1, 3 and 5. Repeatable."),
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(metavar="SPEC", help="Embedding model: use (default), or openai:MODEL@URL.")
+    ] = "",
+    json: JsonOption = False,
+) -> None:
+    """Measure recall and precision of memory retrieval against memories known to matter for an item.
+
+    **Example**
+
+        personafit analyze retrieval starter -k 3
+    """
+    from personafit.benchmarks.memory_labels import LabelledMemories
+    from personafit.contexts.memories import WAYS
+    from personafit.contexts.retrieval import Retriever, chance_recall, precision_at, recall_at
+    from personafit.reporting.pieces import Cell, Grid, Row, percent_cell
+    from personafit.reporting.terminal import print_pieces
+
+    labelled = LabelledMemories(benchmark)
+    depths = sorted(set(k or (1, 3, 5)))
+    rows: list[dict[str, Any]] = []
+    for way in by or WAYS:
+        found = list(labelled.retrieved(Retriever(way, embedder), depths[-1]))
+        for language in sorted({language for language, _ in found}):
+            here = [one for spoken, one in found if spoken == language]
+            for depth in depths:
+                rows.append(
+                    {
+                        "by": way,
+                        "language": language,
+                        "k": depth,
+                        "recall": recall_at(here, depth),
+                        "precision": precision_at(here, depth),
+                        "chance": chance_recall(here, depth, labelled.memories),
+                        "without": sum(not one.relevant for one in here),
+                    }
+                )
+    if json:
+        plain = [row | {name: _plain(row[name]) for name in ("recall", "precision")} for row in rows]
+        print_object({"benchmark": benchmark, "retrieval": plain})
+        return
+    grid = Grid(
+        "Memories found",
+        "In %, with 95 % intervals; blind is the recall of picking k at random.",
+        ["by", "language", "k"],
+        ["recall", "blind", "precision", "items"],
+        [
+            Row(
+                [row["by"], row["language"], str(row["k"])],
+                [
+                    percent_cell(row["recall"]),
+                    Cell()
+                    if row["chance"] is None
+                    else Cell(f"{100 * row['chance']:.1f}", sort=row["chance"]),
+                    percent_cell(row["precision"]),
+                    Cell(f"{row['recall'].n:,}", sort=row["recall"].n),
+                ],
+            )
+            for row in rows
+        ],
+        note="Recall is over items on which some memory bears; precision over items for which something was found.",
+    )
+    print_pieces([grid], console())
+
+
+def _plain(one: Estimate) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in ("value", "low", "high", "n", "people", "note")}

@@ -1,0 +1,349 @@
+"""`personafit extract`: attributes of people from their conversations, what they are worth, and where errors flow."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.cli.common import (
+    console,
+    hint,
+    make_folder,
+    print_json,
+    print_object,
+    results_json,
+    say_end,
+    store_url,
+    this_command,
+    working_on,
+)
+from personafit.cli.options import (
+    BackendOption,
+    BudgetOption,
+    JsonOption,
+    RetryOption,
+    SeedOption,
+    StoreOption,
+)
+from personafit.engine import Bars
+from personafit.reporting.extraction import COVERAGE_BAR, summary_pieces
+from personafit.reporting.extraction_results import stage_results
+from personafit.reporting.terminal import print_pieces
+from personafit.stages.config import StagesConfig
+from personafit.stages.running import execute
+from personafit.store import Store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Extract people's attributes from conversations, and measure what they are worth.",
+)
+
+
+@app.command("run")
+def run(
+    conversations: Annotated[
+        Path,
+        typer.Argument(
+            help="Chat log: JSONL as in conversations.jsonl, ShareGPT, an OpenAI data export, or WildChat rows."
+        ),
+    ],
+    model: Annotated[
+        str, typer.Option(metavar="SPEC", help="Model that extracts, verifies, rewrites and answers.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")],
+    person: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Person the log belongs to, where it does not say; default one person per conversation.",
+        ),
+    ] = "",
+    prepare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STEPS",
+            help="Preparation steps, such as language=en,scripted,minimum,assistant,diverse=50, or all.",
+        ),
+    ] = None,
+    verifier: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Verifier: rule, fitted:DIR, people:FILE or a model; default rule and the model. Repeatable.",
+        ),
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Prompts to match attributes to and to answer.")
+    ] = None,
+    matcher: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Rater of which attributes matter; default list:MODEL.")
+    ] = None,
+    benchmark: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BENCHMARK",
+            help="Benchmark of the same people: write its items with their attributes to DIR/benchmark.",
+        ),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option(help="Remove e-mail addresses, phone and card numbers and keys from all texts.")
+    ] = True,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Use a random sample of N conversations.")
+    ] = None,
+    seed: SeedOption = 0,
+    budget: BudgetOption = None,
+    retry: RetryOption = None,
+    backend: BackendOption = "local",
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Extract people's attributes from conversations, with evidence; merge, verify, and rewrite or drop them.
+
+    Writes people.jsonl, attributes.jsonl, verdicts.jsonl, conversations.jsonl, summary.json, a page per person on which they can check
+    what was found, and with --prompts matched.jsonl and answers.jsonl. The same command resumes.
+
+    **Examples**
+
+        personafit extract run chats.jsonl --model openai:gpt-4.1-mini --out people
+
+        personafit extract run conversations.json --person anna --model embedded:qwen2.5-coder-1.5b --out anna
+
+        personafit extract run wildchat.jsonl --prepare language=en,all,diverse=50 --model openai:MODEL@URL --out study
+    """
+    if not conversations.exists():
+        raise UserError(f"{conversations} is not there; name a chat log or a folder that holds one.")
+    config = StagesConfig(
+        conversations=conversations,
+        model=model,
+        out=out,
+        person=person,
+        prepare=prepare,
+        verifiers=verifier or [],
+        prompts=prompts,
+        matcher=matcher,
+        redacting=redact,
+        limit=limit,
+        seed=seed,
+        budget=budget,
+        retry=frozenset(retry or []),
+        command=this_command(),
+    )
+    if matcher is not None and prompts is None:
+        raise UserError("--matcher means nothing without --prompts: say what is asked.")
+    make_folder(out)
+    try:
+        with Store(store_url(store)) as opened, working_on(backend), Bars() as progress:
+            done = asyncio.run(execute(opened, config, progress))
+    except OSError as error:
+        raise UserError(f"{error.filename or out} cannot be written ({error.strerror}).") from error
+    code = say_end(done.summary)
+    if done.counts is not None:
+        pages = _write_pages(out)
+        if benchmark is not None:
+            _write_benchmark(benchmark, out)
+        if json:
+            body = {"benchmark": "stages", "results": stage_results(done.files, done.counts)}
+            print_object(body)
+        else:
+            print_pieces(summary_pieces(done.counts, out, pages), console())
+        code = max(code, _check_coverage(done.counts))
+    if code:
+        raise typer.Exit(code)
+
+
+def _write_pages(out: Path) -> int:
+    from personafit.reporting.people import write_person_pages
+
+    return write_person_pages(out)
+
+
+def _write_benchmark(benchmark: str, out: Path) -> None:
+    """Write a benchmark on which the induced profile can be set beside the true one."""
+    from personafit.benchmarks import open_benchmark, write_folder
+    from personafit.benchmarks.induced import WithAttributes
+    from personafit.stages.records import StageFile
+
+    write_folder(
+        out / "benchmark",
+        WithAttributes(open_benchmark(benchmark, kind="choice"), StageFile(out).read_people()),
+    )
+    hint(
+        f"What the induced profile is worth beside the true one: personafit run {out / 'benchmark'} --rater SPEC --context profile "
+        "--context attributes:all --context none --context wrong:attributes:all"
+    )
+
+
+def _check_coverage(counts: dict[str, Any]) -> int:
+    coverage = counts["extraction"]["coverage"]
+    if coverage is None:
+        hint("personafit: no conversation was left to look for attributes in; conversations.jsonl says why.")
+        return 1
+    if coverage < COVERAGE_BAR:
+        hint(
+            f"personafit: attributes could be read from {100 * coverage:.1f} % of the conversations, below the bar of "
+            f"{100 * COVERAGE_BAR:.0f} %; conversations.jsonl says why."
+        )
+        return 1
+    read = counts["conversations"]
+    readable = 1 - read["by_status"].get("unparsed", 0) / read["read"]
+    if readable < COVERAGE_BAR:
+        hint(
+            f"personafit: {100 * readable:.1f} % of the log's conversations could be read, below the bar of "
+            f"{100 * COVERAGE_BAR:.0f} %; conversations.jsonl says why."
+        )
+        return 1
+    return 0
+
+
+@app.command("measure")
+def measure(
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]SOURCE...",
+            help="A folder of `extract run`, a folder of labels, published attributes, or starter.",
+        ),
+    ],
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="conversations.jsonl with the true attributes, for recall and precision."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for results.json and extraction.html.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Measure extracted attributes: acceptance, failure modes, diversity, recall and precision.
+
+    Several sources are compared with the first one, so name people's data first.
+
+    **Examples**
+
+        personafit extract measure people
+
+        personafit extract measure human=study-of-people synthetic=study-of-agents --out side-by-side
+    """
+    from personafit.benchmarks.statements import load_statements
+    from personafit.models.embeddings import make_embedder
+    from personafit.reporting.analysis import print_part
+    from personafit.reporting.extraction import extraction_part
+    from personafit.reporting.extraction_results import matching_results, open_source, source_results
+    from personafit.reporting.report_page import write_page
+
+    embedder = make_embedder()
+    opened = [open_source(source, known) for source in sources]
+    if len({source.name for source in opened}) < len(opened):
+        raise UserError("Two sources have the same name; tell them apart as in human=DIR synthetic=DIR.")
+    results = source_results(opened, embedder)
+    for text, source in zip(sources, opened, strict=True):
+        place = text.partition("=")[2] or text
+        if place == "starter" or (Path(place) / "labels.jsonl").is_file():
+            results += matching_results(source.name, load_statements(place), embedder)
+    part = extraction_part(results, command=this_command(), sources=opened)
+    if out is not None:
+        make_folder(out)
+        (out / "results.json").write_bytes(results_json("extraction", results, this_command()))
+        write_page([part], out / "extraction.html")
+    if json:
+        print_json("extraction", results)
+        return
+    print_part(part, console())
+    if out is not None:
+        print(f"Wrote {out / 'extraction.html'}.")
+
+
+@app.command("flow")
+def flow(
+    folder: Annotated[Path, typer.Argument(help="A folder of `extract run`.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="People's labels of which attributes matter: a benchmark folder, or starter."
+        ),
+    ],
+    matcher: Annotated[
+        str, typer.Option(metavar="SPEC", help="Rater that says which attributes matter in people's place.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder for results.json, flow.html and the models' replies.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="SPEC", help="Model that answers; without it the flow ends with relevance."),
+    ] = None,
+    rater: Annotated[
+        str, typer.Option(metavar="SPEC", help="Preference rater that judges the responses.")
+    ] = "rule:mention",
+    json: JsonOption = False,
+) -> None:
+    """Measure how errors flow: replace people by models at one stage after the other.
+
+    **Example**
+
+        personafit extract flow people --data starter --matcher list:openai:MODEL --model openai:MODEL --rater openai:JUDGE --out flow
+    """
+    from personafit.engine import Bars
+    from personafit.models import make_model
+    from personafit.models.embeddings import make_embedder
+    from personafit.reporting.analysis import print_part
+    from personafit.reporting.extraction import flow_part
+    from personafit.reporting.extraction_results import (
+        flow_results,
+        labelled_pairs,
+        languages_of,
+        open_source,
+    )
+    from personafit.reporting.report_page import write_page
+    from personafit.stages.error_flow import Flow, trace
+    from personafit.stages.flow_running import run_flow
+    from personafit.stages.session import Ended, Session
+    from personafit.store import Store
+
+    source = open_source(str(folder))
+    found = {person: [one.text for one in rows] for person, rows in (source.refined or source.found).items()}
+    pairs = labelled_pairs(data, set(found))
+    hint(f"{len(pairs):,} judged pairs of {len({pair.person for pair in pairs}):,} people ...")
+    make_folder(out)
+    answering = make_model(model) if model else None
+
+    async def run_all() -> Flow:
+        try:
+            return await run_flow(
+                session, pairs, found, languages_of(data), matcher, make_embedder(), answering, rater
+            )
+        finally:
+            if answering is not None:
+                await answering.close()
+
+    with Store(out / "flow.db") as store, Bars() as progress:
+        config = {"kind": "flow", "folder": str(folder), "matcher": matcher, "model": model, "judge": rater}
+        session = Session(
+            store, store.begin_run(f"flow-{content_hash(config)[:8]}", "flow", config, 0), progress
+        )
+        try:
+            traced = trace(asyncio.run(run_all()))
+        except Ended:
+            done = session.summary
+            why = f" ({done.last_failure.rstrip('.')})" if done.last_failure else ""
+            raise UserError(
+                f"The flow was stopped{why}; the same command goes on from there.",
+                130 if done.interrupted else 1,
+            ) from None
+    names = {"attributes": folder.name, "relevance": matcher} | (
+        {"response": f"{model}, judged by {rater}"} if model else {}
+    )
+    results = flow_results(traced, names)
+    (out / "results.json").write_bytes(results_json("flow", results, this_command()))
+    part = flow_part(results, out.resolve().name, this_command())
+    write_page([part], out / "flow.html")
+    if json:
+        print_json("flow", results)
+        return
+    print_part(part, console())
+    print(f"Wrote {out / 'flow.html'}.")

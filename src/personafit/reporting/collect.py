@@ -1,0 +1,62 @@
+"""Everything that a report can be about, by name: runs of any kind, studies, folders with votes, audits, extraction, training."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from personafit._errors import UserError
+from personafit.kinds import run_lines
+from personafit.reporting.agree import agreements
+from personafit.reporting.agree_part import agreement_part
+from personafit.reporting.agree_ratings import Source
+from personafit.reporting.audit.part import FILE as AUDIT
+from personafit.reporting.audit.part import audit_part, audit_pictures, read_audit
+from personafit.reporting.compare import compare_with_base, fitted_notes
+from personafit.reporting.compare_ranking import comparison_part, rank_runs
+from personafit.reporting.extraction import read_extraction
+from personafit.reporting.report import ReportPart
+from personafit.reporting.run_report import open_report, verdict_of, with_verdict
+from personafit.reporting.studies import Status, study_part
+from personafit.reporting.training import fitted_part, is_fitted, is_training, training_part
+from personafit.statistics.decisions import MARGIN
+from personafit.store import RunRecord, Store
+
+
+def run_part(
+    store: Store, run: RunRecord, margin: float = MARGIN, sources: Sequence[Source] = ()
+) -> ReportPart:
+    """A run as a part of a report; where `sources` hold people's votes on its items, they stand beside it."""
+    report = open_report(store, run, margin)
+    report.sources, report.complete = sources, True
+    return with_verdict(report.part(), verdict_of(report, run, (), margin))
+
+
+def votes_part(source: Source, status: Status | None, margin: float = MARGIN) -> ReportPart:
+    """What people (and machines) said in a study, given how far it got, or in a folder with votes."""
+    part = agreement_part(source, agreements(source, margin))
+    return part if status is None else study_part(status, part)
+
+
+def folder_part(folder: Path) -> ReportPart | None:
+    """A folder of `audit`, `extract` or `train`; None where it is none of these."""
+    if is_training(folder):
+        return training_part(folder)
+    if is_fitted(folder):
+        return fitted_part(folder)
+    if (folder / AUDIT).is_file():
+        found = read_audit(folder / AUDIT)
+        return audit_part(found, audit_pictures(found.results))
+    return read_extraction(folder)
+
+
+def compared_part(store: Store, runs: Sequence[RunRecord], margin: float = MARGIN) -> ReportPart | None:
+    """Whether runs on the same items differ; None where they cannot be compared."""
+    if len(runs) < 2 or len({run.config.get("kind", "choice") for run in runs}) > 1:
+        return None
+    if len({run.dataset for run in runs}) > 1:
+        return None
+    try:
+        opened = [run_lines(store, run) for run in runs]
+        found = compare_with_base(opened, margin=margin)
+    except UserError:  # other instruments, or nobody in common
+        return None
+    return comparison_part(found, rank_runs(opened, margin), fitted_notes(opened)) if found else None

@@ -1,0 +1,424 @@
+"""Extraction as parts of a report: what attributes of people are worth, sources side by side, and where the end result is lost."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit.reporting import plots, written
+from personafit.reporting.claims import legend_for, null_words, stage_loss
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, new_figure
+from personafit.reporting.extraction_results import FATES, PUBLISHED, SOURCE, flow_of
+from personafit.reporting.pieces import (
+    Cell,
+    Grid,
+    Instrument,
+    Picture,
+    Piece,
+    Prose,
+    Row,
+    Section,
+    Sentences,
+    text_grid,
+    true_minus,
+)
+from personafit.reporting.report import ReportPart
+from personafit.reporting.result import Result
+from personafit.stages.error_flow import FlowFigures
+from personafit.stages.measures import AttributeSource
+from personafit.stages.records import LABELS
+from personafit.statistics.decisions import Hypothesis, decide_together
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EXTRACTION, FLOW = "extraction", "flow"
+FIRST = (
+    "accepted",
+    "unsure",
+    "rejected",
+    "attributes per person",
+    "recall",
+    "precision",
+)  # measures of the first table
+COVERAGE_BAR = 0.95
+# -- one run of `extract run` ------------------------------------------------------------------------------------------------
+
+
+def summary_pieces(counts: Mapping[str, Any], out: Path, pages: int) -> list[Piece]:
+    """What `extract run` read, found, verified and rewrote."""
+    read, fates = counts["conversations"], counts["attributes"]
+    said = [f"{read['read']:,} conversations read, {read['messages']:,} messages of users."]
+    if unparsed := read["by_status"].get("unparsed"):
+        said.append(f"{unparsed:,} of them could not be read; {out / 'conversations.jsonl'} says why.")
+    if counts["redacted"]:
+        listed = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts["redacted"].items()))
+        said.append(f"Redacted: {listed}.")
+    pieces: list[Piece] = [Sentences(said)]
+    if counts["prepare"]:
+        names = ("people_in", "people_out", "conversations_in", "conversations_out")
+        steps = [
+            Row([step["name"]], [*(_count(step[name]) for name in names), Cell(step["note"])])
+            for step in counts["prepare"]
+        ]
+        columns = ["people in", "people left", "conversations in", "conversations left", "note"]
+        pieces.append(Grid("Preparation", "", ["step"], columns, steps))
+    found, verified, refined = sum(fates.values()), counts["verified"], counts["refined"]
+    rows = [
+        ("extracted", found, None),
+        ("invalid: empty, or no evidence of the user's own", fates["invalid"], found),
+        ("merged into another that says the same", fates["merged"], found),
+        *((label, verified[label], verified["attributes"]) for label in LABELS),
+        ("undecided: no verifier answered", verified["undecided"], verified["attributes"]),
+        *((name, refined[name], refined["given"]) for name in FATES),
+        ("undecided: the ask to rewrite it came to nothing", refined["undecided"], refined["given"]),
+    ]
+    filled = [
+        Row(
+            [name],
+            [_count(count), Cell(f"{100 * count / total:.1f} %", sort=count / total) if total else Cell()],
+        )
+        for name, count, total in rows
+    ]
+    pieces.append(
+        Grid("Attributes", f"Of {counts['people']:,} people.", ["fate"], ["attributes", "share"], filled)
+    )
+    return [*pieces, Sentences(list(_after(counts, out, pages)))]
+
+
+def _after(counts: Mapping[str, Any], out: Path, pages: int) -> Iterator[str]:
+    if undecided := counts["refined"]["undecided"]:
+        yield (
+            f"{undecided:,} attributes were found fault with and are left out undecided; the same command asks again "
+            "where asking failed, and attributes.jsonl says why."
+        )
+    if modes := counts["verified"]["modes"]:
+        yield f"Faults: {', '.join(f'{mode} {count:,}' for mode, count in modes.items())}."
+    for given, statuses in (counts["answers"] or {}).items():
+        listed = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
+        yield f"{given.capitalize()} answers: {listed or 'none'}."
+    if counts["known"]:
+        yield f"Recall, and what of it refinement cost: personafit extract measure {out}"
+    yield f"People: {out / 'people.jsonl'}; {pages:,} pages to check in {out / 'pages'}"
+
+
+def _count(number: int) -> Cell:
+    return Cell(f"{number:,}", sort=float(number))
+
+
+# -- sources side by side ----------------------------------------------------------------------------------------------------
+
+
+def extraction_part(
+    results: Sequence[Result],
+    name: str = EXTRACTION,
+    command: str | None = None,
+    sources: Sequence[AttributeSource] = (),
+) -> ReportPart:
+    """Sources side by side: what is accepted of each, and every measure with its difference from the first source."""
+    headings, rows = side_by_side(results)
+    first = [row for row in rows if row[0].startswith(FIRST)]
+    rest = [row for row in rows if row not in first]
+    lead: list[Piece] = []
+    if (figure := _acceptance(results)) is not None:
+        caption = (
+            "Each dot is a share of the attributes in %, the bar its 95 % interval over people; crosses are published figures, not "
+            "measured here."
+        )
+        lead.append(Picture("Accepted, unsure, rejected", caption, figure))
+    caption = "Shares in %, 95 % intervals over people."
+    lead.append(text_grid("Acceptance and recall", caption, headings, first).filled())
+    judged = [f"{one.name}: {one.kind}, judged by {one.judged_by}." for one in sources]
+    notes = Sentences([*judged, *_notes(results), f"Published figures: {SOURCE}."], small=True)
+    more = Section(
+        "Failure modes, diversity and matching",
+        [text_grid("Other measures", caption, headings, rest).filled(), notes],
+        "Why attributes were not accepted, how much they repeat each other, and what the rule that matches them to known ones is worth.",
+    )
+    sentences = [true_minus(text) for text in _source_sentences(results)]
+    return ReportPart(
+        name, "Extracted attributes", sentences, lead, [more], instrument=_instrument(name, command)
+    )
+
+
+def read_extraction(folder: Path) -> ReportPart | None:
+    """The part of a folder that `extract measure` or `extract flow` wrote; None where it is none."""
+    path, name = folder / "results.json", folder.resolve().name
+    if not path.is_file():
+        return None
+    try:
+        body = orjson.loads(path.read_bytes())
+        if body["benchmark"] not in (FLOW, EXTRACTION):
+            return None
+        results, command = [Result.from_dict(row) for row in body["results"]], body.get("command")
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} cannot be read ({error}); make it again with `personafit extract`."
+        ) from error
+    made = flow_part if body["benchmark"] == FLOW else extraction_part
+    return made(results, name, command)
+
+
+def _instrument(name: str, command: str | None) -> Instrument:
+    return Instrument(
+        command, {"folder": name}, notes=[] if command else ["The command was not kept with it."]
+    )
+
+
+_PLAIN = frozenset(["attributes_per_person", "unknown_attributes_used"])  # no shares
+GAP = "_difference"
+NOTHING = "nothing"
+
+
+def number(result: Result | None, signed: bool = False, unit: str = "") -> str:
+    """A figure in percent, or as it is where it is no share, with its unit and its interval."""
+    if result is None or result.value is None:
+        return ""
+    factor = 1 if result.metric.removesuffix(GAP) in _PLAIN else 100
+
+    def write(value: float) -> str:
+        return (written.signed if signed else written.plain)(factor * value)
+
+    if result.low is None or result.high is None:
+        return f"{write(result.value)}{unit}"
+    return f"{write(result.value)}{unit} ({write(result.low)} to {write(result.high)})"
+
+
+def row_name(result: Result) -> str:
+    """What a line is called."""
+    if "by models" in result.slice:
+        done = result.slice["by models"]
+        return "F1 with people at every stage" if done == NOTHING else f"F1 with models for {done}"
+    where = ", ".join(value for key, value in result.slice.items() if key != "minus")
+    name = result.metric.removesuffix(GAP).replace("_", " ")
+    return f"{name}: {where}" if where else name
+
+
+def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows: one column a source, one for each difference from the first, published ones last."""
+    systems = list(
+        dict.fromkeys(str(r.system) for r in results if not r.metric.endswith(GAP) and r.control is None)
+    )
+    published = list(dict.fromkeys(str(r.system) for r in results if r.control == PUBLISHED))
+    index = {(str(r.system), row_name(r), r.metric.endswith(GAP)): r for r in results}
+    names = list(dict.fromkeys(row_name(r) for r in results if r.control is None))
+    headings = ["measure", *systems, *(f"{one} − {systems[0]}" for one in systems[1:]), *published]
+    rows = [
+        [
+            name,
+            *(number(index.get((one, name, False))) for one in systems),
+            *(number(index.get((one, name, True)), signed=True) for one in systems[1:]),
+            *(number(index.get((one, name, False))) for one in published),
+        ]
+        for name in names
+    ]
+    return headings, rows
+
+
+def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
+    """What is accepted of each source, and its recall before and after refinement."""
+    found = {
+        (str(one.system), one.metric, one.slice.get("refinement", "")): one
+        for one in results
+        if one.control is None and one.value is not None
+    }
+    for system in dict.fromkeys(system for system, *_ in found):
+        accepted, gap = found.get((system, "accepted", "")), found.get((system, f"accepted{GAP}", ""))
+        if accepted is not None:
+            beside = (
+                f", {number(gap, signed=True, unit=' points')} beside {gap.slice['minus']}"
+                if gap is not None
+                else ""
+            )
+            yield f"{system}: {number(accepted)} % of its attributes are accepted{beside}."
+        before, after, lost = (
+            found.get((system, *key))
+            for key in (("recall", "before"), ("recall", "after"), ("recall_lost_by_refinement", ""))
+        )
+        if before is not None:
+            said = f"{system}: its recall of what is known is {number(before, unit=' %')}"
+            said += f" before refinement and {number(after, unit=' %')} after it" if after is not None else ""
+            yield (
+                f"{said}; refinement cost {number(lost, unit=' points')}." if lost is not None else f"{said}."
+            )
+
+
+def _acceptance(results: Sequence[Result]) -> "Figure | None":
+    labels = ("accepted", "unsure", "rejected")
+    index = {(str(r.system), r.metric): r for r in results if not r.slice}
+    systems = list(dict.fromkeys(str(r.system) for r in results if r.metric == "accepted"))
+    measured = [one for one in systems if index[one, "accepted"].control is None]
+    if not measured:
+        return None
+    rows = [
+        plots.PlotRow(
+            system.removeprefix("published: "),
+            [_dot(index.get((system, label))) for label in labels],
+            published=index[system, "accepted"].control is not None,
+        )
+        for system in systems
+    ]
+    return plots.panels_figure(rows, [plots.Panel(label) for label in labels])
+
+
+def _dot(result: Result | None) -> plots.Dot:
+    if result is None or result.value is None:
+        return plots.Dot()
+    ends = [None if end is None else 100 * end for end in (result.low, result.high)]
+    return plots.Dot(100 * result.value, *ends)
+
+
+def _notes(results: Sequence[Result]) -> list[str]:
+    """What has to be said of figures, each note once with all it is about."""
+    about: dict[str, dict[str, None]] = {}
+    for one in results:
+        if one.note and one.control is None:
+            about.setdefault(one.note, {})[row_name(one)] = None
+    return [f"{', '.join(names)}: {note}." for note, names in about.items()]
+
+
+# -- error flow --------------------------------------------------------------------------------------------------------------
+
+
+WATERFALL = (
+    "The end result is the F1 of the attributes a response takes account of against those that people call relevant. Left, people do every "
+    "stage, which is 1 by construction; then one stage after the other is a model’s. Filled bars are what remains, hollow boxes what the "
+    "stage lost; the thin line is the 95 % interval over people."
+)
+
+
+def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None = None) -> ReportPart:
+    """Where the end result is lost: step by step from people to models, and each stage by itself."""
+    traced, names = flow_of(results)
+    changes = {one.slice["stage"]: one for one in results if one.metric == "f1_change"}
+    gained = {one.slice["stage"]: one for one in results if one.metric == "f1_gained_by_people"}
+    f1 = [one for one in results if one.metric == "f1"]
+    steps = [
+        [step.stage or "people everywhere", number(one), number(changes.get(str(step.stage)), signed=True)]
+        for step, one in zip(traced.steps, f1, strict=True)
+    ]
+    alone = [
+        [
+            stage := one.slice["stage"],
+            str(one.system),
+            number(one, signed=True),
+            number(gained[stage], signed=True),
+        ]
+        for one in results
+        if one.metric == "f1_lost_alone"
+    ]
+    covered = f"{100 * traced.coverage:.1f} %"
+    lead: list[Piece] = []
+    if traced.coverage < COVERAGE_BAR:
+        lead.append(Prose(f"Only {covered} of the judged pairs have an answer at every stage.", "warning"))
+    if (figure := waterfall_figure(traced)) is not None:
+        lead.append(Picture("From people to models, stage by stage", WATERFALL, figure))
+    caption = "The stage named and all above it are models'. F1 in %, 95 % intervals over people."
+    lead.append(text_grid("Step by step", caption, ["stage", "F1", "change"], steps))
+    headings = ["stage", "by", "lost when it alone is a model's", "gained when it alone is people's"]
+    sentences, legend = _flow_sentences(traced)
+    notes = [
+        *legend,
+        *_notes(results),
+        "People's answer to the last stage is a response that serves exactly the attributes it was given.",
+        f"Pairs that some stage has no answer to are left out everywhere; coverage {covered}.",
+    ]
+    apart: list[Piece] = [
+        text_grid("F1 lost and gained", "In points, 95 % intervals over people.", headings, alone),
+        Sentences(notes, small=True),
+    ]
+    why = "What one stage loses with people at all others. It differs from the steps where stages hide each other's errors."
+    return ReportPart(
+        name,
+        "Error flow: where the end result is lost",
+        [true_minus(text) for text in sentences],
+        lead,
+        [Section("Each stage by itself", apart, why)],
+        instrument=_instrument(name, command),
+        facts=[f"{stage}: {by}" for stage, by in names.items()],
+    )
+
+
+def _flow_sentences(traced: FlowFigures) -> tuple[list[str], list[str]]:
+    """What is left and what each stage loses, tested together; and how the claims are tested."""
+    said = []
+    last = traced.steps[-1].f1.value
+    if last is not None:
+        said.append(f"With models at every stage {100 * last:.0f} % of the end result is left.")
+    alone = {stage: one for stage, one in traced.lost_alone.items() if one.value is not None}
+    after = {step.stage: step.change for step in traced.steps if step.stage is not None and step.change}
+    effects = [*alone.values(), *after.values()]
+    found = decide_together([Hypothesis(one) for one in effects])
+    by_itself, in_turn = (
+        dict(zip(alone, found, strict=False)),
+        dict(zip(after, found[len(alone) :], strict=True)),
+    )
+    for stage, one in sorted(alone.items(), key=lambda pair: -(pair[1].value or 0.0)):
+        said.append(stage_loss(stage, one.value or 0.0, by_itself[stage]))
+    for stage, finding in in_turn.items():
+        shown = by_itself.get(stage)
+        if not finding.decided and finding.p is not None and shown is not None and shown.decided:
+            said.append(
+                f"After the stages before it, no loss by {stage} is shown ({null_words(finding)}): they may have lost it already."
+            )
+    if traced.invented is not None and traced.invented.value is not None:
+        said.append(
+            f"Beside that, {traced.invented.value:.1f} attributes a prompt that nobody knows of are called relevant."
+        )
+    return said, legend_for(found)
+
+
+def waterfall_figure(traced: FlowFigures) -> "Figure | None":
+    """One bar a step; None where a figure is undefined."""
+    if any(step.f1.value is None for step in traced.steps):
+        return None
+    figure = new_figure(3.8)
+    axis = figure.subplots()
+    before = None
+    for place, step in enumerate(traced.steps):
+        value = 100 * (step.f1.value or 0.0)
+        axis.bar([place], [value], width=0.58, color=ACCENT, edgecolor=ACCENT, zorder=2)
+        if before is not None:
+            axis.bar(
+                [place],
+                [before - value],
+                bottom=[value],
+                width=0.58,
+                facecolor="none",
+                edgecolor=MUTED,
+                linestyle="--",
+                linewidth=1.1,
+                zorder=2,
+            )
+            axis.plot(
+                [place - 1 + 0.29, place - 0.29], [before, before], color=MUTED, linewidth=0.9, zorder=1
+            )
+        if step.f1.low is not None and step.f1.high is not None:
+            ends = [100 * step.f1.low, 100 * step.f1.high]
+            axis.plot([place + 0.2, place + 0.2], ends, color=INK, linewidth=1.3, zorder=3)
+        lost = None if step.change is None else step.change.value
+        text = f"{value:.0f}" if lost is None else f"{value:.0f}  ({100 * lost:+.0f})".replace("-", "−")
+        top = max(value, before or 0.0, 100 * (step.f1.high or 0.0))
+        axis.annotate(
+            text, (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=10, color=INK
+        )
+        before = value
+    names = ["people everywhere"] + [f"{step.stage}\nby a model" for step in traced.steps[1:]]
+    axis.set_xticks(range(len(names)), names, fontsize=9, color=INK)
+    axis.set_ylim(0, 114)
+    axis.set_yticks([0, 25, 50, 75, 100])
+    axis.set_ylabel("F1, %", color=MUTED, fontsize=9)
+    axis.tick_params(length=0, labelcolor=INK)
+    axis.grid(axis="y", color=GRID, linewidth=0.7)
+    axis.set_axisbelow(True)
+    axis.patch.set_alpha(0)
+    for side in axis.spines.values():
+        side.set_visible(False)
+    left = [
+        f"{name.replace(chr(10), ' ')} {100 * (step.f1.value or 0.0):.0f} %"
+        for name, step in zip(names, traced.steps, strict=True)
+    ]
+    figure.set_label(f"F1 that is left: {', then '.join(left)}.")
+    return figure

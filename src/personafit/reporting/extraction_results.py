@@ -1,0 +1,411 @@
+"""Figures of extraction as results: of one run, of sources side by side, of the rule that matches statements, and of error flows.
+
+A source is whatever holds attributes of people: a folder of `extract run`, labels of people, published data.
+"""
+
+from collections.abc import Iterator, Sequence, Set
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from personafit._errors import UserError
+from personafit.benchmarks.recentering import open_relevance
+from personafit.benchmarks.statements import FINER, Statements, load_statements
+from personafit.models.embeddings import Embedder
+from personafit.people import Conversation
+from personafit.reporting.result import Result
+from personafit.stages.error_flow import AttributeLabel, FlowFigures, FlowStep
+from personafit.stages.extracting import EXTRACT
+from personafit.stages.known import SAME, Floats, assign, likeness
+from personafit.stages.measures import AttributeSource, Measure, SourceAttribute, difference, measures
+from personafit.stages.records import (
+    LABELS,
+    REFINED,
+    ExtractedAttribute,
+    StagedConversation,
+    StageFile,
+    VerifierVerdict,
+    after_refinement,
+    before_refinement,
+    read_lines,
+)
+from personafit.stages.verifying import decide
+from personafit.statistics import Estimate, cluster_mean
+from personafit.store import Status
+
+STARTER = "starter"
+FATES = ("kept", "rewritten", "dropped")  # what was decided; coverage says of how many of all
+PUBLISHED = "published"
+SOURCE = "arXiv 2606.06614, Figure 2 and Table 1; three raters an attribute, majority; MiniLM embeddings"
+# People's verdicts on attributes from conversations of real users (WildChat) and of simulated ones, as read off the figure.
+ACCEPTANCE = {
+    "published: human": {"accepted": 0.58, "unsure": 0.39, "rejected": 0.03},
+    "published: synthetic": {"accepted": 0.80, "unsure": 0.20, "rejected": 0.01},
+}
+FAILURES = {
+    "over-generalised": 0.539,
+    "missing-evidence": 0.203,
+    "task-context": 0.161,
+    "not-standalone": 0.060,
+}
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------------
+
+
+def open_source(text: str, known: Path | None = None) -> AttributeSource:
+    """The source that `NAME=PLACE` or `PLACE` names; PLACE is a folder, or starter."""
+    name, equals, place = text.partition("=")
+    if not equals:
+        name, place = Path(text).name or text, text
+    folder = Path(place)
+    if place == STARTER or (folder / "labels.jsonl").is_file():
+        return _labelled(name, load_statements(place))
+    if (folder / "attributes.jsonl").is_file():
+        return _staged(name, StageFile(folder), known)
+    if (folder / "relevance.jsonl").is_file():
+        return _published(name, folder)
+    raise UserError(
+        f"{place} holds no attributes: name a folder that `personafit extract run` wrote, one with conversations.jsonl and "
+        "labels.jsonl, one with relevance.jsonl as published, or starter."
+    )
+
+
+def known_statements(path: Path) -> dict[str, list[str]]:
+    """The true statements of a file of conversations, by person."""
+    if not path.is_file():
+        raise UserError(
+            f"{path} is not there; --known takes a conversations.jsonl whose conversations have attributes."
+        )
+    found: dict[str, list[str]] = {}
+    for one in read_lines(path, Conversation):
+        texts = found.setdefault(one.person, [])
+        texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
+    if not any(found.values()):
+        raise UserError(f"{path} knows nothing: none of its conversations has attributes.")
+    return found
+
+
+def _staged(name: str, files: StageFile, known: Path | None) -> AttributeSource:
+    rows = list(files.read_attributes())
+    decided: dict[str, VerifierVerdict] = {}
+    voices: set[str] = set()
+    verdicts = sorted(files.read_verdicts(), key=lambda verdict: verdict.attribute)
+    for attribute, group in groupby(verdicts, lambda verdict: verdict.attribute):
+        one = decide(list(group))
+        if one is not None:
+            decided[attribute] = one
+            voices.add(one.by if one.by == "human" else f"{one.by} {one.verifier}".strip())
+    people = [one.person for one in _asked_about(files)] + [row.person for row in rows]
+    nothing: dict[str, list[SourceAttribute]] = {person: [] for person in people}
+    given = nothing | _by_person(before_refinement(rows), decided)
+    truth = known_statements(known) if known is not None else _known_in(files)
+    return AttributeSource(
+        name=name,
+        kind="extracted",
+        judged_by=", ".join(sorted(voices)) or "nobody",
+        found=given,
+        refined=nothing | _by_person(after_refinement(rows), {}),
+        undecided=sum(row.status == "undecided" for row in rows),
+        # Whoever is known but has no conversation in the run was not the extractor's to find.
+        known={person: texts for person, texts in truth.items() if person in given},
+    )
+
+
+def _known_in(files: StageFile) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in _asked_about(files):
+        texts = found.setdefault(one.person, [])
+        texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
+    return found
+
+
+def _asked_about(files: StageFile) -> Iterator[StagedConversation]:
+    """What was put to the extractor: a conversation left out before was not its to find anything in."""
+    return (one for one in files.read_conversations() if one.status == Status.OK or one.step == EXTRACT)
+
+
+def _by_person(
+    rows: Sequence[ExtractedAttribute], decided: dict[str, VerifierVerdict]
+) -> dict[str, list[SourceAttribute]]:
+    found: dict[str, list[SourceAttribute]] = {}
+    for row in rows:
+        verdict = decided.get(row.id)
+        judged = (
+            SourceAttribute(row.text)
+            if verdict is None
+            else SourceAttribute(row.text, verdict.label, verdict.mode)
+        )
+        found.setdefault(row.person, []).append(judged)
+    return found
+
+
+def _labelled(name: str, statements: Statements) -> AttributeSource:
+    found: dict[str, list[SourceAttribute]] = {}
+    for person, text, label, failure in zip(
+        statements.people, statements.texts, statements.labels, statements.failures, strict=True
+    ):
+        mode = FINER.get(failure, failure) or "none"
+        found.setdefault(person, []).append(SourceAttribute(text, label, mode))
+    return AttributeSource(name=name, kind="labelled", judged_by="its authors", found=found)
+
+
+def _published(name: str, folder: Path) -> AttributeSource:
+    benchmark = open_relevance(folder)
+    texts = {product.id: product.text for product in benchmark.products()}
+    found: dict[str, dict[str, None]] = {}
+    for item in benchmark.items():
+        found.setdefault(item.person, {})[texts[item.products[0]]] = None
+    return AttributeSource(
+        name=name,
+        kind="published attributes",
+        judged_by="nobody: labels of acceptance were not released",
+        found={
+            person: [SourceAttribute(text) for text in attributes] for person, attributes in found.items()
+        },
+    )
+
+
+def labelled_pairs(data: Path, people: Set[str]) -> list[AttributeLabel]:
+    """Every judged pair of the people an extractor had conversations of."""
+    benchmark = open_relevance(data)
+    texts = {product.id: product.text for product in benchmark.products()}
+    gold = {row.item: row.label == "yes" for row in benchmark.gold() if row.rater == benchmark.info.gold}
+    pairs = [
+        AttributeLabel(item.person, item.prompt, texts[item.products[0]], gold[item.id])
+        for item in benchmark.items()
+        if item.id in gold and item.person in people
+    ]
+    if not pairs:
+        raise UserError(
+            f"{data} has no judged attributes of the people in the run; both must name the same people by the same ids."
+        )
+    return pairs
+
+
+def languages_of(data: Path) -> dict[str, str]:
+    """The language of each person."""
+    return {person.id: person.language for person in open_relevance(data).people()}
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------------
+
+
+def stage_results(files: StageFile, counts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every number of a finished run."""
+    return [result.as_dict() for result in _run_results(files, counts)]
+
+
+def _run_results(files: StageFile, counts: dict[str, Any]) -> Iterator[Result]:
+    model, extraction = counts["model"], counts["extraction"]
+    asked = extraction["conversations"]
+    people = counts["people"]
+
+    def number(metric: str, value: float | None, n: int, note: str | None = None) -> Result:
+        return Result.of(Estimate(value, None, None, n, people, note), metric=metric, system=model)
+
+    yield number("extraction_coverage", extraction["coverage"], asked)
+    given = {row.id: (row.person, row.status) for row in files.read_attributes() if row.status in REFINED}
+    per_person = len(given) / people if people else None
+    yield number("attributes_per_person", per_person, people, "after merging, before verification")
+    decided = [(person, status) for person, status in given.values() if status in FATES]
+    owners = np.array([person for person, _ in decided])
+    for fate in FATES:
+        values = [float(status == fate) for _, status in decided]
+        share = len(decided) / len(given) if given else None
+        yield Result.of(_share(values, owners), metric=f"{fate}_share", system=model, coverage=share)
+    labels: dict[str, str] = {}
+    for attribute, verdicts in groupby(files.read_verdicts(), lambda verdict: verdict.attribute):
+        if (verdict := decide(list(verdicts))) is not None:
+            labels[attribute] = verdict.label
+    answered = np.array([given[attribute][0] for attribute in labels if attribute in given])
+    known = [label for attribute, label in labels.items() if attribute in given]
+    for label in LABELS:
+        values = [float(one == label) for one in known]
+        share = len(known) / len(given) if given else None
+        yield Result.of(_share(values, answered), metric=f"{label}_share", system=model, coverage=share)
+
+
+def _share(values: list[float], people: Any) -> Estimate:
+    if not values:
+        return Estimate(None, None, None, 0, 0, "there are no attributes")
+    return cluster_mean(np.array(values), people, None, (0.0, 1.0))
+
+
+def source_results(sources: Sequence[AttributeSource], embedder: Embedder) -> list[Result]:
+    """Every measure of every source; with several, what each differs by from the first."""
+    found = [measures(source, embedder) for source in sources]
+    results = []
+    for source, rows in zip(sources, found, strict=True):
+        for one in rows:
+            results.append(_result(source.name, one, one.estimate()))
+    first = {_key(one): one for one in found[0]}
+    for source, rows in zip(sources[1:], found[1:], strict=True):
+        for one in rows:
+            if (other := first.get(_key(one))) is not None:
+                gap = difference(one, other)
+                where = dict(one.slice) | {"minus": sources[0].name}
+                results.append(
+                    Result.of(gap, metric=f"{one.metric}_difference", system=source.name, slice=where)
+                )
+    return [*results, *published_results()]
+
+
+def published_results() -> list[Result]:
+    """The paper's figures, so that they stand beside."""
+
+    def published(value: float) -> Estimate:
+        return Estimate(value, None, None, 0, 0, SOURCE)
+
+    rows = [
+        Result.of(published(value), metric=metric, system=name, control=PUBLISHED)
+        for name, shares in ACCEPTANCE.items()
+        for metric, value in shares.items()
+    ]
+    return rows + [
+        Result.of(
+            published(value),
+            metric="failure_mode",
+            system="published: all",
+            slice={"mode": mode},
+            control=PUBLISHED,
+        )
+        for mode, value in FAILURES.items()
+    ]
+
+
+def _result(name: str, one: Measure, estimate: Estimate) -> Result:
+    return Result.of(estimate, metric=one.metric, system=name, slice=dict(one.slice), coverage=one.coverage)
+
+
+def _key(one: Measure) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return one.metric, tuple(sorted(one.slice.items()))
+
+
+TRIED = tuple(round(0.30 + 0.05 * step, 2) for step in range(9))  # thresholds of likeness
+
+
+class _Person:
+    """The found and known statements of one person, with which is which."""
+
+    def __init__(self, statements: Statements, person: str, embedder: Embedder) -> None:
+        known = [
+            attribute
+            for one in statements.conversations.values()
+            if one.person == person
+            for attribute in one.attributes
+        ]
+        places = {attribute.id: place for place, attribute in enumerate(known)}
+        texts = {attribute.text for attribute in known}
+        found: dict[str, int | None] = {}
+        taken: set[int] = set()
+        for owner, text, same in zip(statements.people, statements.texts, statements.same_as, strict=True):
+            place = None if same is None else places.get(same)
+            if owner != person or text in texts or place in taken:
+                continue  # the matching is one to one: of two that say the same, the first counts
+            found[text] = place
+            if place is not None:
+                taken.add(place)
+        self.truth = list(found.values())
+        self.cosines: Floats = likeness(list(found), [attribute.text for attribute in known], embedder)
+
+    def counts(self, same: float) -> tuple[list[bool], list[bool]]:
+        """Of the matches made, which are right; of the matches there are, which are made."""
+        made = assign(self.cosines, same)
+        right = [one == true for one, true in zip(made, self.truth, strict=True) if one is not None]
+        got = [one == true for one, true in zip(made, self.truth, strict=True) if true is not None]
+        return right, got
+
+
+def matching_results(name: str, statements: Statements, embedder: Embedder) -> list[Result]:
+    """What the rule that matches found statements to known ones is worth, on statements whose authors say what they repeat.
+
+    Precision and recall at `SAME`, and at the threshold that is best for everybody else.
+    """
+    if not any(statements.same_as):
+        return []
+    people = {one: _Person(statements, one, embedder) for one in dict.fromkeys(statements.people)}
+    chosen = {
+        out: max(TRIED, key=lambda same: _f1([one for other, one in people.items() if other != out], same))
+        for out in people
+    }
+    results = []
+    for threshold, of in ((f"{SAME}", dict.fromkeys(people, SAME)), ("chosen on the others", chosen)):
+        counts = {one: people[one].counts(of[one]) for one in people}
+        for place, metric in enumerate(("precision", "recall")):
+            values = [value for one in counts for value in counts[one][place]]
+            whose = [one for one in counts for _ in counts[one][place]]
+            estimate = cluster_mean(np.array(values, dtype=np.float64), whose, None, (0.0, 1.0))
+            results.append(
+                Result.of(
+                    estimate,
+                    metric=f"matching_{metric}",
+                    system=name,
+                    slice={"threshold": threshold},
+                )
+            )
+    return results
+
+
+def _f1(people: Sequence[_Person], same: float) -> float:
+    counts = [one.counts(same) for one in people]
+    hits = sum(sum(right) for right, _ in counts)
+    return 2 * hits / max(1, sum(len(right) + len(got) for right, got in counts))
+
+
+def flow_results(traced: FlowFigures, names: dict[str, str]) -> list[Result]:
+    """All figures of an error flow; `names` says which model does which stage."""
+    results = []
+    for step in traced.steps:
+        done = [stage for stage, by_model in zip(names, step.arm, strict=False) if by_model]
+        where = {"by models": ", ".join(done) or "nothing"}
+        results.append(Result.of(step.f1, metric="f1", slice=where, coverage=traced.coverage))
+        if step.change is not None and step.stage is not None:
+            change = {"stage": step.stage, "after": ", ".join(done[:-1]) or "nothing"}
+            results.append(
+                Result.of(
+                    step.change,
+                    metric="f1_change",
+                    system=names[step.stage],
+                    slice=change,
+                    coverage=traced.coverage,
+                )
+            )
+    for metric, figures in (
+        ("f1_lost_alone", traced.lost_alone),
+        ("f1_gained_by_people", traced.gained_by_people),
+    ):
+        for stage, estimate in figures.items():
+            where = {"stage": stage}
+            results.append(
+                Result.of(estimate, metric=metric, system=names[stage], slice=where, coverage=traced.coverage)
+            )
+    if traced.invented is not None:
+        note = "attributes that say nothing people know of, called relevant, per prompt"
+        results.append(Result.of(traced.invented, metric="unknown_attributes_used", note=note))
+    return results
+
+
+def flow_of(results: Sequence[Result]) -> tuple[FlowFigures, dict[str, str]]:
+    """The flow that `flow_results` made these records of, and which model did which stage."""
+
+    def alone(metric: str) -> dict[str, Estimate]:
+        return {one.slice["stage"]: _estimate(one) for one in results if one.metric == metric}
+
+    names = {one.slice["stage"]: str(one.system) for one in results if one.metric == "f1_lost_alone"}
+    changes = {one.slice["stage"]: _estimate(one) for one in results if one.metric == "f1_change"}
+    steps = []
+    coverage = 0.0
+    for place, one in enumerate(one for one in results if one.metric == "f1"):
+        stage = list(names)[place - 1] if place else None
+        arm = tuple(index < place for index in range(len(names)))
+        steps.append(FlowStep(stage, arm, _estimate(one), None if stage is None else changes.get(stage)))
+        coverage = one.coverage or 0.0
+    invented = next((_estimate(one) for one in results if one.metric == "unknown_attributes_used"), None)
+    return FlowFigures(steps, alone("f1_lost_alone"), alone("f1_gained_by_people"), coverage, invented), names
+
+
+def _estimate(one: Result) -> Estimate:
+    return Estimate(one.value, one.low, one.high, one.n, one.people, one.note, one.se, one.df)

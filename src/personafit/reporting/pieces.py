@@ -1,0 +1,294 @@
+"""What chapters are made of: sentences, tables, figures, cards, facts. The template lays them out, files are written from them.
+
+A piece says what is there and nothing about where: the same table becomes HTML, CSV and LaTeX.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from markupsafe import Markup
+
+from personafit.reporting.claims import count_of, same_words
+from personafit.reporting.drawing import svg
+from personafit.reporting.result import Result
+from personafit.reporting.written import signed as signed_points
+from personafit.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+CALLED = {"no view": "no context"}
+"""Controls whose stored name is not the one that is shown."""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph; small ones explain, warnings warn."""
+
+    kind: ClassVar[str] = "prose"
+    text: str
+    style: str = "lead"
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences, one a line; small ones are notes."""
+
+    kind: ClassVar[str] = "words"
+    sentences: Sequence[str]
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table as it is shown: text, interval, what columns are sorted by, and numbers of remarks."""
+
+    text: str = ""
+    interval: str = ""
+    sort: float | None = None
+    notes: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: names, cells, why it is a control, and where it was published."""
+
+    names: Sequence[str]
+    cells: Sequence[Cell]
+    control: str | None = None
+    source: str | None = None
+
+    @property
+    def tag(self) -> str:
+        """Why it is a control, as tables say it; empty where it is none."""
+        return CALLED.get(self.control, self.control) if self.control else ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: as many name columns as `heads`, then numbers."""
+
+    kind: ClassVar[str] = "grid"
+    title: str
+    caption: str
+    heads: Sequence[str]
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    remarks: Sequence[str] = ()
+    """What cells refer to by number."""
+    note: str = ""
+    folded: bool = False
+
+    @property
+    def textual(self) -> list[bool]:
+        """Which columns hold words."""
+        cells = [[row.cells[place] for row in self.rows] for place in range(len(self.columns))]
+        said = [[one for one in column if one.text.strip("–")] for column in cells]
+        return [bool(column) and all(one.sort is None for one in column) for column in said]
+
+    def filled(self) -> "Grid":
+        """The table without the columns that hold nothing: on a page they only take room."""
+        kept = [
+            place for place in range(len(self.columns)) if any(row.cells[place].text for row in self.rows)
+        ]
+        rows = [replace(row, cells=[row.cells[place] for place in kept]) for row in self.rows]
+        return replace(self, columns=[self.columns[place] for place in kept], rows=rows)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, drawn but not yet put anywhere."""
+
+    kind: ClassVar[str] = "picture"
+    title: str
+    caption: str
+    figure: "Figure"
+    words: str = "The numbers are in the tables of this page."
+    """The figure for those who do not see it."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A few numbers of one rater or system."""
+
+    name: str
+    numbers: Mapping[str, tuple[Cell, str]]
+    """What it is called to the number and its unit; the first is the large one."""
+    control: str | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Cards:
+    """The headline numbers."""
+
+    kind: ClassVar[str] = "cards"
+    label: str
+    cards: Sequence[Card]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A rater or system of the run with all its settings."""
+
+    name: str
+    tag: str
+    fingerprint: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """How a part was made, and the command that makes it again, where one is known."""
+
+    kind: ClassVar[str] = "instrument"
+    command: str | None
+    facts: Mapping[str, str]
+    members: Sequence[Participant] = ()
+    asked: Mapping[str, str] | None = None
+    """What raters were asked, by the name of the question."""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What went wrong in words: status, sentence and how often."""
+
+    kind: ClassVar[str] = "errors"
+    title: str
+    errors: Sequence[tuple[str, str, int]]
+
+
+@dataclass(frozen=True)
+class Browser:
+    """Something to search and look into: markup, the name of its script, and the data it reads."""
+
+    kind: ClassVar[str] = "browser"
+    script: str
+    name: str
+    """The run whose items they are."""
+    markup: Markup
+    data_id: str
+    """Id of the element that holds the data, as the script looks for it; empty where there is none."""
+    data: Markup
+
+
+Piece = Prose | Sentences | Grid | Picture | Cards | Instrument | Errors | Browser
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of a report, folded on a page; the lead says in a sentence what it shows."""
+
+    title: str
+    pieces: Sequence[Piece]
+    lead: str = ""
+
+
+@dataclass(frozen=True)
+class PieceGroup:
+    """The pieces of one run; without a title where there is only one."""
+
+    title: str
+    pieces: Sequence[Piece]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One topic. Where nothing was given for it, `missing` says which command would add it."""
+
+    name: str
+    title: str
+    lead: str
+    groups: Sequence[PieceGroup] = ()
+    missing: str = ""
+
+
+def all_pieces(chapters: Sequence[Chapter]) -> Iterator[Piece]:
+    """Every piece in the order of the page."""
+    return (piece for chapter in chapters for group in chapter.groups for piece in group.pieces)
+
+
+def picture_svg(chapters: Sequence[Chapter], name: str) -> Callable[[Picture], Markup]:
+    """How a template gets the figures of chapters; `name` keeps their ids apart from those of others on the page."""
+    drawn = {
+        id(piece): Markup(svg(piece.figure, f"{name}-{place}"))
+        for place, piece in enumerate(all_pieces(chapters))
+        if isinstance(piece, Picture)
+    }
+    return lambda picture: drawn[id(picture)]
+
+
+def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
+    """A table of texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets are intervals."""
+    made = [Row([row[0]], [text_cell(cell) for cell in row[1:]]) for row in rows]
+    return Grid(title, caption, headings[:1], headings[1:], made)
+
+
+def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
+    """A share in percent, or a difference in points with its sign; empty where there is none."""
+    if found is None or found.value is None:
+        return Cell()
+    if isinstance(found, Result) and (few := count_of(found)):
+        return Cell(*few, found.value)
+    write = signed_points if signed else "{:.1f}".format
+    interval = same_words(found, signed) or ""
+    if found.low is not None and found.high is not None:
+        interval = f"{write(100 * found.low)}{' to ' if signed else '–'}{write(100 * found.high)}"
+    return Cell(write(100 * found.value), interval, found.value)
+
+
+def result_cell(
+    found: Result | None, write: Callable[[float], str], notes: Sequence[int] = (), to: str = "–"
+) -> Cell:
+    """A figure as `write` writes its value, with its interval; empty where there is none."""
+    if found is None or found.value is None:
+        return Cell(notes=notes)
+    interval = ""
+    if found.low is not None and found.high is not None:
+        interval = f"{write(found.low)}{to}{write(found.high)}"
+    return Cell(write(found.value), interval, found.value, notes)
+
+
+def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> Row:
+    """A row of counts."""
+    return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
+
+
+def text_cell(text: str) -> Cell:
+    """A number as it is printed, its interval in brackets or on a second line."""
+    value, _, interval = text.partition("\n" if "\n" in text else " (")
+    plain = value.replace("−", "-").replace(",", "").strip("+ >%")
+    try:
+        sort = float(plain)
+    except ValueError:
+        return Cell(text)
+    if interval and not any(character.isdigit() for character in interval):
+        return Cell(true_minus(text), sort=sort)  # no interval, but a letter that refers to a note
+    return Cell(true_minus(value), true_minus(interval.rstrip(")").replace("\n", " ")), sort)
+
+
+def tidy_cell(cell: Cell) -> Cell:
+    """True minus signs, none before nothing, and what looks like a number is sorted like one."""
+    read = text_cell(cell.text)
+    text = re.sub(r"^[-−](?=0(\.0+)?$)", "", cell.text)
+    sort = read.sort if cell.sort is None and not read.interval else cell.sort
+    return replace(cell, text=true_minus(text), interval=true_minus(cell.interval), sort=sort)
+
+
+def true_minus(text: str) -> str:
+    """Numbers with a true minus sign."""
+    return re.sub(r"(?<![^\s(])-(?=[\d.])", "−", text)
+
+
+def made_chapter(
+    name: str, title: str, lead: str, parts: Mapping[str, Sequence[Piece]], missing: str
+) -> Chapter:
+    """A chapter of pieces by the name of their run, the empty ones left out; one run alone needs no title."""
+    full = {run: pieces for run, pieces in parts.items() if pieces}
+    groups = [PieceGroup(run if len(full) > 1 else "", pieces) for run, pieces in full.items()]
+    return Chapter(name, title, lead, groups, "" if groups else missing)

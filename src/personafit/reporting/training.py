@@ -1,0 +1,376 @@
+"""Trained and fitted raters as parts of a report: the curves of `train reward`, and the cards of raters that were fitted.
+
+A card is written once, when the rater is; here it is read, so that the page and the card cannot differ.
+"""
+
+import csv
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, PAPER, new_figure
+from personafit.reporting.pieces import (
+    Cell,
+    Grid,
+    Instrument,
+    Picture,
+    Piece,
+    Prose,
+    Row,
+    Section,
+    Sentences,
+    percent_cell,
+    text_grid,
+    true_minus,
+)
+from personafit.reporting.report import ReportPart
+from personafit.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVES, STATE, FACTS, STARTED = "curves.csv", "trainer_state.json", "personafit.json", "started.json"
+LOSS, HELD_OUT_LOSS, ACCURACY = "loss", "eval_loss", "eval_accuracy"
+SHAPES = "osD^vXP*"
+CAPTION = (
+    "Left, the loss of the batches (line) and of the people held out (marks); right, how often the preferred answer of a pair gets the "
+    "higher number, on people the model was not trained on, by tier. The dotted line is a coin toss. No intervals: these are readings on "
+    "the way; what the result is worth, with intervals, is in the table below once it is finished."
+)
+# What is known of a trained model, and which of it are rules that read nothing.
+MEASURES = {
+    "accuracy": None,
+    "gain_over_overlap": None,
+    "overlap": "most overlap",
+    "length": "longest answer",
+}
+SETTINGS = ("preset", "swap", "lora", "epochs", "batch", "rate", "max_tokens", "seed", "held_out")
+OPTIONS = {
+    "base": "--model",
+    "data": "--data",
+    "preset": "--preset",
+    "swap": "--swap",
+    "pack": "--pack",
+    "epochs": "--num-train-epochs",
+    "batch": "--per-device-batch-size",
+    "together": "--together",
+    "rate": "--learning-rate",
+    "max_tokens": "--max-length",
+    "seed": "--seed",
+    "limit": "--limit",
+    "held_out": "--held-out",
+}
+"""Settings of `train reward` to the options that set them in one process."""
+FLAGS = ("lora", "adapter")
+
+
+@dataclass(frozen=True)
+class Training:
+    """The log of one training run, a row a step, and what is known of the model."""
+
+    folder: Path
+    steps: list[dict[str, float]]
+    facts: dict[str, Any]
+    started: dict[str, Any]
+    """What it was started with, known before it is finished."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was asked for."""
+        settings: dict[str, Any] = self.facts.get("settings") or self.started
+        return settings
+
+    def points(self, name: str) -> list[tuple[float, float]]:
+        """Step and value wherever that was logged."""
+        return [(row["step"], row[name]) for row in self.steps if name in row]
+
+    @property
+    def tiers(self) -> list[str]:
+        """The names of the accuracies that were logged, all pairs first."""
+        return sorted({name for row in self.steps for name in row if name.startswith(ACCURACY)})
+
+
+def is_training(folder: Path) -> bool:
+    """Whether a reward model is or was trained here."""
+    return (folder / CURVES).is_file() or bool(_states(folder))
+
+
+def read_training(folder: Path) -> Training:
+    """The curves of a folder; without a table, those of its last checkpoint."""
+    path = folder / CURVES
+    try:
+        if path.is_file():
+            with path.open(encoding="utf-8", newline="") as file:
+                steps = [
+                    {name: float(value) for name, value in row.items() if value}
+                    for row in csv.DictReader(file)
+                ]
+        else:
+            path = _states(folder)[-1]
+            steps = [
+                {name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
+                for entry in orjson.loads(path.read_bytes())["log_history"]
+            ]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{path} is no log of a training run ({error}); train again, or leave it out."
+        ) from error
+    kept = [_object(folder / name) for name in (FACTS, STARTED)]
+    return Training(folder, [row for row in steps if "step" in row], *kept)
+
+
+def tier_name(name: str) -> str:
+    """Which pairs a logged accuracy is of."""
+    return name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "all pairs"
+
+
+def training_part(folder: Path) -> ReportPart:
+    """The training of a reward model: what its curves come to, what it is worth on people held out, and every reading."""
+    one, name = read_training(folder), folder.resolve().name
+    lead: list[Piece] = []
+    if (figure := training_figure(one)) is not None:
+        lead.append(Picture("While it trained", CAPTION, figure))
+    why = "Loss and accuracy at every evaluation, without intervals."
+    return ReportPart(
+        name,
+        f"Training of {name}",
+        training_words(one),
+        [*lead, *_quality(one.facts)],
+        [Section("Readings", [_readings(one)], why)],
+        instrument=Instrument(training_command(one), _training_facts(one)),
+    )
+
+
+def training_words(one: Training) -> list[str]:
+    """What the curves come to."""
+    said = []
+    losses = one.points(LOSS)
+    if losses:
+        said.append(
+            f"The loss went from {losses[0][1]:.3f} (step {losses[0][0]:,.0f}) to {losses[-1][1]:.3f} (step {losses[-1][0]:,.0f})."
+        )
+    reached = [
+        f"{tier_name(name)} {100 * points[-1][1]:.1f} %" for name in one.tiers if (points := one.points(name))
+    ]
+    if reached:
+        said.append(f"At the last reading on people held out: {', '.join(reached)}.")
+    return said or ["Nothing was logged yet."]
+
+
+def _readings(one: Training) -> Grid:
+    names = [LOSS, *(name for name in (HELD_OUT_LOSS, *one.tiers) if one.points(name))]
+    rows = [
+        Row([f"{row['step']:.0f}"], [_reading(row.get(name), name) for name in names])
+        for row in one.steps
+        if any(name in row for name in names[1:]) or len(names) == 1
+    ]
+    heads = {LOSS: "loss of the batch", HELD_OUT_LOSS: "loss held out"}
+    columns = [heads.get(name, f"{tier_name(name)}, %") for name in names]
+    return Grid("Loss and accuracy by step", "", ["step"], columns, rows)
+
+
+def _reading(value: float | None, name: str) -> Cell:
+    if value is None:
+        return Cell()
+    return Cell(f"{value:.3f}" if name.endswith(LOSS) else f"{100 * value:.1f}", sort=value)
+
+
+def _quality(facts: Mapping[str, Any]) -> list[Piece]:
+    """What the model is worth in the end, on people held out, and how it was trained."""
+    if not facts:
+        return [Prose("The training is not finished: it has no personafit.json yet.", "small")]
+    rows = []
+    for kind, found in facts.get("metrics", {}).items():
+        for name, control in MEASURES.items():
+            figures = found.get(name)
+            if figures is None:
+                continue
+            by_tier = {"all": figures} if "value" in figures else figures
+            rows.append(([f"{kind} pairs", name.replace("_", " ")], by_tier, control))
+    tiers = list(dict.fromkeys(tier for _, by_tier, _ in rows for tier in by_tier))
+    filled = [
+        Row(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
+        for names, by_tier, control in rows
+    ]
+    told = [
+        f"{name.replace('_', ' ')} {_setting(value)}"
+        for name, value in facts.get("settings", {}).items()
+        if name in SETTINGS
+    ]
+    how = Prose(f"Base {facts.get('base')}, {facts.get('steps')} steps; {', '.join(told)}.", "small")
+    caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
+    return [Grid("The result", caption, ["pairs", "measure"], tiers, filled), how] if filled else [how]
+
+
+def _setting(value: object) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value}"
+
+
+def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
+    estimate = None if found is None else Estimate(found["value"], found["low"], found["high"], 0, 0)
+    return percent_cell(estimate, signed)
+
+
+def training_figure(training: Training) -> "Figure | None":
+    """Loss at the left, accuracy by tier at the right; None where nothing was logged yet."""
+    losses, held_out = training.points(LOSS), training.points(HELD_OUT_LOSS)
+    if not losses and not held_out and not training.tiers:
+        return None
+    figure = new_figure(3.4)
+    left, right = figure.subplots(1, 2)
+    if losses:
+        left.plot(*zip(*losses, strict=True), color=MUTED, linewidth=1.4, label="batches")
+    if held_out:
+        left.plot(*zip(*held_out, strict=True), "o-", color=ACCENT, markersize=5, label="held out")
+    right.axhline(50, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    for place, name in enumerate(training.tiers):
+        points = [(step, 100 * value) for step, value in training.points(name)]
+        colour = ACCENT if place == 0 else MUTED
+        shape = SHAPES[place % len(SHAPES)]
+        fill = colour if place == 0 else PAPER
+        right.plot(
+            *zip(*points, strict=True),
+            f"{shape}-",
+            color=colour,
+            markerfacecolor=fill,
+            markersize=5,
+            linewidth=1.3,
+            label=tier_name(name),
+        )
+    for axis, title in ((left, "loss"), (right, "accuracy on people held out, %")):
+        axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold")
+        axis.set_xlabel("step", loc="left", color=MUTED, fontsize=9)
+        axis.patch.set_alpha(0)
+        axis.tick_params(length=0, labelcolor=INK)
+        axis.grid(color=GRID, linewidth=0.7)
+        axis.set_axisbelow(True)
+        for side in axis.spines.values():
+            side.set_visible(False)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(frameon=False, fontsize=9, labelcolor=INK)
+    ends = [("loss of the batches", losses), ("loss held out", held_out)]
+    ends += [(f"accuracy, {tier_name(name)}", training.points(name)) for name in training.tiers]
+    said = [f"{name} from {one[0][1]:.3f} to {one[-1][1]:.3f}" for name, one in ends if one]
+    figure.set_label(f"From the first reading to the last: {', '.join(said)}.")
+    return figure
+
+
+def training_command(training: Training) -> str | None:
+    """The command that trains the same again, all of its settings said; None where they were not kept."""
+    settings = training.settings
+    if not {"base", "data"} <= set(settings):
+        return None
+    words = ["personafit", "train", "reward"]
+    for name, option in OPTIONS.items():
+        if settings.get(name) is not None:
+            words += [option, f"{settings[name]}"]
+    if settings.get("mix") is not None:
+        path, ratio = settings["mix"]
+        words += ["--mix", str(path) if ratio is None else f"{path}={ratio}"]
+    words += [f"--{name}" for name in FLAGS if settings.get(name)]
+    return shlex.join([*words, "--out", str(training.folder)])
+
+
+def _training_facts(training: Training) -> dict[str, str]:
+    data = training.facts.get("data", {})
+    facts = {
+        "base": str(training.settings.get("base", "not known")),
+        "pairs": str(data.get("personal", "not known")),
+        "people": str(data.get("people", "not known")),
+        "people held out": str(data.get("people_held_out", "not known")),
+        "fingerprint of the pairs": str(
+            data.get("fingerprint") or training.settings.get("pairs", "not known")
+        ),
+        "steps": str(training.facts.get("steps", "not finished")),
+    }
+    return {name: value for name, value in facts.items() if value != "not known"}
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        body = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path} is no JSON ({error}); train again, or leave it out.") from error
+    return body if isinstance(body, dict) else {}
+
+
+def _states(folder: Path) -> list[Path]:
+    """The logs of checkpoints, in the order of their steps; those named otherwise, such as the best, first."""
+    found = [*folder.glob(f"checkpoint-*/{STATE}"), *folder.glob(f"*/checkpoint-*/{STATE}")]
+    steps = {path: path.parent.name.rpartition("-")[2] for path in found}
+    return sorted(found, key=lambda path: int(steps[path]) if steps[path].isdecimal() else -1)
+
+
+# -- fitted raters -----------------------------------------------------------------------------------------------------------
+
+CARD, QUALITY = "card.md", "quality.json"
+HELD_OUT = "Held-out quality"
+RULE = re.compile(r"[|\s:-]+")
+
+
+@dataclass(frozen=True)
+class RaterCard:
+    """The card of a fitted rater: a title, then paragraphs and tables."""
+
+    folder: Path
+    title: str
+    blocks: tuple[str, ...]
+    """Paragraphs, headings and tables, each as it stands in the card."""
+
+
+def is_fitted(folder: Path) -> bool:
+    """Whether a rater was fitted here."""
+    return (folder / CARD).is_file() and (folder / QUALITY).is_file()
+
+
+def read_fitted(folder: Path) -> RaterCard:
+    """The card of a folder."""
+    path = folder / CARD
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); train again, or leave it out.") from error
+    title, *blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
+    if not title.startswith("# "):
+        raise UserError(f"{path} is no card of a rater: it has no title; train again, or leave it out.")
+    return RaterCard(folder, title.removeprefix("# "), tuple(blocks))
+
+
+def fitted_part(folder: Path) -> ReportPart:
+    """A fitted rater's card: its first sentences, then each table under its heading, and what is said of it below."""
+    card = read_fitted(folder)
+    name, first = folder.resolve().name, next(iter(card.blocks), "")
+    plain = bool(first) and not first.startswith(("#", "|"))
+    sentences = [f"{card.title}. {first}" if plain else f"{card.title}."]
+    pieces = list(_card_pieces(card.blocks[1:] if plain else card.blocks))
+    instrument = Instrument(
+        None, {"rater": card.title, "folder": name}, notes=["The command was not kept with it."]
+    )
+    return ReportPart(name, f"Fitted rater {name}", sentences, pieces, instrument=instrument)
+
+
+def _card_pieces(blocks: Sequence[str]) -> Iterator[Piece]:
+    title, tables = HELD_OUT, 0
+    for block in blocks:
+        if block.startswith("#"):
+            title = block.lstrip("# ")
+        elif block.startswith("|"):
+            headings, *rows = [_cells(line) for line in block.splitlines() if not RULE.fullmatch(line)]
+            tables += 1
+            yield text_grid(title, "As in the rater’s card; 95 % intervals below.", headings, rows)
+        elif tables:
+            yield Sentences([true_minus(line) for line in block.splitlines()], small=True)
+        else:
+            yield Prose(block, "small")
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]

@@ -1,0 +1,138 @@
+"""A whole run of dialogues through the real command and a real endpoint: held, judged, reported, resumed for nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from personafit.benchmarks.config import RunConfig
+from personafit.kinds import kind_of
+from personafit.run import open_source, plan_run
+from personafit.store import Store
+from tests.conftest import Command
+from tests.helpers import results_of
+from tests.simulate.talking import Talking, configuration, write_tasks
+
+
+def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(
+    personafit: Command, tmp_path: Path
+) -> None:
+    data = write_tasks(tmp_path / "data", 2)
+    with Talking() as talking:
+        command = [
+            *(
+                "run",
+                "personalens",
+                "--data",
+                str(data),
+                "--system",
+                talking.model("assistant"),
+                "--system",
+                "canned",
+            ),
+            *(
+                "--user",
+                talking.model("user"),
+                "--rater",
+                talking.model("judge"),
+                "--system-context",
+                "none",
+                "--system-context",
+                "I",
+                "--context",
+                "full",
+            ),
+        ]
+        done = personafit(*command)
+        asked = talking.answered.total()
+        again = personafit(*command, "--json")
+        assert talking.answered.total() == asked
+    assert "everything about the person (context full)" in " ".join(done.out.split())
+    results = results_of(tmp_path)
+    assert json.loads(again.out)["results"] == results
+    totals = {(r["system"], r["system_context"], r["metric"]): r for r in results if not r["slice"]}
+    helper = next(system for system, _, _ in totals if system.startswith("openai:assistant"))
+    assert totals[helper, "I", "personalization"]["value"] == 3.0
+    assert totals[helper, "I", "personalization"]["coverage"] == 1.0
+    assert totals[helper, "I", "completion"]["value"] == 1.0
+    assert totals["canned", "none", "personalization"]["control"] == "canned assistant"
+    assert totals[helper, "none", "exchanges"]["value"] == 3.0
+    effect = [
+        r for r in results if r["metric"] == "personalization_effect" and r["slice"] == {"against": "none"}
+    ]
+    assert {r["value"] for r in effect} == {0.0}
+    (page,) = (tmp_path / ".personafit" / "runs").glob("*/report.html")
+    assert "Effects of contexts" in page.read_text(encoding="utf-8")
+
+
+def test_a_bar_on_personalization_fails_the_command(personafit: Command, tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 2)
+    with Talking() as talking:
+        done = personafit(
+            *(
+                "run",
+                "personalens",
+                "--data",
+                str(data),
+                "-K",
+                "tasks=SD",
+                "--system",
+                talking.model("assistant"),
+                "--system-context",
+                "I",
+            ),
+            *(
+                "--user",
+                talking.model("user"),
+                "--rater",
+                talking.model("judge"),
+                "--fail-under",
+                "personalization=3.5",
+            ),
+            code=1,
+        )
+    assert "personalization" in done.err
+    assert "3.000" in done.err
+
+
+@pytest.mark.slow
+def test_the_default_model_in_a_role_is_warned_of_and_noted(personafit: Command, tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 1)
+    with Talking() as talking:
+        user, judge = ("--user", talking.model("user")), ("--rater", talking.model("judge"))
+        common = (
+            "run",
+            "personalens",
+            "--data",
+            str(data),
+            "--system",
+            "canned",
+            "--system-context",
+            "none",
+            "--dry-run",
+        )
+        said = {
+            options: personafit(*common, *options).err
+            for options in ((), user, judge, (*user, "--rater", "embedded:smollm2"), (*user, *judge))
+        }
+    assert "is the user and the rater here" in said[()]
+    assert "need a stronger --user and --rater." in said[()]
+    assert "is the rater here" in said[user]
+    assert "need a stronger --user." in said[judge]
+    assert "need a stronger --rater." in said[*user, "--rater", "embedded:smollm2"]
+    assert "default model" not in said[*user, *judge]
+
+
+def test_the_note_on_the_default_model_stays_with_the_run(tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 1)
+    with Talking() as talking, Store(tmp_path / "store.db") as store:
+        weak = configuration(data, talking, user="embedded")
+        noted, strong = notes(store, weak), notes(store, configuration(data, talking))
+    assert any("need a stronger --user." in note for note in noted)
+    assert not any("stronger" in note for note in strong)
+
+
+def notes(store: Store, config: RunConfig) -> list[str]:
+    benchmark = open_source(config)
+    found: list[str] = plan_run(store, config, benchmark, kind_of(benchmark)).record["notes"]
+    return found
