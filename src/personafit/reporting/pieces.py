@@ -1,17 +1,16 @@
-"""What chapters are made of: sentences, tables, figures, cards, facts. The template lays them out, files are written from them.
+"""What reports are made of: sentences, tables, figures, facts. The template lays them out, files are written from them.
 
 A piece says what is there and nothing about where: the same table becomes HTML, CSV and LaTeX.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from markupsafe import Markup
 
 from personafit.reporting.claims import count_of, same_words
-from personafit.reporting.drawing import svg
 from personafit.reporting.result import Result
 from personafit.reporting.written import signed as signed_points
 from personafit.statistics import Estimate
@@ -111,27 +110,6 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Card:
-    """A few numbers of one rater or system."""
-
-    name: str
-    numbers: Mapping[str, tuple[Cell, str]]
-    """What it is called to the number and its unit; the first is the large one."""
-    control: str | None = None
-    remark: str = ""
-
-
-@dataclass(frozen=True)
-class Cards:
-    """The headline numbers."""
-
-    kind: ClassVar[str] = "cards"
-    label: str
-    cards: Sequence[Card]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Participant:
     """A rater or system of the run with all its settings."""
 
@@ -177,7 +155,7 @@ class Browser:
     data: Markup
 
 
-Piece = Prose | Sentences | Grid | Picture | Cards | Instrument | Errors | Browser
+Piece = Prose | Sentences | Grid | Picture | Instrument | Errors | Browser
 
 
 @dataclass(frozen=True)
@@ -187,40 +165,6 @@ class Section:
     title: str
     pieces: Sequence[Piece]
     lead: str = ""
-
-
-@dataclass(frozen=True)
-class PieceGroup:
-    """The pieces of one run; without a title where there is only one."""
-
-    title: str
-    pieces: Sequence[Piece]
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """One topic. Where nothing was given for it, `missing` says which command would add it."""
-
-    name: str
-    title: str
-    lead: str
-    groups: Sequence[PieceGroup] = ()
-    missing: str = ""
-
-
-def all_pieces(chapters: Sequence[Chapter]) -> Iterator[Piece]:
-    """Every piece in the order of the page."""
-    return (piece for chapter in chapters for group in chapter.groups for piece in group.pieces)
-
-
-def picture_svg(chapters: Sequence[Chapter], name: str) -> Callable[[Picture], Markup]:
-    """How a template gets the figures of chapters; `name` keeps their ids apart from those of others on the page."""
-    drawn = {
-        id(piece): Markup(svg(piece.figure, f"{name}-{place}"))
-        for place, piece in enumerate(all_pieces(chapters))
-        if isinstance(piece, Picture)
-    }
-    return lambda picture: drawn[id(picture)]
 
 
 def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
@@ -283,12 +227,3 @@ def tidy_cell(cell: Cell) -> Cell:
 def true_minus(text: str) -> str:
     """Numbers with a true minus sign."""
     return re.sub(r"(?<![^\s(])-(?=[\d.])", "−", text)
-
-
-def made_chapter(
-    name: str, title: str, lead: str, parts: Mapping[str, Sequence[Piece]], missing: str
-) -> Chapter:
-    """A chapter of pieces by the name of their run, the empty ones left out; one run alone needs no title."""
-    full = {run: pieces for run, pieces in parts.items() if pieces}
-    groups = [PieceGroup(run if len(full) > 1 else "", pieces) for run, pieces in full.items()]
-    return Chapter(name, title, lead, groups, "" if groups else missing)
