@@ -91,19 +91,23 @@ def test_a_pipeline_of_dialogues_loses_its_workers_and_goes_on_from_the_last_sto
         expected = said(store)
     came: dict[int, list[Any]] = {}
 
+    def signal_workers(number: signal.Signals) -> None:
+        for node in cluster.worker_nodes:
+            for worker in workers_of(node):
+                os.kill(worker, number)
+
     async def watched(jobs: Sequence[Any], *more: Any) -> AsyncIterator[tuple[int, Any]]:
         came.update((number, []) for number in range(len(jobs)))
+        stopped = False
         async for number, outcome in pipeline(jobs, *more):
+            if not stopped:  # or a fast worker ends the dialogue before its first turn is stored
+                signal_workers(signal.SIGSTOP)
+                stopped = True
             came[number].append(outcome)
             yield number, outcome
 
-    def kill() -> None:
-        for node in cluster.worker_nodes:
-            for worker in workers_of(node):
-                os.kill(worker, signal.SIGKILL)
-
     monkeypatch.setattr(ray_model, "pipeline", watched)
-    store = DisturbedStore(tmp_path / "ray.db", "user", kill)
+    store = DisturbedStore(tmp_path / "ray.db", "user", lambda: signal_workers(signal.SIGKILL))
     with store, working_on(f"ray://{cluster.address}"):
         finished = run(store, config)
         found = said(store)
