@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from personafit.factory.near_duplicates import near_pairs
+from personafit.factory.duplicates import near_pairs
 from personafit.models.embeddings import Vectors, unit_rows
 from speed.table import Measurement
 

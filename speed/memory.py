@@ -15,9 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from personafit.contexts.retrieval.index import Bm25Index, DenseIndex
-from personafit.contexts.retrieval.ranking import best
-from personafit.contexts.retrieval.tokens import terms
+from personafit.contexts.retrieval import Bm25Index, DenseIndex, best, terms
 from personafit.models.embeddings import Vectors, make_embedder, unit_rows
 from speed.table import Measurement, paired
 

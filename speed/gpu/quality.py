@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from personafit.models.reward.scoring import RewardScorer
-from personafit.training.reward.order import grouped_order
+from personafit.training.reward.pairs import grouped_order
 from personafit.training.reward.trainer import PairTrainer
 
 FOLDS = 5

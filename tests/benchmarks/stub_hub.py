@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face hub: the few requests that huggingface_hub makes for data sets, over real HTTP.
+"""A stand-in for the Hugging Face hub: the few requests that huggingface_hub makes for data sets, and for files of models, over real HTTP.
 
 Info, file lists in pages, files with ETag and ranges (small ones as git blobs, large ones by redirect to LFS), making a
 repository, asking how to upload, and committing.
@@ -25,7 +25,7 @@ class Request(NamedTuple):
 
 
 class Repo:
-    """One data set: its files now, and its commits."""
+    """One data set or model: its files now, and its commits."""
 
     def __init__(self, private: bool = False) -> None:
         self.private = private
@@ -155,7 +155,7 @@ def _handler(hub: StubHub) -> type[BaseHTTPRequestHandler]:
             elif found := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/tree/(.+)", path):
                 if (repo := self._repo(found[1], found[2])) is not None:
                     self._tree(repo)
-            elif found := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
+            elif found := re.fullmatch(r"(?:/datasets)?/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
                 if (repo := self._repo(found[1], found[2])) is not None:
                     self._file(repo, found[3])
             elif found := re.fullmatch(r"/lfs/([0-9a-f]{64})", path):

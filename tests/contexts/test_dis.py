@@ -6,7 +6,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import People, TaskItem, make_context, task_item
-from personafit.contexts.history import sentences
+from personafit.contexts.dis import sentences
 from personafit.people import Person, Task
 from personafit.store import Item
 

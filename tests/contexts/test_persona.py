@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from personafit.contexts.induction import edits_in, profiling_messages
 from personafit.contexts.persona import MOST_FIELDS, Belief, Edit, Persona, valid_edit
-from personafit.contexts.profiling import edits_in, profiling_messages
 from personafit.people import Memory
 
 OLD = Memory(id="m1", text="Works as a nurse.", time="2024-01-01")

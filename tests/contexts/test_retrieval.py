@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 
 from personafit._errors import UserError
+from personafit.contexts import retrieval
 from personafit.contexts.memories import memories_of, oldest_first, session_memories
-from personafit.contexts.retrieval import Retrieval, Retriever, chance_recall, precision_at, recall_at
-from personafit.contexts.retrieval import retriever as retrieving
-from personafit.contexts.retrieval.index import Bm25Index
-from personafit.contexts.retrieval.ranking import best, fused
-from personafit.contexts.retrieval.tokens import terms
+from personafit.contexts.retrieval import (
+    Bm25Index,
+    Retrieval,
+    Retriever,
+    best,
+    chance_recall,
+    fused,
+    precision_at,
+    recall_at,
+    terms,
+)
 from personafit.people import Conversation, Memory, Person, Turn
 from personafit.store import Store
 
@@ -63,7 +70,7 @@ def test_vectors_find_what_shares_no_word_and_no_language(by: str) -> None:
 def test_a_large_index_is_kept_beside_the_store_and_forgotten_with_the_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retrieving, "KEPT_FROM", 2)
+    monkeypatch.setattr(retrieval, "KEPT_FROM", 2)
     with Store(tmp_path / "store.db") as store:
         folder = store.index_folder
         assert folder is not None
@@ -90,7 +97,7 @@ def test_a_large_index_is_kept_beside_the_store_and_forgotten_with_the_person(
 
 
 def test_a_damaged_index_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieving, "KEPT_FROM", 2)
+    monkeypatch.setattr(retrieval, "KEPT_FROM", 2)
     expected = Retriever("dense", folder=tmp_path).find("ann", MEMORIES, "sleep", 1)
     (vectors,) = tmp_path.glob("*/*/vectors.npy")
     vectors.write_bytes(b"not an array")
@@ -98,7 +105,7 @@ def test_a_damaged_index_is_made_again(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_too_many_memories_to_embed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrieving, "MOST_EMBEDDED", 2)
+    monkeypatch.setattr(retrieval, "MOST_EMBEDDED", 2)
     with pytest.raises(UserError, match=r"'ann' has 3 memories, more than the 2 .* by=bm25"):
         Retriever("dense").find("ann", MEMORIES, "sleep", 1)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from personafit.engine import Job
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job, follow_up
 from personafit.models import ChatReply, ChatRequest
-from personafit.models.thinking import THINKING
+from personafit.models.chat import THINKING
 from personafit.store import Ask, Outcome, Product, Status
 from tests.scripted import ScriptedModel
 

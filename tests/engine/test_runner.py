@@ -8,7 +8,7 @@ import pytest
 
 from personafit.engine import Job, Lane, LaneReport, RetryPolicy, Runner, Silence, Summary
 from personafit.models import Transient, Unanswerable, Unusable
-from personafit.models.paying import paid_for
+from personafit.models.tokens import paid_for
 from personafit.store import Ask, Judgment, Outcome, Status, Store, run_answers
 
 FAST = RetryPolicy(attempts=4, first_pause=0.0005)

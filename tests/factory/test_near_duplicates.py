@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from speed.factory import THRESHOLD, synthetic
 
-from personafit.factory.kept_texts import BlockDuplicates, NearDuplicates
-from personafit.factory.near_duplicates import (
+from personafit.factory.duplicates import (
     EXACT,
+    BlockDuplicates,
+    NearDuplicates,
     exact_pairs,
     first_of_its_kind,
     near_pairs,

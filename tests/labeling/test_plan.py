@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from personafit._errors import UserError
-from personafit.labeling.plan import PagePlace, SeatPage, in_order, plan
+from personafit.labeling.planning import PagePlace, SeatPage, in_order, plan
 from personafit.labeling.records import Arrangement, Page
 
 

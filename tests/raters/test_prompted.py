@@ -10,7 +10,7 @@ from personafit.items.preference import NAMED, PREFER
 from personafit.items.reading import SHORT_REPLY
 from personafit.items.relevance import ALONE, GRADED, LIST, PAIR
 from personafit.models import ChatReply
-from personafit.models.thinking import THINKING
+from personafit.models.chat import THINKING
 from personafit.raters import PromptedRater, Verdict
 from personafit.store import Status
 from tests.preference_world import pair

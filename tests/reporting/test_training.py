@@ -22,8 +22,8 @@ from personafit.reporting.training import (
     training_part,
 )
 from personafit.statistics import Estimate
-from personafit.training.matcher_card import card
-from personafit.training.matcher_quality import BY_PROMPT, METRICS, MatcherMetric
+from personafit.training.cards import QualityMetric
+from personafit.training.matcher_quality import BY_PROMPT, METRICS, card
 from personafit.training.reward.settings import Mix, RewardSettings
 
 SETTINGS = {
@@ -48,12 +48,12 @@ SETTINGS = {
 def test_the_card_of_a_fitted_rater_becomes_sentences_and_tables(tmp_path: Path) -> None:
     metrics = (*METRICS, "f1_mean_of_prompts", "average_precision")
     figures = [
-        MatcherMetric(metric, BY_PROMPT, Estimate(value, value - 0.07, value + 0.07, 134, 12), control)
+        QualityMetric(metric, BY_PROMPT, Estimate(value, value - 0.07, value + 0.07, 134, 12), control)
         for control, value in ((None, 0.44), ("always-yes", 0.48))
         for metric in metrics
     ]
     gain = Estimate(-0.011, -0.086, 0.064, 134, 12)
-    figures.append(MatcherMetric("f1_gain_over_attribute_alone", BY_PROMPT, gain))
+    figures.append(QualityMetric("f1_gain_over_attribute_alone", BY_PROMPT, gain))
     facts = {"pairs": 134, "relevant": 42, "prompts": 12, "people": 12}
     matcher = SimpleNamespace(card=facts, threshold=0.27, fingerprint="c55c")
     assert not is_fitted(tmp_path)

@@ -1,5 +1,6 @@
 """A team's own answers from end to end: made by a system or read from a log, judged, counted, resumed."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ import pytest
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.answers import AnswerRow, Answers
 from personafit.contexts import Context
+from personafit.engine.ask import Asker
+from personafit.models import ChatReply, ChatRequest
 from personafit.people import Person
 from personafit.reporting import load_scores
-from personafit.simulate.answering import answer_messages
-from personafit.store import Store, run_answers
-from tests.scripted import invoke, simple_pairs, write_lines, write_pairs
+from personafit.simulate.answering import answer_job, answer_messages
+from personafit.store import Item, Outcome, Status, Store, run_answers
+from tests.scripted import ScriptedModel, invoke, simple_pairs, write_lines, write_pairs
 
 PEOPLE = 4
 
@@ -408,3 +411,31 @@ def test_a_fault_in_a_log_is_named_with_file_line_and_field(
     assert printed.out == ""
     assert printed.err.startswith("personafit: ")
     assert printed.err.count("\n") == 1, "one sentence and nothing else"
+
+
+def answered(*replies: ChatReply) -> tuple[Outcome, ScriptedModel]:
+    model = ScriptedModel(list(replies))
+    item = Item(id="i", person="ann", prompt="Tea?", products=[])
+    request = ChatRequest(({"role": "user", "content": "Tea?"},), 1024)
+    job = answer_job(Asker(model), "maker", "key", item, Context("none", "", (), None), request)
+
+    async def work() -> Outcome:
+        return await job.work(0)
+
+    return asyncio.run(work()), model
+
+
+def test_thinking_alone_is_no_answer_and_is_given_room() -> None:
+    thought = ChatReply("", tokens_reasoning=1024, tokens_out=1024, cut=True, cost=2.0)
+    outcome, model = answered(thought, ChatReply("Yes.", tokens_out=1100, tokens_reasoning=1090, cost=2.5))
+    assert outcome.ask.status is Status.OK
+    assert [product.text for product in outcome.products] == ["Yes."]
+    assert [request.max_tokens for request in model.asked] == [1024, 1024 + 4096]
+    assert (outcome.ask.attempts, outcome.ask.tokens_out, outcome.ask.cost) == (2, 2124, 4.5)
+    assert outcome.products[0].cost == 4.5
+
+
+def test_an_empty_answer_is_not_asked_for_again() -> None:
+    outcome, model = answered(ChatReply("", tokens_out=3))
+    assert outcome.ask.status is Status.UNPARSED
+    assert len(model.asked) == 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from personafit.stages.error_flow import Arm, AttributeLabel, Flow, trace
-from personafit.stages.known import Floats
+from personafit.stages.merging import Floats
 
 
 def pairs() -> list[AttributeLabel]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from personafit.models.tokens import count_tokens
-from personafit.stages.asking import StageAnswer
+from personafit.stages.asking import StageAnswer, steers
 from personafit.stages.extracting import (
     OVERLAP_TURNS,
     PART_TOKENS,
@@ -18,7 +18,6 @@ from personafit.stages.extracting import (
     prompts_of,
     read_extraction,
 )
-from personafit.stages.material import steers
 from personafit.stages.records import ExtractedAttribute, StagedConversation
 from personafit.store import Status
 from tests.stages.world import chat

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from personafit.models.embeddings import Vectors, unit_rows
-from personafit.stages.known import assign
 from personafit.stages.measures import AttributeSource, Measure, SourceAttribute, difference, measures
+from personafit.stages.merging import assign
 
 TOPICS = ("tea", "chess", "snow", "bread", "trains", "owls")
 

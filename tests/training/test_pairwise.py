@@ -2,7 +2,7 @@
 
 import json
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.raters.fitted.pairwise_features import answer_features
 from personafit.raters.fitted.profiles import field_group, person_profile
 from personafit.training import cross_fit, deal_folds, fit_pairwise, quality
-from personafit.training.choices import load_choices
 from personafit.training.pairwise import PreferencePair
+from personafit.training.pairwise_quality import load_choices
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "personafeedback"
 TIERS = {"easy": "general_easy", "medium": "general_mid", "hard": "general_hard"}
@@ -144,7 +144,7 @@ def test_the_report_counts_ties_as_half_and_names_its_subsets(choices: list[Pref
     assert report.accuracy["all"].value == 0.75
     assert report.accuracy["all"].low is not None
     assert {"all", "easy", "shorter chosen"} <= set(report.accuracy)
-    json.dumps(report.as_dict())
+    json.dumps(asdict(report))
 
 
 def test_questions_that_recur_widen_the_intervals(choices: list[PreferencePair]) -> None:

@@ -57,7 +57,7 @@ def collect_parts(names: Sequence[str], store: Store, margin: float | None = Non
 def study_standing(name: str, store: Store) -> dict[str, Any] | None:
     """How far a study got, as `label status --json` says it; None where the name is of none."""
     from personafit.labeling.overview import overview
-    from personafit.labeling.status import status_object
+    from personafit.labeling.printing import status_object
     from personafit.labeling.studies import Studies
 
     studies = Studies(store)

@@ -22,7 +22,7 @@ from personafit.kinds.kind import RunPlan
 from personafit.models import make_model
 from personafit.people import Person
 from personafit.raters import Rater, make_rater, rater_lane
-from personafit.simulate.sampling import Sampling
+from personafit.simulate.answering import Sampling
 from personafit.store import Status, Store, run_answers
 
 

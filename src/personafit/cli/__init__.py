@@ -12,8 +12,15 @@ from typing import NoReturn
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 INTERRUPTED = "Interrupted; what was judged is kept and the same command goes on from there."
-UNSAFE = ("<frozen importlib._bootstrap>", weakref.__file__)
-"""Where an exception would leave a half-made extension module behind, or be printed and forgotten."""
+UNSAFE = (
+    "<frozen importlib._bootstrap>",
+    weakref.__file__,
+    os.path.join("sqlalchemy", "pool", "base.py"),
+)
+"""Where an exception would leave a half-made extension module behind, be printed and forgotten, or be logged as a traceback.
+
+Each is the end of a file's name. What a store is writing when the program is left at once is rolled back, as after kill -9.
+"""
 
 
 def main() -> None:
@@ -53,7 +60,7 @@ def main() -> None:
 def _interrupt(_: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, as Ctrl-C does; amid an import, or where the exception would be lost, leave at once."""
     while frame is not None:
-        if frame.f_code.co_filename in UNSAFE:
+        if frame.f_code.co_filename.endswith(UNSAFE):
             _leave(INTERRUPTED)
         frame = frame.f_back
     raise KeyboardInterrupt

@@ -12,8 +12,8 @@ from personafit.cli.common import console, hint, make_folder, working_on
 from personafit.cli.options import BackendOption, BudgetOption
 from personafit.engine import Bars
 from personafit.factory import Built, build, estimate, read_config
-from personafit.factory.example import EXAMPLE
-from personafit.factory.registry import section_kinds
+from personafit.factory.config import EXAMPLE
+from personafit.factory.step import section_kinds
 
 EXAMPLE_NAME = "build.toml"
 
@@ -75,7 +75,7 @@ def _write_example(path: Path) -> None:
     if path.exists():
         raise UserError(f"{path} is there already; name another: personafit build other.toml --example.")
     try:
-        path.write_text(EXAMPLE, encoding="utf-8")
+        path.write_bytes(EXAMPLE.read_bytes())
     except OSError as error:
         raise UserError(f"{path} cannot be written ({error.strerror}).") from error
     print(f"Wrote {path}; now:  personafit build {path} --out my-benchmark")

@@ -32,8 +32,8 @@ from personafit.engine import Bars
 from personafit.reporting.extraction import COVERAGE_BAR, summary_pieces
 from personafit.reporting.extraction_results import stage_results
 from personafit.reporting.terminal import print_pieces
-from personafit.stages.config import StagesConfig
 from personafit.stages.running import execute
+from personafit.stages.session import StagesConfig
 from personafit.store import Store
 
 app = typer.Typer(

@@ -370,7 +370,7 @@ def status(study: Study, json: JsonOption = False, store: StoreOption = None) ->
     with opened_studies(store) as studies:
         numbers = overview(studies, study)
     if json:
-        from personafit.labeling.status import status_object
+        from personafit.labeling.printing import status_object
 
         print_object(status_object(numbers))
         return

@@ -5,16 +5,12 @@ from typing import Annotated
 
 import orjson
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from personafit._errors import UserError
 from personafit.cli.common import find_run, store_url
 from personafit.cli.options import RunArgument, StoreOption
-from personafit.models.catalog import CATALOG
+from personafit.models.catalog import CATALOG, cache_folder, fetch, hub_source, is_address
 from personafit.models.embedded import find_weights
-from personafit.models.fetching import cache_folder, fetch
-from personafit.models.hub import hub_source, is_address
 from personafit.raters.recording import recording
 from personafit.store import Store
 
@@ -59,8 +55,11 @@ def get(
             metavar="HASH", help="Expected SHA-256 of a file from the hub; default the one the hub states."
         ),
     ] = None,
+    file: Annotated[
+        Path | None, typer.Option(metavar="FILE.gguf", help="A copy of your own, in place of a download.")
+    ] = None,
 ) -> None:
-    """Download weights and check their hash; a broken download resumes.
+    """Download weights, or take a copy of your own, and check their hash.
 
     **Example**
 
@@ -76,11 +75,7 @@ def get(
         raise UserError(
             f"There are no weights called '{name}'; there are {', '.join(CATALOG)}, and OWNER/REPO/FILE.gguf on the hub."
         )
-    console = Console(stderr=True)
-    bars = Progress(TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn(), console=console)
-    with bars:
-        task = bars.add_task(name, total=source.size)
-        path = fetch(source, lambda done, total: bars.update(task, completed=done, total=total))
+    path = fetch(source, file)
     print(f"{path}\nSHA-256 {source.sha256}\nUse it as embedded:{name}.")
 
 

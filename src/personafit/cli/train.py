@@ -11,7 +11,7 @@ import typer
 from personafit._errors import UserError
 from personafit.cli.common import hint, print_json
 from personafit.cli.options import JsonOption
-from personafit.models.reward.layout import Layout
+from personafit.models.reward import Layout
 from personafit.reporting import Result
 from personafit.training.fits import (
     fit_matcher_rater,
@@ -23,7 +23,7 @@ from personafit.training.grpo_settings import GrpoSettings, Method, processes
 from personafit.training.reward.settings import RECIPES, Preset, RewardSettings, parse_mix
 
 if TYPE_CHECKING:
-    from personafit.training.matcher_quality import MatcherMetric
+    from personafit.training.cards import QualityMetric
 
 app = typer.Typer(no_args_is_help=True, help="Train raters and reward models on human judgments.")
 
@@ -138,8 +138,8 @@ def _train_grpo(data: Path, out: Path, settings: GrpoSettings, as_json: bool) ->
             f"--method grpo needs {', '.join(missing)}, which pip install 'personafit[train]' trl datasets brings."
         )
     from personafit.benchmarks.recentering import open_relevance
+    from personafit.training.matcher import load_judged_pairs
     from personafit.training.matcher_grpo import train_grpo
-    from personafit.training.relevance_data import load_judged_pairs
 
     benchmark = open_relevance(data)
     first = os.environ.get("RANK", "0") == "0"
@@ -155,7 +155,7 @@ def _train_grpo(data: Path, out: Path, settings: GrpoSettings, as_json: bool) ->
         print(f"Rater: {trained.rater}")
 
 
-def _figure_results(figures: "Sequence[MatcherMetric]", rater: str, fingerprint: str) -> list[Result]:
+def _figure_results(figures: "Sequence[QualityMetric]", rater: str, fingerprint: str) -> list[Result]:
     """The figures of a fitted rater as results."""
     return [
         Result.of(

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
-from personafit.contexts.attributes import AttributesContext, attributes_context
-from personafit.contexts.context import Context, ContextBuilder, People, Unmade
+from personafit.contexts.context import Context, ContextBuilder, People, TaskItem, Unmade, task_item
 from personafit.contexts.making import (
     MADE,
     context_fingerprint,
@@ -15,11 +14,9 @@ from personafit.contexts.making import (
     make_contexts,
     makers,
 )
-from personafit.contexts.plain import PLAIN, is_dis, is_plain
-from personafit.contexts.profile import none_context, profile_context
-from personafit.contexts.remembered import is_remembered, remembered_context
-from personafit.contexts.said import history_context
-from personafit.contexts.task import TaskItem, task_item
+from personafit.contexts.memories import history_context
+from personafit.contexts.names import PLAIN, is_dis, is_plain, is_remembered, remembered_context
+from personafit.contexts.profile import AttributesContext, attributes_context, none_context, profile_context
 from personafit.contexts.wrong import WrongContext
 
 ContextFactory = Callable[[str, People, int], ContextBuilder]

@@ -2,26 +2,24 @@
 
 Memories are read oldest first, a few at a time; each time a model proposes edits to the persona so far. A new memory costs one more
 ask: what was learned from the earlier ones is read back from the store.
+
+The model sees the persona as it stands and the new memories by number; it answers with edits, each with the numbers it rests on.
+Edits without evidence among the numbers shown are left out: the model can word a field, it cannot invent what it rests on.
 """
 
 from collections.abc import Sequence
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
+from personafit._versions import fingerprint_of
 from personafit.contexts.context import Context, Unmade
+from personafit.contexts.filtering import WORDINGS, JsonPairs, json_pairs, numbered, tagged
 from personafit.contexts.making import ContextPrompt, context_job
 from personafit.contexts.memories import HISTORY, has_memories, memories_of, oldest_first
-from personafit.contexts.persona import Persona
-from personafit.contexts.profiling import (
-    edits_in,
-    profiling_fingerprint,
-    profiling_messages,
-    reply_tokens,
-    words_for,
-)
+from personafit.contexts.persona import Edit, Persona, valid_edit
 from personafit.engine import Job
 from personafit.engine.ask import Asker
-from personafit.models import Model
+from personafit.models import Message, Model
 from personafit.people import Memory, Person, facet_values
 from personafit.store import Item, Outcome, Product, Status, Store
 
@@ -146,4 +144,63 @@ def induced_every(argument: str, name: str) -> int:
     return int(value)
 
 
-__all__ = ["InducedContext", "induced_every"]
+EDITS = "edits"
+# The form is told in words and shows no example: small models copy whatever stands in one, down to its placeholders.
+TOKENS_EACH, TOKENS_AT_LEAST = 60, 160  # of a reply: for each memory, and in all
+WORDING_VERSION = "1"
+"""Of the wording, of how edits are read, and of how they are merged into a persona; a change raises it."""
+WORDING = WORDINGS["induced"]
+
+
+def profiling_fingerprint() -> str:
+    """That of the wording, of how edits are read, and of how they are merged."""
+    return fingerprint_of("profiling", WORDING_VERSION)
+
+
+def words_for(language: str) -> dict[str, str]:
+    """What is said to the model, in the person's language where we speak it."""
+    return WORDING["zh" if language.startswith("zh") else "en"]
+
+
+def profiling_messages(persona: Persona, new: Sequence[Memory], language: str) -> tuple[Message, ...]:
+    """The prompt; what is the same for everybody comes first."""
+    words = words_for(language)
+    parts = [
+        words["task"],
+        words["closing"],
+        tagged("persona", _fields(persona) or words["empty"]),
+        tagged("memories", numbered(new)),
+    ]
+    return ({"role": "user", "content": "\n\n".join(parts)},)
+
+
+def edits_in(reply: str, new: Sequence[Memory]) -> list[Edit] | None:
+    """The usable edits of a reply, or None where it is not one JSON object with a list of edits."""
+    pairs = json_pairs(reply)
+    if pairs is None or [key for key, _ in pairs] != [EDITS] or type(pairs[0][1]) is not list:
+        return None
+    edits = [_edit(dict(entry), new) for entry in pairs[0][1] if isinstance(entry, JsonPairs)]
+    return [edit for edit in edits if edit is not None]
+
+
+def _edit(entry: dict[str, object], new: Sequence[Memory]) -> Edit | None:
+    named = entry.get("evidence")
+    numbers = list(named) if isinstance(named, list) else [named]
+    places = [number - 1 for number in numbers if type(number) is int and 1 <= number <= len(new)]
+    if len(places) < len(numbers):
+        return None
+    evidence = list(dict.fromkeys(new[place].id for place in places))
+    value = entry.get("value")
+    return valid_edit(entry.get("do"), entry.get("field"), value, evidence)
+
+
+def _fields(persona: Persona) -> str:
+    return "\n".join(
+        f"{path}: {belief.value}{f' (since {belief.time})' if belief.time else ''}"
+        for path, belief in persona.fields.items()
+    )
+
+
+def reply_tokens(new: Sequence[Memory]) -> int:
+    """How long a reply may be."""
+    return TOKENS_AT_LEAST + TOKENS_EACH * len(new)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from personafit._hashing import hash_text
 from personafit.engine.jobs import Job
 from personafit.models import ChatReply, ChatRequest, Model
-from personafit.models.thinking import THINKING, only_thought
+from personafit.models.chat import THINKING, only_thought
 from personafit.store import Ask, Judgment, Outcome, Product, Status
 
 DETAIL = 500  # characters of an unusable first reply that are stored beside the second

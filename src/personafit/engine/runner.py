@@ -19,7 +19,7 @@ from personafit.engine.progress import ProgressView
 from personafit.engine.retries import RetryPolicy
 from personafit.engine.signals import stop_on_signals
 from personafit.models import ModelError, Transient, Unusable
-from personafit.models.paying import note_calls
+from personafit.models.tokens import note_calls
 from personafit.store import Ask, Outcome, Status, Store
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items

@@ -198,6 +198,31 @@ def chosen(letters: Iterable[str]) -> Callable[[str], str]:
     return read
 
 
+def verdict(
+    key: str,
+    prompt: PromptTemplate,
+    language: str,
+    values: dict[str, object],
+    letters: tuple[str, ...],
+    about: str | None = None,
+    parents: tuple[str, ...] = (),
+) -> Target:
+    """One of some letters, as a model chooses without a draw."""
+    return Target(
+        key,
+        prompt,
+        language,
+        values,
+        kind="verdict",
+        read=chosen(letters),
+        letters=letters,
+        about=about,
+        parents=parents,
+        max_tokens=8,
+        temperature=0.0,
+    )
+
+
 def _read(target: Target, reply: ChatReply) -> tuple[str | None, Unfit | None]:
     """The product's text, or the reason why the reply cannot be used."""
     if reply.refused:

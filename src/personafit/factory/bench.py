@@ -3,7 +3,8 @@
 import gc
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from personafit.factory.config import BuildConfig
 from personafit.factory.rows import RowWriter, Scratch, read_records, read_rows
 from personafit.models import Model, make_model
 from personafit.models.tokens import estimated_cost
+from personafit.people import Person
 from personafit.store import Product, Status, Store
 
 M = TypeVar("M", bound=BaseModel)
@@ -133,6 +135,15 @@ class Bench:
         """The rows of a finished step as they are, streamed."""
         return read_rows(self.folder(step), stream or step)
 
+    @property
+    def people_step(self) -> str:
+        """The last step that adds to what is known of people."""
+        return "features" if "memories" in self.config.sections else "people"
+
+    def people(self, stream: str = "people") -> Iterator[Person]:
+        """Everyone of a stream, as that step left them."""
+        return self.read(self.people_step, Person, stream)
+
     def count(self, step: str, stream: str | None = None) -> int:
         """How many rows a finished step's stream has."""
         done = orjson.loads((self.folder(step) / "done.json").read_bytes())
@@ -171,6 +182,7 @@ class Bench:
         """The same, with the answers of each batch apart, to be read side by side."""
         store = self._opened
         self._flush()
+        batches = tuple(replace(batch, wanted=partial(self._wanted, batch)) for batch in batches)
         makers = [Maker(self.step, batch.model, self.seed, self.take) for batch in batches]
         lanes = [
             self._lane(number, maker, batch)
@@ -187,6 +199,14 @@ class Bench:
                 gc.collect()  # a runner lets cycles lie; before what comes next they go
             self._took(summary)
         return [self._answers(maker, batch) for maker, batch in zip(makers, batches, strict=True)]
+
+    def _wanted(self, batch: RequestBatch) -> Iterator[Target]:
+        """What a batch asks for, with the user's own prompts in place of ours."""
+        own = self.config.prompt
+        return (
+            one if (prompt := own(one.prompt)) is one.prompt else replace(one, prompt=prompt)
+            for one in batch.wanted()
+        )
 
     def _lane(self, number: int, maker: Maker, batch: RequestBatch) -> Lane:
         first = next(iter(batch.wanted()), None)

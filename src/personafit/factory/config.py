@@ -1,7 +1,7 @@
 """What a build is asked for: a TOML file whose sections are checked before anything is spent.
 
 `[build]` and `[models]` live here. Every other section is a class beside the code that reads it, in
-`factory/<room>/config.py`, registered by one line in `registry.py`.
+`factory/<room>/config.py`, registered by one line in `step.py`.
 """
 
 import difflib
@@ -16,12 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from personafit._errors import UserError
 from personafit._hashing import hash_stream
 from personafit._names import RULE, is_name
+from personafit.factory.prompts import PromptTemplate, own_prompts
 from personafit.models import one_line
 
 S = TypeVar("S", bound="ConfigSection")
 
 Language = Literal["en", "zh"]
 MOST_ANSWERERS = 4
+EXAMPLE = Path(__file__).with_name("example.toml")
+"""What `personafit build --example` writes: small, commented, and done on the embedded default as it is."""
 
 
 class ConfigSection(BaseModel):
@@ -43,6 +46,11 @@ class BuildSection(ConfigSection):
     seed: int = Field(0, description="Seed of all draws.")
     languages: list[Language] = Field(["en"], min_length=1, max_length=2, description="en, zh or both.")
     budget: float | None = Field(None, ge=0, description="USD that one command may spend.")
+    elements: dict[Language, str] = Field(
+        default_factory=dict,
+        description="TOML file that people of a language are drawn from, such as {en = 'my.toml'}.",
+    )
+    prompts: str = Field("", description="TOML file with prompts of your own; those it leaves out are ours.")
 
     @field_validator("name")
     @classmethod
@@ -99,6 +107,12 @@ class BuildConfig:
     models: ModelsSection
     sections: Mapping[str, ConfigSection]
     """The sections of rooms, by name, as far as the file has them."""
+    prompts: Mapping[str, PromptTemplate]
+    """Prompts of the user's own, by name."""
+
+    def prompt(self, ours: PromptTemplate) -> PromptTemplate:
+        """The prompt that is used in place of one of ours."""
+        return self.prompts.get(ours.name, ours)
 
     def section(self, kind: type[S]) -> S:
         """The section of a kind; only steps of sections that are there run, so it is there."""
@@ -140,12 +154,10 @@ def read_config(path: Path, kinds: Mapping[str, type[ConfigSection]]) -> BuildCo
             raise UserError(f"{path}: '{name}' is a section; write [{name}] and its keys below it.")
     read = {name: _section(path, name, known[name], tree[name]) for name in known if name in tree}
     build, models = read.pop("build", None), read.pop("models", None)
-    config = BuildConfig(
-        path,
-        build if isinstance(build, BuildSection) else BuildSection.model_validate({}),
-        models if isinstance(models, ModelsSection) else ModelsSection.model_validate({}),
-        read,
-    )
+    build = build if isinstance(build, BuildSection) else BuildSection.model_validate({})
+    models = models if isinstance(models, ModelsSection) else ModelsSection.model_validate({})
+    prompts = own_prompts((path.parent / Path(build.prompts).expanduser()).resolve()) if build.prompts else {}
+    config = BuildConfig(path, build, models, read, prompts)
     for name, section in (("build", config.build), ("models", config.models), *read.items()):
         for fault in section.faults(config):
             raise UserError(f"{path}, [{name}]: {fault.rstrip('.')}.")

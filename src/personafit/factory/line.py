@@ -20,8 +20,7 @@ from personafit.engine import ProgressView, Summary, check_budget
 from personafit.factory.bench import POOL, Bench, BuildModels, Waiting
 from personafit.factory.config import BuildConfig, meant
 from personafit.factory.folder import write_benchmark
-from personafit.factory.registry import steps_of
-from personafit.factory.step import BuildStep
+from personafit.factory.step import BuildStep, steps_of
 from personafit.store import Store
 
 STORE = "build.db"
@@ -179,7 +178,7 @@ def _fingerprint(step: BuildStep, bench: Bench, models: BuildModels) -> str:
     read = [_done(bench, name).get("digest") for name in (*step.after, *step.uses)]
     return content_hash(
         {
-            "step": [step.name, step.version, [prompt.fingerprint for prompt in step.prompts]],
+            "step": [step.name, step.version, [config.prompt(one).fingerprint for one in step.prompts]],
             "section": config.section(step.section).model_dump(mode="json"),
             "build": [config.build.seed, config.build.languages],
             "models": models.settings(step.roles),

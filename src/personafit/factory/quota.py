@@ -1,12 +1,18 @@
-"""How many are wanted and how many there are: what was rejected is replaced, in rounds, until it is clear that it cannot be.
+"""Money is not spent in vain: a few asks are tried before all of them, and what was rejected is replaced until it cannot be.
 
-A round tries as many candidates as are missing, more where few were kept before. Several rounds without anything kept,
-as from a model that always says the same, end the step with a sentence instead of spending the budget.
+A model that is of no use, or always says the same, is found out by a trial. A quota is filled in rounds, each of as many candidates
+as are missing, more where few were kept before; several rounds without anything kept end the step with a sentence.
 """
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
 
 from personafit._errors import UserError
+from personafit.factory.asking import Generation, Target
+from personafit.factory.bench import Bench, RequestBatch
 
 PATIENCE = 3  # rounds in a row without anything kept
 DEAREST = 30  # candidates tried for each one wanted, at the most
@@ -59,3 +65,46 @@ class Quota:
             f"{self.what}: {self.kept:,} of {self.wanted:,} could be made, then {why}{because}; what was made is kept, "
             "and a stronger model, another seed or a smaller quota in the config goes on from there."
         )
+
+
+TRIAL = 12
+ENOUGH_TO_TELL = 10  # asks of which not one could be used
+ENOUGH_ALIKE = 6  # usable answers that are all the same
+
+
+async def ask_after_trial(
+    bench: Bench, batch: RequestBatch, remedy: str, differ: bool = False
+) -> Iterator[Generation]:
+    """The answers of a batch; where the first few show that the rest would be of no use, a sentence instead.
+
+    `remedy` says what to do then. With `differ`, answers about different people must not all be the same.
+    """
+    first = replace(
+        batch,
+        wanted=partial(_few, batch),
+        total=min(TRIAL, batch.total),
+        label=f"{batch.label}, trial",
+    )
+    tried = list(await bench.ask(first))
+    usable = [answer for answer in tried if answer.ok]
+    if len(tried) >= ENOUGH_TO_TELL and not usable:
+        raise UserError(
+            f"{bench.step}: none of the first {len(tried)} {batch.label} by {batch.model.name} could be used (such as: "
+            f"{tried[0].reason.rstrip('.')}); {remedy}.",
+            code=1,
+        )
+    if differ and len(usable) >= ENOUGH_ALIKE and _all_the_same(usable):
+        raise UserError(
+            f"{bench.step}: {batch.model.name} says one and the same of everybody; {remedy}.", code=1
+        )
+    return await bench.ask(batch)
+
+
+def _few(batch: RequestBatch) -> Iterator[Target]:
+    return islice(iter(batch.wanted()), TRIAL)
+
+
+def _all_the_same(answers: Sequence[Generation]) -> bool:
+    """In each language by itself."""
+    languages = {answer.target.language for answer in answers}
+    return len({(answer.target.language, answer.text) for answer in answers}) == len(languages)

@@ -10,9 +10,12 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
        class LettersSection(ConfigSection):
            per_person: int = Field(2, ge=1, description="Letters for each person.")
 
-2. `factory/letters/prompts.py`: its prompts, our own words, in English and Chinese.
+2. `factory/prompts.toml`: its prompts, our own words, in English and Chinese.
 
-       LETTER = PromptTemplate("letter", 1, {"en": "Write a short letter by:\\n\\n{person}", "zh": "..."})
+       ["letters.letter"]
+       version = 1
+       user.en = "Write a short letter by: {person}"
+       user.zh = "..."
 
 3. `factory/letters/step.py`: the step.
 
@@ -21,7 +24,7 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
            after = ("people",)              # whose rows it reads
            section = LettersSection         # the step runs when the file has the section
            roles = ("writer",)              # models that shape what it makes ("answerers" is the pool)
-           prompts = (LETTER,)
+           prompts = (PROMPTS["letters.letter"],)
 
            def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
                people = bench.config.section(PeopleSection).quota
@@ -31,14 +34,14 @@ A step reads what earlier steps made, asks models, and writes rows. It never hol
                def wanted():                # called again to read the answers: it must give the same things each time
                    for person in bench.read("people", Person):
                        for number in range(self._count(bench)):
-                           yield Target(f"{person.id}/{number}", LETTER, person.language,
+                           yield Target(f"{person.id}/{number}", PROMPTS["letters.letter"], person.language,
                                         {"person": render_person(person)}, kind="letter", read=read_letter,
                                         about=person.id, parents=(person.id,), sample=number)
                for answer in await bench.ask(RequestBatch(bench.model("writer"), wanted, total)):
                    if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
                    else:         bench.reject(answer.target.key, answer.reason, about=answer.target.about)
 
-4. One line in `registry.py`.
+4. One line in `ROOMS` below.
 
 What the bench does for you: every `Target` becomes a keyed job of the engine (concurrency, retries, budget, resume by
 key after kill -9) and, if `read` accepts the reply, at first or when asked once more, a stored `Product` with maker (model,
@@ -49,7 +52,7 @@ whatever finished first. What follows from an answer (a check, a rewrite) is ano
 For a number that must be reached, `Quota` gives rounds of candidate numbers and ends the step with a sentence when a
 model brings nothing new; draw each candidate from `draw(seed, "letters", take, number, ...)`, never from a shared random
 stream. What no model made, such as a text from a template, is a Product too: name the maker `template:NAME-VERSION` and
-give it to `bench.add`. Near-duplicates: `factory/kept_texts.py`.
+give it to `bench.add`. Near-duplicates: `factory/duplicates.py`.
 
 Rows are records or dicts. `bench.write(row)` goes to the stream of the step's name; streams called `people`,
 `conversations`, `products`, `items`, `votes`, `gold` and `tasks` become the files of the benchmark folder when the line
@@ -59,10 +62,12 @@ person's review) goes into `outside`, so that editing it makes the step run agai
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from personafit._errors import UserError
 from personafit.factory.config import ConfigSection
 from personafit.factory.prompts import PromptTemplate
 from personafit.models import Model
@@ -126,3 +131,66 @@ class BuildStep(ABC):
     def splits(self, bench: "Bench") -> dict[str, list[str]]:
         """Its part of the benchmark's splits: names to ids of people."""
         return {}
+
+
+# section: (its class, its steps)
+ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "people": ("people.config:PeopleSection", ("people.step:PeopleStep",)),
+    "memories": (
+        "memories.config:MemoriesSection",
+        ("memories.step:MemoriesStep", "memories.profiler:FeaturesStep"),
+    ),
+    "questions": ("questions.config:QuestionsSection", ("questions.step:QuestionsStep",)),
+    "answers": ("answers.config:AnswersSection", ("answers.step:AnswersStep",)),
+    "studies": (
+        "studies.config:StudiesSection",
+        ("studies.truth_step:TruthStep", "studies.tiers_step:TiersStep"),
+    ),
+    "pairs": ("pairs.config:PairsSection", ("pairs.step:PairsStep",)),
+    "tasks": (
+        "tasks.config:TasksSection",
+        (
+            "tasks.profiles_step:ProfilesStep",
+            "tasks.histories_step:HistoriesStep",
+            "tasks.tasks_step:TasksStep",
+        ),
+    ),
+}
+
+
+def section_kinds() -> dict[str, type[ConfigSection]]:
+    """The class of every section a room reads."""
+    return {name: _load(kind) for name, (kind, _) in ROOMS.items()}
+
+
+def steps_of(sections: Iterable[str]) -> list[BuildStep]:
+    """The steps of some sections, each after those it reads from."""
+    present = set(sections)
+    waiting: list[BuildStep] = [
+        _load(step)() for name, (_, steps) in ROOMS.items() if name in present for step in steps
+    ]
+    names = {step.name for step in waiting}
+    owners = {_load(step).name: name for name, (_, steps) in ROOMS.items() for step in steps}
+    for step in waiting:
+        for needed in step.after:
+            if needed not in names:
+                section = owners.get(needed, needed)
+                raise UserError(
+                    f"The step '{step.name}' needs what '{needed}' makes: add a section [{section}] to the config."
+                )
+    ordered: list[BuildStep] = []
+    while waiting:
+        done = {step.name for step in ordered}
+        ready = next(
+            (s for s in waiting if set(s.after) <= done and not set(s.uses) & names - done - {s.name}), None
+        )
+        if ready is None:
+            raise RuntimeError(f"steps wait for each other: {[step.name for step in waiting]}")
+        waiting.remove(ready)
+        ordered.append(ready)
+    return ordered
+
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"personafit.factory.{module}"), name)

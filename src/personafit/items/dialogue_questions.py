@@ -128,6 +128,14 @@ class DialogueQuestion(Question):
         marks = self.parse(reply.text, shown.material.dialogue)
         return None if marks is None else Reading(tuple(_marked(shown, marks)))
 
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """The marks of the scale."""
+        return tuple(str(mark) for mark in range(self.low, self.high + 1))
+
+    def said(self, shown: Shown, answer: str) -> PartAnswer | None:
+        """The mark of the one part shown."""
+        return _marked(shown, [int(answer)])[0] if answer in self.choices(shown) else None
+
     def parts(self, dialogue: Dialogue) -> tuple[Part, ...]:
         """What gets a mark: the dialogue, or each turn of the assistant."""
         if not self.by_turn:

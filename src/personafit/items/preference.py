@@ -128,6 +128,15 @@ class PreferenceQuestion(AttributeQuestion):
         said = tuple(PartAnswer(part, str(mark), float(mark)) for part, mark in found.items())
         return Reading(said) if said else None
 
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """The marks."""
+        return tuple(str(mark) for mark in range(LOWEST, HIGHEST + 1))
+
+    def said(self, shown: Shown, answer: str) -> PartAnswer | None:
+        """The mark of the one attribute shown."""
+        found = self.accept(shown, [int(answer)]) if answer in self.choices(shown) else None
+        return found[0] if found else None
+
     def foregone(self, shown: Shown) -> Verdict | None:
         """An answer that was not made gets the lowest mark; identical answers, shown side by side, the middle one."""
         lost = super().foregone(shown)

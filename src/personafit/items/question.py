@@ -99,6 +99,10 @@ class ChoiceQuestion(Question):
         """The letters of the answers shown."""
         return self.letters(len(shown.order))
 
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """The letters."""
+        return self.options(shown)
+
     def recorded_as(self, shown: Shown) -> str:
         """The name of the request in recordings."""
         return replay_key(shown.about, shown.context.name, shown.order_name, shown.sample)

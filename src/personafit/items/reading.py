@@ -1,7 +1,8 @@
 """What one ask puts before a rater, and what every question offers: its prompt, how a reply is read, how scores become answers.
 
 A question serves every sort of rater. A model gets `messages` and its reply goes through `read`; a rule, a reward model or a fitted
-model scores `units` and `decide` turns the scores into answers; a function's return value goes through `accept`.
+model scores `units` and `decide` turns the scores into answers; a function's return value goes through `accept`; a person takes one of
+`choices` or writes an answer, which goes through `said`.
 """
 
 from abc import ABC, abstractmethod
@@ -163,6 +164,20 @@ class Question(ABC):
     def options(self, shown: Shown) -> tuple[str, ...]:
         """Words of one token whose scores are an answer, where the model shows them."""
         return ()
+
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """What a person can choose among, a button each; none where they write their answer, which `said` reads."""
+        found: dict[str | None, str] = {}
+        for option in self.options(shown):
+            said = self.said(shown, option)
+            if said is not None:
+                found.setdefault(said.label, option)  # spellings of one answer are one choice
+        return tuple(found.values())
+
+    def said(self, shown: Shown, answer: str) -> PartAnswer | None:
+        """What a person's answer about the one part shown means; None if it cannot be read. By default as a reply is read."""
+        reading = self.read(ChatReply(answer), shown)
+        return reading.answers[0] if reading is not None and reading.answers else None
 
     def reply_tokens(self, shown: Shown) -> int:
         """How long a reply may be."""

@@ -195,6 +195,10 @@ class PairQuestion(RelevanceQuestion):
     closing: str = _PAIR["closing"]
     reminder: str = _PAIR["reminder"]
 
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """Yes and no, in one spelling."""
+        return YES, NO
+
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
         """The scores of the two words where the model shows them, else the word of the last line."""
         scores = reply.letter_scores or {}

@@ -26,7 +26,7 @@ from personafit.contexts import (
     make_contexts,
     makers,
 )
-from personafit.contexts.attributes import HUMAN, MATCHED
+from personafit.contexts.profile import HUMAN, MATCHED
 from personafit.engine import Runner, Summary, check_budget
 from personafit.items.preference import (
     CONTEXT,
@@ -46,7 +46,7 @@ from personafit.raters import Rater, make_rater
 from personafit.raters.asking import SHORT_REPLY
 from personafit.simulate import Answering
 from personafit.simulate.answering import USUAL_TOKENS
-from personafit.stages.matching import Matching
+from personafit.stages.prompting import Matching
 from personafit.store import Item, RunRecord, Store
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from personafit.kinds.kind import Kind, RunPlan
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
 from personafit.models import make_model
 from personafit.simulate import Answering
-from personafit.simulate.answer_job import QUESTION
+from personafit.simulate.answering import QUESTION
 from personafit.statistics.rouge import INSTRUMENT, rouge
 from personafit.store import RaterRecord, RunRecord, Status, Store, item_rows, run_answers
 

@@ -16,10 +16,9 @@ import polars as pl
 from sqlalchemy import func, select
 
 from personafit._errors import UserError
-from personafit.labeling.answers import UNDONE, job_key
+from personafit.labeling.answers import UNDONE, AnswerEntry, job_key, outcome
 from personafit.labeling.forms import LabelValue
 from personafit.labeling.planning import note
-from personafit.labeling.recording import AnswerEntry, outcome
 from personafit.labeling.records import Field, Page, Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
@@ -80,10 +79,20 @@ def disputes(studies: Studies, name: str) -> list[Dispute]:
 
 
 def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str, LabelValue]:
-    """What can be answered, by the label that is stored."""
+    """What can be answered, by the label that is stored; where answers are written, what anybody has answered."""
+    if field.kind == "written":
+        judged = t.judgments.c
+        query = select(judged.label, judged.value).where(
+            judged.item == field.item,
+            judged.question == field.question,
+            judged.target == field.target,
+            judged.label.is_not(None),
+        )
+        rows = studies.store.frame(query.distinct().order_by(judged.label)).iter_rows()
+        return {label: LabelValue(label, value) for label, value in rows}
     form, order = studies.form(name), unshuffled(page)
     answers = [form.answered(page, order, field, option.value) for option in field.options]
-    return {answer.label: answer for answer in answers if answer.label is not None}
+    return {answer.label: answer for answer in answers if answer is not None and answer.label is not None}
 
 
 def decide(studies: Studies, name: str, key: str, label: str | None, why: str = "") -> None:

@@ -216,14 +216,15 @@ def _prompts(studies: Studies, name: str) -> dict[str, str]:
 
 
 def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[str]:
-    """Items whose labels are places of answers and no numbers: those that are answered by letter."""
+    """Items whose labels are places of answers and no numbers: those that are answered by letter or in writing."""
     form = studies.form(name)
     return frozenset(
         field.item
         for page in pages
         if page.sides
         for field in form.fields(page, unshuffled(page))
-        if field.options and {option.value for option in field.options} <= LETTERS
+        if field.kind == "written"
+        or (field.options and {option.value for option in field.options} <= LETTERS)
     )
 
 

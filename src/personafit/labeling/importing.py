@@ -17,9 +17,8 @@ from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.labeling.answers import CANNOT_TELL, Given, job_key, standing_answers
+from personafit.labeling.answers import CANNOT_TELL, AnswerEntry, Given, job_key, outcome, standing_answers
 from personafit.labeling.planning import IMPORTED, note
-from personafit.labeling.recording import AnswerEntry, outcome
 from personafit.labeling.records import Arrangement, Page, RaterState
 from personafit.labeling.studies import Seat, Studies
 from personafit.labeling.vote_files import CheckedVote, check_votes

@@ -1,25 +1,32 @@
-"""Setting a study up: from a source and a question to pages, narrowed to a sample, with practice, gold and attention pages among them."""
+"""Setting a study up: from a source and a question to pages, narrowed to a sample, with practice, gold and attention pages among them.
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
+A sample of a run can be drawn evenly over the range of a metric, so that rare marks are seen as often as common ones.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import orjson
+from sqlalchemy import func, select
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
+from personafit._plugins import find_plugin
 from personafit.labeling.forms import FORMS, LabelForm, form_named
 from personafit.labeling.forms.form import key_name
 from personafit.labeling.records import Arrangement, Page, Role, StudyConfig
-from personafit.labeling.sampling import stratified_sample
 from personafit.labeling.sources import StudySource, open_source
 from personafit.labeling.studies import Studies
 from personafit.models import MODELS, parse_spec
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord, Status, Store
+from personafit.store import tables as t
 
 KINDS = ("choice", "relevance", "preference", "dialogue")
+ACCURACY, MARGIN = "accuracy", "margin"
+STRATA = 5
 Known = Mapping[tuple[str, str, str], tuple[str, int]]
 """Label and line by item, target and question, which is empty where a line names none."""
 
@@ -128,10 +135,12 @@ def _default_form(source: StudySource) -> LabelForm:
         return form_named("dialogue")
     if source.tasks:
         return form_named("chat")
-    kinds = {item.kind for item in islice(source.items(KINDS), 1)}
+    item = next(source.items(KINDS), None) or next(source.items(), None)
     for form in FORMS.values():
-        if kinds & set(form.kinds):
+        if item is not None and item.kind in form.kinds:
             return form
+    if item is not None and find_plugin("kinds", item.kind) is not None:
+        return form_named(item.kind)
     if source.folder is not None:
         return form_named("attributes")
     raise UserError(f"{source.name} has no items to ask about; say what is asked with --question.")
@@ -197,12 +206,89 @@ def _key(form: LabelForm, page: Page, known: Known, path: Path) -> dict[str, str
         said = known.get((field.item, field.target, field.question)) or known.get(
             (field.item, field.target, "")
         )
-        if said is not None and field.options:
+        if said is not None and field.kind != "text":
             label, line = said
-            labels = [form.answered(page, plain, field, option.value).label for option in field.options]
-            if label not in labels:
+            labels = form.labels(page, plain, field).values()
+            if labels and label not in labels:
                 raise UserError(
                     f"{located(path, line, 'label')}: '{label}' is none of {', '.join(map(str, labels))}."
                 )
             key[key_name(field)] = label
     return key
+
+
+def stratified_sample(
+    store: Store, run: RunRecord | None, metric: str, count: int | None, seed: int, among: Container[str]
+) -> dict[str, float]:
+    """Ids of so many items of a run, of those there are, evenly over a metric, each with its design weight."""
+    if run is None:
+        raise UserError("--stratify: metrics are a run's; name one with --from RUN.")
+    if count is None:
+        raise UserError("--stratify says over what to sample; say how many with --limit N.")
+    metrics = metric_values(store, run)
+    if metric not in metrics:
+        known = ", ".join(sorted(metrics)) or "none; nobody has judged it yet"
+        raise UserError(
+            f"--stratify {metric}: {run.name} has no such metric for its items; there are: {known}."
+        )
+    return stratified({item: value for item, value in metrics[metric].items() if item in among}, count, seed)
+
+
+def metric_values(store: Store, run: RunRecord) -> dict[str, dict[str, float]]:
+    """What a run's raters said of each item on average, by metric: accuracy and margin of choices, the marks of all else."""
+    ask, judgment = t.asks.c, t.judgments.c
+    query = (
+        select(judgment.question, judgment.item, func.avg(judgment.value).label("mean"))
+        .select_from(
+            t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job).join(t.judgments, judgment.ask == ask.id)
+        )
+        .where(t.run_jobs.c.run == run.id, judgment.status == Status.OK.value, judgment.value.is_not(None))
+        .group_by(judgment.question, judgment.item)
+    )
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for rows in store.stream(query, 1000):
+        for row in rows:
+            found[row.question][row.item] = float(row.mean)
+    if run.config.get("kind", "choice") != "choice" or "raters" not in run.config:
+        return dict(found)
+    margins = found.get(str(run.config.get("question", "fit")), {})
+    sure = {item: abs(value) for item, value in margins.items()}
+    accuracies = _accuracies(store, run)
+    return {name: values for name, values in ((ACCURACY, accuracies), (MARGIN, sure)) if values}
+
+
+def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
+    from personafit.reporting import load_scores
+
+    by_item: dict[str, list[float]] = defaultdict(list)
+    scores = load_scores(store, run)
+    for rater in scores.raters:
+        frame = scores.scores[rater["fingerprint"], scores.headline_view]
+        for item, accuracy in frame.select("item", "accuracy").drop_nulls().iter_rows():
+            by_item[item].append(accuracy)
+    return {item: fmean(values) for item, values in by_item.items()}
+
+
+def stratified(values: Mapping[str, float], count: int, seed: int) -> dict[str, float]:
+    """So many ids, evenly over the range of their values, each with its design weight.
+
+    Few distinct values are strata by themselves; many are cut at their quantiles. Within a stratum the draw is seeded. The weight is
+    the size of the stratum over how many were drawn from it: for so many items each of the drawn stands.
+    """
+    distinct = sorted(set(values.values()))
+    ranked = sorted(values, key=lambda one: (values[one], hash_text("stratify", str(seed), one)))
+    groups: dict[int, list[str]] = {}
+    for place, one in enumerate(ranked):
+        stratum = distinct.index(values[one]) if len(distinct) <= STRATA else place * STRATA // len(ranked)
+        groups.setdefault(stratum, []).append(one)
+    for members in groups.values():
+        members.sort(key=lambda one: hash_text("draw", str(seed), one))
+    sizes = {stratum: len(members) for stratum, members in groups.items()}
+    chosen: dict[int, list[str]] = {stratum: [] for stratum in groups}
+    drawn = 0
+    while drawn < min(count, len(ranked)):
+        for stratum, members in groups.items():
+            if members and drawn < count:
+                chosen[stratum].append(members.pop())
+                drawn += 1
+    return {one: sizes[stratum] / len(ids) for stratum, ids in chosen.items() for one in ids}

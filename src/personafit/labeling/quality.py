@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from personafit.labeling.forms.choice import ChoiceForm
+from personafit.labeling.forms.questions import ChoiceForm
 from personafit.labeling.records import Role
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_votes, unshuffled

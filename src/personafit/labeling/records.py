@@ -153,7 +153,9 @@ class Field(StudyRecord):
     question: str = Described(description="Name of the question, as in judgments.")
     item: str = Described(description="Id of the item the answer is about.")
     target: str = Described("", description="Part of the item that is meant.")
-    kind: Literal["choice", "text"] = "choice"
+    kind: Literal["choice", "text", "written"] = Described(
+        "choice", description="Options; a text that is kept as it is; or a text that the question reads."
+    )
     options: list[Option] = Described(default_factory=list)
     text: str = Described("", description="What is asked; a key of the interface's texts, or plain text.")
     hint: str = Described("", description="A line below it, likewise.")

@@ -16,6 +16,7 @@ from personafit.labeling.answers import Answer
 from personafit.labeling.places import PageSlot, Places
 from personafit.labeling.records import Field, RaterState
 from personafit.labeling.studies import Studies
+from personafit.labeling.votes import unshuffled
 from personafit.labeling.writing import Writer
 from personafit.store import Store
 
@@ -38,6 +39,12 @@ def simulate_votes(store: Store, name: str) -> int:
 
 
 async def _fill(studies: Studies, name: str) -> int:
+    form = studies.form(name)
+    fields = [field for page in studies.pages(name)[:1] for field in form.fields(page, unshuffled(page))]
+    if any(field.kind == "written" for field in fields):
+        raise UserError(
+            f"{name} asks {form.name}, which is answered in writing: simulated raters only choose."
+        )
     places, writer, answers = Places(studies), Writer(studies.engine), 0
     try:
         for seat in studies.seats(name):

@@ -119,6 +119,8 @@ def _answer(
         raise UserError(
             f"{located(path, number, 'why')}: a vote has a label or a reason for having none, not both."
         )
+    if field.kind == "written":
+        return labels.get(line.label, LabelValue(line.label, None))
     if line.label not in labels:
         possible = ", ".join(labels)
         raise UserError(f"{located(path, number, 'label')}: '{line.label}' is none of {possible}.")

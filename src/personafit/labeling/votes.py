@@ -11,6 +11,7 @@ import polars as pl
 from sqlalchemy import select
 
 from personafit.labeling.answers import Given, job_key, standing_answers
+from personafit.labeling.forms import LabelForm
 from personafit.labeling.places import extra_fields
 from personafit.labeling.records import Arrangement, Field, Page, RaterState, Role
 from personafit.labeling.studies import Seat, Studies
@@ -18,6 +19,7 @@ from personafit.store import study_tables as s
 
 ADJUDICATED = "adjudicated"
 """Who a decision about a disputed item is by, as in gold."""
+LISTED = "listed"
 
 VOTES = {
     "page": pl.String,
@@ -188,3 +190,11 @@ def _row(place: FieldJob, given: Given, kind: str, perspective: str) -> dict[str
         "perspective": detail.get("perspective", perspective),
         "generation": given.generation,
     }
+
+
+def stored_page(form: LabelForm, page: Page) -> dict[str, Any]:
+    """The texts of a page by name; entries of a list that is asked about stand under `listed`."""
+    order = unshuffled(page)
+    shown = {name: value for name, value in form.shown(page, order).items() if value and name != "evidence"}
+    listed = [field.text for field in form.fields(page, order) if field.place is not None]
+    return shown | ({LISTED: listed} if listed else {})

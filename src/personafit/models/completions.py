@@ -12,6 +12,7 @@ import orjson
 
 from personafit.models.chat import ChatReply
 
+DEFAULT_URL = "https://api.openai.com/v1"
 MOST_TOKENS = 2**31  # more is a mistake of the server's, and too much for a database's column
 # Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
 _THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)

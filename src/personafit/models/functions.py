@@ -11,12 +11,12 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.models.calls import in_thread
 from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, one_line
 from personafit.models.completions import MOST_TOKENS
 from personafit.models.identity import GIVEN, version_of
-from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
-from personafit.models.threads import in_thread
+from personafit.models.tokens import paid_for
 
 PYTHON_OPTIONS = ("concurrency", "version")
 """Options of every `python:` spec."""

@@ -1,90 +1,103 @@
-"""Any GGUF file on the hub, by its address OWNER/REPO/FILE.gguf.
+"""The way to the hub: a client that knows only the token of the environment, and its errors as sentences."""
 
-Nobody wrote down the size and hash of such a file here, so the hub is asked for them first; a hash given by the user must agree.
-"""
-
+import logging
 import os
-import re
-import urllib.error
-import urllib.request
-from email.message import Message
-from typing import Any
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from personafit._errors import UserError
-from personafit.models.catalog import ModelFile
+from personafit._secrets import MASK, masked
 
-ENDPOINT = "https://huggingface.co"
-CONNECT_SECONDS = 10
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
-_ADDRESS = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)/((?:[\w-][\w.-]*/)*[\w-][\w.-]*\.gguf)")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-def is_address(name: str) -> bool:
-    """Whether a name has the form of an address on the hub."""
-    return _ADDRESS.fullmatch(name) is not None
+TOKEN = "HF_TOKEN"  # nosec B105 # the name of a variable
 
 
-def file_url(repository: str, file: str) -> str:
-    """Where the hub, or the mirror that HF_ENDPOINT names, serves a file."""
-    return f"{os.environ.get('HF_ENDPOINT', ENDPOINT).rstrip('/')}/{repository}/resolve/main/{file}"
+def hub_token() -> str:
+    """The token in the environment, or nothing; token files of other tools are not looked at."""
+    return os.environ.get(TOKEN, "").strip()
 
 
-def hub_source(address: str, sha256: str | None = None) -> ModelFile:
-    """The file at an address, with the size and hash the hub states; `sha256` is what the user expects."""
-    match = _ADDRESS.fullmatch(address)
-    if match is None:
-        raise UserError(f"'{address}' is no address on the hub; write OWNER/REPO/FILE.gguf.")
-    expected = sha256.lower() if sha256 else None
-    if expected is not None and not _SHA256.fullmatch(expected):
-        raise UserError(f"--sha256 {sha256}: a SHA-256 is 64 hexadecimal digits.")
-    headers = _headers(file_url(match[1], match[2]), address)
-    size = headers.get("X-Linked-Size") or headers.get("Content-Length") or ""
-    stated = (headers.get("X-Linked-Etag") or headers.get("ETag") or "").strip('"').lower()
-    if not size.isdigit():
-        raise UserError(f"{address} cannot be fetched: the hub does not say how large it is.")
-    if not _SHA256.fullmatch(stated):
-        stated = ""
-    if expected and stated and expected != stated:
-        raise UserError(
-            f"{address}: the hub has a file with SHA-256 {stated[:16]}… and not {expected[:16]}…; nothing was fetched."
-        )
-    digest = expected or stated
-    if not digest:
-        raise UserError(
-            f"{address}: the hub states no SHA-256 for it; give the one you expect with --sha256."
-        )
-    return ModelFile(
-        name=address,
-        about="a file from the hub",
-        licence="see its page",
-        file=match[2],
-        size=int(size),
-        sha256=digest,
-        hub=match[1],
-    )
-
-
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """The hash stands in the hub's own reply, not in that of the storage it points to."""
-
-    def redirect_request(self, *_args: Any, **_more: Any) -> None:
-        return None
-
-
-def _headers(url: str, address: str) -> "Message[str, str]":
-    request = urllib.request.Request(url, method="HEAD", headers={"Accept-Encoding": "identity"})
+def hub_client() -> "HfApi":
+    """The hub's client, at HF_ENDPOINT or the public hub."""
+    # Read by huggingface_hub when it is imported. Xet and the telemetry keep files outside the folder asked for.
+    for name in ("HF_HUB_DISABLE_XET", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "HF_HUB_DISABLE_TELEMETRY"):
+        os.environ.setdefault(name, "1")
     try:
-        with urllib.request.build_opener(_Stay).open(request, timeout=CONNECT_SECONDS) as response:
-            found: Message[str, str] = response.headers
-            return found
-    except urllib.error.HTTPError as error:
-        if 300 <= error.code < 400:
-            return error.headers
+        from huggingface_hub import HfApi
+        from huggingface_hub.utils.tqdm import disable_progress_bars
+    except ImportError as error:
         raise UserError(
-            f"{address} cannot be fetched: the hub says {error.code} ({error.reason}); check owner, repository and file."
+            "The hub needs the extra 'hub'; install it with: pip install 'personafit[hub]'"
         ) from error
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+    logging.getLogger("huggingface_hub").setLevel(
+        logging.ERROR
+    )  # its warnings are about retries that went well in the end
+    if not sys.stderr.isatty():
+        disable_progress_bars()
+    endpoint = os.environ.get("HF_ENDPOINT") or None
+    return HfApi(endpoint=endpoint, token=hub_token() or False, library_name="personafit")
+
+
+@contextmanager
+def hub_errors(repo: str, doing: str, kind: str = "data set") -> Iterator[None]:
+    """Whatever goes wrong with the hub inside, said in one sentence that never holds the token."""
+    import httpx2
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except errors.GatedRepoError as error:
         raise UserError(
-            f"{address} cannot be fetched: the hub did not answer ({getattr(error, 'reason', error)})."
+            f"{repo} is gated: ask for access on its page, then set {TOKEN} to a token of yours and try again."
         ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise UserError(
+            f"There is no {kind} {repo} on the hub, or it is private; "
+            f"{f'{TOKEN} gives no access to it' if hub_token() else f'for a private one set {TOKEN}'}."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise UserError(
+            f"{repo} has no such revision; look at its history, or leave out --revision."
+        ) from error
+    except errors.RemoteEntryNotFoundError as error:
+        raise UserError(f"{repo} cannot be {doing}: the hub has no such file in that repository.") from error
+    except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
+        raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
+    except errors.HfHubHTTPError as error:
+        status = error.response.status_code
+        hint = f"; {TOKEN} must hold a token that may do this" if status in (401, 403) else ""
+        raise UserError(f"{repo} cannot be {doing}: the hub answered {status}{hint}.") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise UserError(f"{repo} cannot be {doing}: the hub cannot be reached ({_short(error)}).") from error
+    except OSError as error:
+        raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
+    except (ValueError, KeyError, TypeError) as error:  # an answer that is not what a hub says
+        raise UserError(f"{repo} cannot be {doing}: {_short(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    import httpx2
+    from huggingface_hub import errors
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, errors.OfflineModeIsEnabled):
+            return "HF_HUB_OFFLINE is set, so the hub is not asked"
+        if isinstance(cause, httpx2.HTTPError):
+            return f"the hub cannot be reached ({_short(cause)})"
+        cause = cause.__cause__
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'a file'}: {error.strerror}"
+    return _short(error)
+
+
+def _short(error: Exception) -> str:
+    """The first line of what was said, without the token."""
+    text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    if token := hub_token():
+        text = text.replace(token, MASK)
+    return masked(text)

@@ -22,9 +22,8 @@ from personafit.models.chat import (
 )
 from personafit.models.completions import letter_scores
 from personafit.models.openai import TOP_LOGPROBS
-from personafit.models.paying import paid_for
 from personafit.models.spec import Spec
-from personafit.models.tokens import reply_cost
+from personafit.models.tokens import paid_for, reply_cost
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput

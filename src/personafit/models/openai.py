@@ -11,18 +11,15 @@ import orjson
 
 from personafit._errors import UserError
 from personafit._secrets import key_for, masked, refuse_secrets, without
+from personafit.models.calls import Deadlines, borrow_pool, give_pool_back
 from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
-from personafit.models.completions import decoded, error_text, pause_asked, read_completion
-from personafit.models.connections import borrow_pool, give_pool_back
-from personafit.models.deadlines import Deadlines
-from personafit.models.paying import paid_for
+from personafit.models.completions import DEFAULT_URL, decoded, error_text, pause_asked, read_completion
 from personafit.models.spec import Spec
-from personafit.models.tokens import reply_cost
+from personafit.models.tokens import paid_for, reply_cost
 
 if TYPE_CHECKING:
     import aiohttp
 
-DEFAULT_URL = "https://api.openai.com/v1"
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
 TOP_LOGPROBS = 20
 LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can write

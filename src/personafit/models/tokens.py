@@ -1,6 +1,7 @@
-"""Rough token counts and prices without a tokenizer: good enough to plan and to hold money back."""
+"""Rough token counts and prices without a tokenizer, good enough to plan and to hold money back; and what calls cost, noted as they are made."""
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 
 from personafit.models.chat import ChatReply, ChatRequest, Message
 
@@ -30,3 +31,21 @@ def reply_cost(request: ChatRequest, reply: ChatReply, price: tuple[float, float
     tokens_in = reply.tokens_in or prompt_tokens(request.messages)
     tokens_out = reply.tokens_out or count_tokens(f"{reply.reasoning or ''}{reply.text}")
     return (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+
+
+_PAID: ContextVar[list[float] | None] = ContextVar("paid", default=None)
+
+
+def note_calls() -> list[float]:
+    """From now on, what each call of this task costs in USD goes into the list."""
+    paid: list[float] = []
+    _PAID.set(paid)
+    return paid
+
+
+def paid_for(cost: float) -> float:
+    """Note what a call cost."""
+    paid = _PAID.get()
+    if paid is not None and cost:
+        paid.append(cost)
+    return cost

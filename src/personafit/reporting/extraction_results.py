@@ -18,8 +18,8 @@ from personafit.people import Conversation
 from personafit.reporting.result import Result
 from personafit.stages.error_flow import AttributeLabel, FlowFigures, FlowStep
 from personafit.stages.extracting import EXTRACT
-from personafit.stages.known import SAME, Floats, assign, likeness
 from personafit.stages.measures import AttributeSource, Measure, SourceAttribute, difference, measures
+from personafit.stages.merging import SAME, Floats, assign, likeness
 from personafit.stages.records import (
     LABELS,
     REFINED,

@@ -1,11 +1,9 @@
 """Systems at work: answering people's questions, and talking with simulated users until they have what they want."""
 
+from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.simulate.answering import Answering
-from personafit.simulate.dialogue import Simulation
-from personafit.simulate.reading import dialogues, read_dialogues, task_items
-from personafit.simulate.records import Dialogue, DialogueTurn, Role, StopReason
-from personafit.simulate.stored_replies import dialogue_recording
-from personafit.simulate.systems import make_assistant, make_user
+from personafit.simulate.dialogue import Simulation, make_assistant, make_user
+from personafit.simulate.records import dialogue_recording, dialogues, read_dialogues, task_items
 
 __all__ = [
     "Answering",

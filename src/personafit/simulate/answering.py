@@ -1,4 +1,4 @@
-"""A system answers people's questions, each time told what a context says: the simplest dialogue, one turn long.
+"""A system answers people's questions, each time told what a context says: once, or several times anew, as candidates to choose among.
 
 Answers are made by keyed jobs like judgments are, so making them resumes, retries and costs nothing twice.
 """
@@ -11,21 +11,55 @@ from functools import cached_property
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane, together
-from personafit.engine.ask import Asker
+from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job
 from personafit.items import inert
-from personafit.models import ChatRequest, Message, Model
+from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
-from personafit.simulate.answer_job import QUESTION, answer_job
-from personafit.store import Item, Store
+from personafit.simulate.speakers import WORDINGS
+from personafit.store import Ask, Item, Product, Status, Store
+
+QUESTION = "answer"
+
+
+def answer_job(
+    system: Asker, maker: str, key: str, item: Item, context: Context, request: ChatRequest, sample: int = 0
+) -> Job:
+    """The job that lets a system answer; it holds no store, for it may be done in another process."""
+
+    async def ask(_: str) -> Exchange:
+        exchange = Exchange()
+        await system.ask(request, exchange, _words)
+        if not (exchange.reply or "").strip():
+            exchange.detail = "the system answered nothing"
+        return exchange
+
+    def rows(ask: Ask, exchange: Exchange) -> Rows:
+        if exchange.status != Status.OK:
+            return [], []
+        answer = Product(
+            id=ask.id,
+            kind="answer",
+            text=(exchange.reply or "").strip(),
+            maker=maker,
+            given=context.id,
+            about=item.person,
+            parents=[item.id],
+            cost=ask.cost,
+            sample=sample,
+        )
+        return [], [answer]
+
+    return ask_job(AskKey(key, item.id, QUESTION, maker, context.name, context.id, sample=sample), ask, rows)
+
+
+def _words(reply: ChatReply, _: str | None) -> str | None:
+    return reply.text.strip() or None
+
 
 MAX_TOKENS = 1024
 USUAL_TOKENS = 300
-PLAIN = "You are a helpful assistant. Answer the question; be concrete and brief."
-KNOWING = (
-    PLAIN + " This is what you know about the person who asks:\n\n<person>\n{person}\n</person>\n\n"
-    "Use it where it makes the answer better for them, and only there."
-)
+PLAIN, KNOWING = WORDINGS["answer"]["plain"], WORDINGS["answer"]["knowing"]
 
 
 @dataclass(frozen=True)
@@ -138,3 +172,81 @@ def answer_messages(question: str, context: Context) -> tuple[Message, ...]:
     """What the system is sent."""
     told = KNOWING.format(person=inert(context.text)) if context.text else PLAIN
     return ({"role": "system", "content": told}, {"role": "user", "content": question})
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A system, the questions it gets, what it is told about who asks, and how often it is asked."""
+
+    store: Store
+    dataset: str
+    people: Mapping[str, Person]
+    system: Model
+    given: ContextBuilder
+    count: int
+    temperature: float
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the system, of how it is told about people, and of how freely it answers."""
+        return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS, self.temperature])
+
+    @cached_property
+    def _asker(self) -> Asker:
+        return Asker(self.system)
+
+    def lane(self) -> Lane:
+        """All answers to be made."""
+        return Lane(
+            name=f"{self.system.name} answers",
+            endpoint=self.system.endpoint,
+            jobs=(self._job(item, context, sample) for item, context, sample in self._asked()),
+            total=self.store.count_items(self.dataset) * self.count,
+            max_concurrency=self.system.max_concurrency,
+            ask_cost=self._ask_cost(),
+            free=self.system.price == (0.0, 0.0),
+        )
+
+    def answers(self) -> Iterator[tuple[Item, list[str]]]:
+        """Every question with the answers made to it so far; those that are the same word for word stand once."""
+        for item in self.store.items(self.dataset):
+            context = self._context(item)
+            keys = [self.key(item, context, sample) for sample in range(self.count)]
+            states = self.store.job_states(keys)
+            made = [hash_text(key, str(states[key].generation)) for key in keys if key in states]
+            texts = self.store.texts(made)
+            yield item, list(dict.fromkeys(texts[product] for product in made if product in texts))
+
+    def key(self, item: Item, context: Context, sample: int) -> str:
+        """The job key of one answer."""
+        return hash_text(
+            item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id, str(sample)
+        )
+
+    def _context(self, item: Item) -> Context:
+        return self.given.build(self.people[item.person], item)
+
+    def _asked(self) -> Iterator[tuple[Item, Context, int]]:
+        for item in self.store.items(self.dataset):
+            context = self._context(item)
+            self.store.add_products([context.product])
+            for sample in range(self.count):
+                yield item, context, sample
+
+    def _ask_cost(self) -> float:
+        first = next(self.store.items(self.dataset), None)
+        if first is None or self.system.price in (None, (0.0, 0.0)):
+            return 0.0
+        messages = answer_messages(first.prompt, self._context(first))
+        return estimated_cost(ChatRequest(messages), self.system.price, USUAL_TOKENS)
+
+    def _job(self, item: Item, context: Context, sample: int) -> Job:
+        request = ChatRequest(
+            answer_messages(item.prompt, context),
+            MAX_TOKENS,
+            temperature=self.temperature,
+            seed=sample + 1,
+            key=f"{item.id}|{context.name}|{sample}",
+        )
+        key = self.key(item, context, sample)
+        return answer_job(self._asker, self.fingerprint, key, item, context, request, sample)

@@ -1,17 +1,65 @@
-"""All dialogues a simulated user has with an assistant, single- and multi-domain alike: which there are, as one lane."""
+"""All dialogues a simulated user has with an assistant: who can take part, and which there are, as one lane."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
+from personafit._errors import UserError
+from personafit._hashing import content_hash
 from personafit.contexts import ContextBuilder, TaskItem, Unmade
 from personafit.engine import Job, Lane, together
-from personafit.models import ChatRequest
+from personafit.models import ChatReply, ChatRequest, Model, Spec, make_model, parse_spec
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
-from personafit.simulate.speakers import Assistant, UserAgent, user_brief
+from personafit.simulate.speakers import WORDINGS, Assistant, UserAgent, user_brief
 from personafit.simulate.turns import Scene, opening_job
 from personafit.store import Store
+
+STYLES = ("vanilla", "cot")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+CANNED: dict[str, list[str]] = WORDINGS["canned"]
+
+
+class CannedAssistant:
+    """Says the same polite things to everybody: what a score is worth shows beside it."""
+
+    name = endpoint = "canned"
+    max_concurrency = 64
+    price = (0.0, 0.0)
+
+    def __init__(self, spec: Spec) -> None:
+        spec.allow(())
+        self.settings: dict[str, Any] = {"kind": "canned", "says": content_hash(CANNED)}
+
+    async def chat(self, request: ChatRequest) -> ChatReply:
+        """The next sentence of the sequence; its last ones come back again and again."""
+        said = sum(message["role"] == "assistant" for message in request.messages)
+        last = request.messages[-1]["content"]
+        lines = CANNED["zh" if _CHINESE.search(last) else "en"]
+        return ChatReply(text=lines[said] if said < len(lines) else lines[2 + said % 2])
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+def make_assistant(text: str) -> Assistant:
+    """The assistant a spec names."""
+    spec = parse_spec(text)
+    model: Model = CannedAssistant(spec) if spec.kind == "canned" else make_model(spec)
+    return Assistant(model)
+
+
+def make_user(text: str) -> UserAgent:
+    """The user agent a spec names; `style=cot` makes it think before it speaks."""
+    spec = parse_spec(text)
+    options = dict(spec.options)
+    style = options.pop("style", STYLES[0])
+    if style not in STYLES:
+        raise UserError(f"{text}: unknown style '{style}'; there are {', '.join(STYLES)}.")
+    return UserAgent(make_model(Spec(spec.text, spec.kind, spec.name, spec.url, options)), style)
+
 
 USUAL_TOKENS = 150
 PAGE = 100  # dialogues whose contexts are stored together

@@ -13,17 +13,24 @@ What is stored where:
 - What the assistant was told (`given`) and what the user agent was told (its brief) are products of kind `context`.
 
 A slot is one dialogue that a run wants: person, task, systems, given, seed and sample. It can have several dialogues,
-for failed ones are tried again; `simulate.reading.dialogues` gives the last of each slot, whole ones before failed ones.
+for failed ones are tried again; `dialogues` gives the last of each slot, whole ones before failed ones.
 Judgments are about a dialogue's id; `Dialogue.item` is the dialogue as something to be judged.
 """
 
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import orjson
+from sqlalchemy import ColumnElement, literal, select
 
+from personafit._errors import UserError
+from personafit.contexts import TaskItem, task_item
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
+from personafit.items.dialogue_questions import QUESTIONS_BY_NAME, judge_key
 from personafit.people import Task
-from personafit.store import Product, Status
+from personafit.store import Product, RunRecord, Status, Store
+from personafit.store import tables as t
 
 DIALOGUE = "dialogue-"  # and the id of the ask that ended it: the id of a dialogue
 TURN = "turn-"  # and a hash of the ask it came from and its text: the id of a turn as a product
@@ -79,15 +86,125 @@ def stored_dialogue(key: str, body: dict[str, Any], texts: dict[str, str]) -> Di
     return Dialogue(id=key, **fields)
 
 
-__all__ = [
-    "DIALOGUE",
-    "QUESTIONS",
-    "TURN",
-    "Dialogue",
-    "DialogueTurn",
-    "Role",
-    "StopReason",
-    "dialogue_product",
-    "stored_dialogue",
-    "turn_key",
-]
+PAGE = 200
+ROWS = 1000
+
+
+class StoredDialogues:
+    """Dialogues in the store: found once, read a page at a time and as often as wanted."""
+
+    def __init__(self, store: Store, found: Mapping[str, StopReason]) -> None:
+        self._store = store
+        self._found = found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Dialogue]:
+        ids = iter(self._found)
+        while page := list(islice(ids, PAGE)):
+            yield from read_dialogues(self._store, page)
+
+    @property
+    def ended(self) -> "StoredDialogues":
+        """Those that will not change any more: one that failed is held again by the same command."""
+        ended = {key: stop for key, stop in self._found.items() if stop != StopReason.FAILED}
+        return StoredDialogues(self._store, ended)
+
+
+def dialogues(store: Store, run: int) -> StoredDialogues:
+    """Every dialogue of a run that has ended, in the order of slots; of several in one slot the one that counts."""
+    ended: ColumnElement[str] = literal(DIALOGUE).concat(t.asks.c.id)
+    query = (
+        select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
+        .select_from(
+            t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job).join(
+                t.products, t.products.c.id == ended
+            )
+        )
+        .where(t.run_jobs.c.run == run, t.asks.c.question.in_(list(QUESTIONS.values())))
+    )
+    best: dict[str, tuple[tuple[bool, float], str, StopReason]] = {}
+    for rows in store.stream(query, ROWS):
+        for row in rows:
+            body, rank = orjson.loads(row.text), (row.status != Status.FAILED, row.at)
+            slot = body["slot"]
+            if slot not in best or best[slot][0] < rank:
+                best[slot] = (rank, row.id, StopReason(body["stop"]))
+    return StoredDialogues(store, {key: stop for _, (_, key, stop) in sorted(best.items())})
+
+
+def read_dialogues(store: Store, ids: list[str]) -> Iterator[Dialogue]:
+    """The dialogues of these ids, in that order; one that is unknown is left out."""
+    bodies = {key: orjson.loads(text) for key, text in store.texts(ids).items()}
+    wanted = {turn["product"] for body in bodies.values() for turn in body["turns"]}
+    texts = store.texts(wanted | {body["task"] for body in bodies.values()})
+    for key in ids:
+        if key in bodies:
+            yield stored_dialogue(key, bodies[key], texts)
+
+
+def task_items(store: Store, dataset: str, selected: frozenset[str] | None = None) -> Iterator[TaskItem]:
+    """The tasks of a data set as items, in the order of work; `selected` are ids of items, None for all."""
+    items = (
+        item
+        for item in store.items(dataset)
+        if item.kind == "task" and (selected is None or item.id in selected)
+    )
+    while page := list(islice(items, PAGE)):
+        texts = store.texts(item.products[0] for item in page)
+        for item in page:
+            yield task_item(Task.model_validate_json(texts[item.products[0]]))
+
+
+AGAIN = "|again"  # after the key of a turn: the second try at it
+
+
+def dialogue_recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
+    """One row for each reply of a run; asks that failed or were refused are left out."""
+    for role, found in (("system", run.config["systems"]), ("judge", run.config["raters"])):
+        if len(found) != 1:
+            named = ", ".join(one["name"] for one in found)
+            raise UserError(f"{run.name} must have one {role} to be recorded; it has {named}.")
+    lines: dict[str, dict[str, Any]] = {}
+    asked = {one.id: one for one in dialogues(store, run.id)}
+    turns = {ask: key for dialogue in asked.values() for ask, key in _turns(dialogue)}
+    for row in _replies(store, run.id, [*QUESTIONS.values(), *QUESTIONS_BY_NAME]):
+        if row.question in QUESTIONS_BY_NAME:
+            judged = asked.get(row.item)
+            key = judge_key(judged, row.view, row.question, row.sample) if judged else None
+        else:
+            key = turns.get(row.id)
+        if key is None:
+            continue  # a dialogue that is not over, or that was held again
+        said = {"reply": row.reply} | ({"reasoning": row.reasoning} if row.reasoning else {})
+        lines[key] = {"key": key, **said}
+        if row.status == Status.UNPARSED and row.question not in QUESTIONS_BY_NAME:
+            lines[key + AGAIN] = {"key": key + AGAIN, **said}  # the second try was no better
+    return list(lines.values())
+
+
+def _turns(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
+    """Each ask of a dialogue with the key its request had; the last one is that which ended it."""
+    asks = [*(turn.ask for turn in dialogue.turns), dialogue.id.removeprefix(DIALOGUE)]
+    item = f"{dialogue.person}/{dialogue.task.id}"
+    for place, ask in enumerate(asks):
+        yield ask, turn_key(item, dialogue.given, dialogue.sample, place)
+
+
+def _replies(store: Store, run: int, questions: list[str]) -> Iterator[Any]:
+    """The run's usable replies to these questions, earlier generations first."""
+    ask = t.asks.c
+    query = (
+        select(ask.id, ask.item, ask.question, ask.rater, ask.view, ask.sample, ask.status, ask.reply, ask.reasoning)
+        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
+        .where(
+            t.run_jobs.c.run == run,
+            ask.question.in_(questions),
+            ask.reply.is_not(None),
+            ask.status.in_((Status.OK, Status.UNPARSED)),
+        )
+        .order_by(ask.item, ask.at, ask.generation)
+    )  # fmt: skip
+    for rows in store.stream(query, ROWS):
+        yield from rows

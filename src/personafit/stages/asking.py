@@ -1,15 +1,19 @@
 """One kind of question put to one model, for any number of people: keyed jobs, strict parsing, one re-ask, typed statuses.
 
 What is shown is stored as a product about the person, so forgetting them finds every ask that rested on it. Answers are read
-from the stored replies; a command that was killed reads the ones it has and asks for the rest.
+from the stored replies; a command that was killed reads the ones it has and asks for the rest. Other people's words stand between tags
+they cannot close or imitate: a tag's name ends in a hash of everything it holds, and a text would have to contain a hash of itself to
+forge one.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import select
@@ -17,11 +21,76 @@ from sqlalchemy import select
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
 from personafit.engine.ask import Asker, AskKey, Exchange, ask_job
+from personafit.items.hostile import ADDRESSES, IMITATES, cleaned, signs
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.models.tokens import estimated_cost
 from personafit.raters.asking import key_of
 from personafit.store import Product, Status, Store
 from personafit.store import tables as t
+
+VERSION = "stages-2"
+"""Of the wordings in `wordings.toml`."""
+
+
+@dataclass(frozen=True)
+class StageWording:
+    """The instructions of all stages in one language."""
+
+    extract: str
+    extract_close: str
+    verify: str
+    verify_close: str
+    refine: str
+    refine_close: str
+    problem: str
+    assistant_use: str
+    assistant_close: str
+    again: str
+    part: str
+    kinds: dict[str, str]
+    """What a group of attributes is called in a profile."""
+
+
+WORDINGS = {
+    language: StageWording(**texts)
+    for language, texts in tomllib.loads(
+        Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8")
+    ).items()
+}
+
+
+def wording(language: str) -> StageWording:
+    """The instructions for people who write in a language: Chinese for Chinese, English for all others."""
+    return WORDINGS["zh" if language == "zh" else "en"]
+
+
+DIGITS = 8
+_TAG = re.compile(r"<(?=[\s/]*[A-Za-z_]+-[0-9a-f]{4,})")
+_STEERS = re.compile(
+    r"\b(?:write|record|output|extract|add|note|save|state|include|say|store)\b[^.\n]{0,40}\bthat the user\b"
+    r"|\bthe user (?:is|has|likes|loves|prefers|works|lives|wants)\b[^\n]{0,200}\bconfidence\b"
+    r"|[\"']?(?:statement|attributes?)[\"']?\s*:\s*[\"'\[]"
+    r"|\b(?:extractor|profiler|annotator)s?\b[^.\n]{0,60}\b(?:must|should|write|record|ignore)\b"
+    r"|(?:写下|记录|输出|提取|添加|注明)[^。\n]{0,20}(?:用户|该用户)(?:是|有|喜欢|住|想)",
+    re.IGNORECASE,
+)
+
+
+def nonce(texts: Sequence[str]) -> str:
+    """The end of the tags' names for these texts."""
+    return hash_text("material", *texts)[:DIGITS]
+
+
+def tagged(name: str, mark: str, text: str, **attributes: object) -> str:
+    """A text between tags of that name and mark."""
+    described = "".join(f' {key}="{value}"' for key, value in attributes.items())
+    return f"<{name}-{mark}{described}>\n{_TAG.sub('‹', cleaned(text))}\n</{name}-{mark}>"
+
+
+def steers(text: str) -> bool:
+    """Whether a text seems to tell the reader what to write, as far as rules can tell; people rarely speak so of themselves."""
+    return bool(_STEERS.search(text)) or bool({ADDRESSES, IMITATES} & set(signs(text)))
+
 
 T = TypeVar("T")
 BATCH = 200

@@ -13,15 +13,23 @@ from personafit.engine import check_budget
 from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
 from personafit.stages.asking import StageAsks, StagePrompt
-from personafit.stages.config import FITTED, PEOPLE, RULE
 from personafit.stages.corpus import ConversationCorpus
-from personafit.stages.marks import NOT_TRUE, Marks
 from personafit.stages.records import ExtractedAttribute, VerifierVerdict, read_lines
-from personafit.stages.refining import REFINEMENT, refine_prompt, refined
 from personafit.stages.rules import RuleVerifier
-from personafit.stages.session import Session
-from personafit.stages.summary import Tally
-from personafit.stages.verifying import VERIFICATION, AttributeVerifier, decide, model_verdict, verify_prompt
+from personafit.stages.session import FITTED, PEOPLE, RULE, Session, Tally
+from personafit.stages.verifying import (
+    NOT_TRUE,
+    REFINEMENT,
+    VERIFICATION,
+    AttributeVerifier,
+    ClassifierVerifier,
+    Marks,
+    decide,
+    model_verdict,
+    refine_prompt,
+    refined,
+    verify_prompt,
+)
 
 Merged = Callable[[], Iterator[tuple[str, str, list[ExtractedAttribute]]]]
 """Everyone's attributes: the person, their language, the rows."""
@@ -52,8 +60,6 @@ class Checking:
             if one == RULE:
                 self._at_once.append(self._rule)
             elif one.startswith(FITTED):
-                from personafit.stages.classifying import ClassifierVerifier
-
                 self._at_once.append(ClassifierVerifier(one.removeprefix(FITTED), corpus.named))
             elif one.startswith(PEOPLE):
                 self._marks.append(Marks(one.removeprefix(PEOPLE)))

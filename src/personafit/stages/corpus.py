@@ -1,11 +1,13 @@
 """The conversations of a run, on disk and not in memory: a file of what was read, and an index of where each one stands.
 
 The index holds a few words for each conversation and nothing of what was said, so a log of a million turns takes no more
-memory than its number of conversations asks for. Texts are redacted before they are written, unless asked otherwise.
+memory than its number of conversations asks for. Texts are redacted before they are written, unless asked otherwise. Here too: which
+language somebody writes in, and the person that is made of what is left of their attributes.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
@@ -13,11 +15,60 @@ from typing import BinaryIO
 
 import orjson
 
+from personafit._errors import UserError
+from personafit.people import Attribute, FacetValue, Person
 from personafit.people.redaction import redact
+from personafit.stages.asking import wording
 from personafit.stages.extracting import parts_of
-from personafit.stages.language import LOOKED_AT, UNKNOWN, languages
-from personafit.stages.records import StagedConversation
+from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation, after_refinement
 from personafit.store import Status
+
+UNKNOWN = "und"
+LOOKED_AT = 4_000  # characters: more change nothing
+LEAST_LETTERS = 12  # fewer letters of an alphabet are no evidence of a language
+MIXED = 0.25  # share of the characters from which on a second script counts
+
+_SCRIPTS = (
+    ("ja", re.compile("[\u3040-\u30ff]")),
+    ("zh", re.compile("[\u3400-\u9fff\U00020000-\U0002ffff]")),
+    ("ko", re.compile("[\u1100-\u11ff\uac00-\ud7af]")),
+    ("th", re.compile("[\u0e00-\u0e7f]")),
+    ("he", re.compile("[\u0590-\u05ff]")),
+    ("el", re.compile("[\u0370-\u03ff]")),
+)
+_LETTER = re.compile(r"[^\W\d_]")
+_CODE = re.compile(r"```.*?(?:```|\Z)|https?://\S+", re.DOTALL)
+WEIGHT = 3  # letters of an alphabet say about as much as one sign of a script that writes syllables or words
+
+
+def languages(text: str) -> list[str]:
+    """The languages of a text, the main one first; `und` where it cannot be told."""
+    text = _CODE.sub(" ", text[: 2 * LOOKED_AT])[:LOOKED_AT]
+    counts: Counter[str] = Counter()
+    rest = text
+    for language, pattern in _SCRIPTS:
+        counts[language] = WEIGHT * len(pattern.findall(rest))
+        rest = pattern.sub(" ", rest)
+    if counts["ja"]:  # Japanese is written with Chinese characters too
+        counts["ja"] += counts.pop("zh")
+    letters = len(_LETTER.findall(rest))
+    if letters >= LEAST_LETTERS:
+        counts[_by_letters(rest)] += letters
+    total = sum(counts.values())
+    found = [name for name, count in counts.most_common() if count and count >= MIXED * total]
+    return found or [UNKNOWN]
+
+
+def _by_letters(text: str) -> str:
+    try:
+        import py3langid  # loads its model on the first call
+    except ImportError as error:
+        raise UserError(
+            "Telling languages apart needs py3langid: pip install 'personafit[stages]' brings it."
+        ) from error
+
+    language, _ = py3langid.classify(text)
+    return str(language)
 
 
 @dataclass(slots=True)
@@ -145,3 +196,24 @@ class ConversationCorpus:
 def user_texts(conversation: StagedConversation) -> list[str]:
     """What the user said, turn by turn, where it is text."""
     return [turn.text for turn in conversation.turns if turn.role == "user" and turn.text.strip()]
+
+
+def language_of(entries: Sequence[ConversationEntry]) -> str:
+    """The language most of a person's messages are in."""
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        if entry.language != UNKNOWN:
+            counts[entry.language] += entry.messages
+    return min(counts, key=lambda name: (-counts[name], name), default="en")
+
+
+def person_of(person: str, language: str, rows: Sequence[ExtractedAttribute]) -> Person:
+    """The person as induced: attributes with their evidence, and the same as facets, grouped by what they are about."""
+    kept = after_refinement(rows)
+    names = wording(language).kinds
+    facets: dict[str, FacetValue] = {}
+    for kind in KINDS:
+        if texts := [row.text for row in kept if row.kind == kind]:
+            facets[names[kind]] = texts
+    attributes = [Attribute(id=row.id, text=row.text, evidence=row.evidence) for row in kept]
+    return Person(id=person, language=language, facets=facets, attributes=attributes)

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from personafit._errors import UserError, located
-from personafit.stages.config import WORK
 from personafit.stages.records import StageFile
+from personafit.stages.session import WORK
 from personafit.store import Store
 
 STORES = ("asks.db", "flow.db")

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.stages.known import Floats
+from personafit.stages.merging import Floats
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import detection, detection_difference
 

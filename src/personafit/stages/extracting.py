@@ -12,10 +12,17 @@ from typing import Any
 from personafit._hashing import hash_text
 from personafit.models.tokens import count_tokens
 from personafit.people.redaction import redacted
-from personafit.stages.asking import StageAnswer, StagePrompt, StageQuestion, read_json
-from personafit.stages.material import nonce, tagged
+from personafit.stages.asking import (
+    VERSION,
+    StageAnswer,
+    StagePrompt,
+    StageQuestion,
+    nonce,
+    read_json,
+    tagged,
+    wording,
+)
 from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation
-from personafit.stages.wording import VERSION, wording
 from personafit.store import Status
 
 EXTRACT = "extract"

@@ -19,7 +19,7 @@ from personafit.models.embeddings import Embedder
 from personafit.people import Attribute, Person
 from personafit.raters import Rater, make_rater, rating_job
 from personafit.stages.error_flow import Arm, AttributeLabel, Flow
-from personafit.stages.known import Floats, match_known
+from personafit.stages.merging import Floats, match_known
 from personafit.stages.prompting import Wish, answer, keep, match
 from personafit.stages.records import AttributeMatch, PromptAnswer
 from personafit.stages.session import Session

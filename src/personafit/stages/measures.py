@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from personafit.models.embeddings import Embedder
-from personafit.stages.known import Floats, match_known
-from personafit.stages.merging import LIKENESS
+from personafit.stages.merging import LIKENESS, Floats, match_known
 from personafit.stages.records import LABELS, MODES
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.clusters import FEWEST_PEOPLE

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from personafit.models.embeddings import Embedder
-from personafit.stages.material import steers
+from personafit.stages.asking import steers
 from personafit.stages.records import ExtractedAttribute, VerifierVerdict
 
 NAME = "rule"

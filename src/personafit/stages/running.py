@@ -21,27 +21,25 @@ from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
 from personafit.people import Person
 from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.checking import Checking
-from personafit.stages.choosing import drop_other_uses, keep_diverse
-from personafit.stages.config import RULE, WORK, StagesConfig, StagesDone
-from personafit.stages.corpus import ConversationCorpus, ConversationEntry
+from personafit.stages.corpus import ConversationCorpus, ConversationEntry, language_of, person_of
 from personafit.stages.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.stages.merging import merge
 from personafit.stages.preparing import (
     Counting,
     StepCount,
+    drop_other_uses,
     drop_people,
     drop_scripted,
     drop_small,
+    keep_diverse,
     keep_language,
     limit_conversations,
     parse_steps,
 )
-from personafit.stages.profiles import language_of, person_of
 from personafit.stages.prompting import answer, keep, match, prompts_mark, read_prompts, wishes
 from personafit.stages.reading import read_log
 from personafit.stages.records import ExtractedAttribute, StageFile, read_lines, write_lines
-from personafit.stages.session import Ended, Session
-from personafit.stages.summary import Tally
+from personafit.stages.session import RULE, WORK, Ended, Session, StagesConfig, StagesDone, Tally
 from personafit.store import Status, Store
 
 FORGOTTEN = "The person was forgotten (personafit data forget)."

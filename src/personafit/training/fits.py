@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
+from personafit.training.cards import write_rater
 
 Say = Callable[[str], None]
 
@@ -27,8 +28,8 @@ class FittedRater:
 
 def fit_pairwise_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRater:
     """Fit a rater of choices between two answers, cross-validated by person."""
-    from personafit.training import cross_fit, fit_pairwise, quality
-    from personafit.training.choices import card, load_choices, open_choices, write_rater
+    from personafit.training.pairwise import cross_fit, fit_pairwise
+    from personafit.training.pairwise_quality import card, load_choices, open_choices, quality
 
     benchmark = open_choices(data)
     choices = load_choices(benchmark)
@@ -37,12 +38,11 @@ def fit_pairwise_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRate
     try:
         report = quality(choices, cross_fit(choices, seed=seed))
         model = fit_pairwise(choices, seed=seed)
-        write_rater(out, model, report, benchmark.info.name)
     except ValueError as error:
         raise UserError(f"{data}: {error}") from error
-    except OSError as error:
-        raise _unwritable(out, error) from error
-    return FittedRater(card(model, report, benchmark.info.name), benchmark.info.name)
+    text = card(model, report, benchmark.info.name)
+    write_rater(out, model, report, text)
+    return FittedRater(text, benchmark.info.name)
 
 
 def fit_matcher_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRater:
@@ -50,10 +50,8 @@ def fit_matcher_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRater
     from personafit.benchmarks.recentering import open_relevance
     from personafit.models.embeddings import make_embedder
     from personafit.raters.fitted.kernel import KernelSettings, embed_pairs
-    from personafit.training.matcher import fit_matcher, solve_pairs
-    from personafit.training.matcher_card import card, write_matcher
-    from personafit.training.matcher_quality import matcher_quality
-    from personafit.training.relevance_data import load_judged_pairs
+    from personafit.training.matcher import fit_matcher, load_judged_pairs, solve_pairs
+    from personafit.training.matcher_quality import card, matcher_quality
 
     benchmark = open_relevance(data)
     judged = load_judged_pairs(benchmark, say)
@@ -63,21 +61,16 @@ def fit_matcher_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRater
     solved = solve_pairs(judged, embed_pairs(embedder, judged.texts), KernelSettings())
     fitted = fit_matcher(judged, solved)
     figures = matcher_quality(judged, solved, seed=seed, note=say)
-    name = benchmark.info.name
-    try:
-        write_matcher(out, fitted, figures, name)
-    except OSError as error:
-        raise _unwritable(out, error) from error
-    return FittedRater(card(fitted, figures, name), name, fitted.fingerprint, figures)
+    text = card(fitted, figures, benchmark.info.name)
+    write_rater(out, fitted, figures, text)
+    return FittedRater(text, benchmark.info.name, fitted.fingerprint, figures)
 
 
 def fit_preference_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRater:
     """Fit a rater of preferences from 1 to 5, cross-validated by prompt and person."""
     from personafit.benchmarks.recentering.responses import open_responses
     from personafit.models.embeddings import make_embedder
-    from personafit.training.preference_card import card, write_preference
-    from personafit.training.preference_head import fit_head, load_marked
-    from personafit.training.preference_quality import head_quality
+    from personafit.training.preference import card, fit_head, head_quality, load_marked
 
     embedder = make_embedder()
     benchmark = open_responses(data)
@@ -89,12 +82,9 @@ def fit_preference_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRa
     say(f"Fitting on {len(marked):,} marks of {len(set(marked.people.tolist())):,} people ...")
     figures = head_quality(marked, embedder.fingerprint, seed)
     head = fit_head(marked, embedder.fingerprint)
-    name = benchmark.info.name
-    try:
-        write_preference(out, head, marked, figures, name)
-    except OSError as error:
-        raise _unwritable(out, error) from error
-    return FittedRater(card(head, marked, figures, name), name)
+    text = card(head, marked, figures, benchmark.info.name)
+    write_rater(out, head, figures, text)
+    return FittedRater(text, benchmark.info.name)
 
 
 def fit_verifier_rater(
@@ -106,9 +96,8 @@ def fit_verifier_rater(
     from personafit.models.embeddings import make_embedder
     from personafit.store import Store
     from personafit.training.verifier import feature_rows, fit_verifier
-    from personafit.training.verifier_card import card, write_verifier
     from personafit.training.verifier_models import drawn, model_figures
-    from personafit.training.verifier_quality import left_out, verifier_quality
+    from personafit.training.verifier_quality import card, left_out, verifier_quality
 
     statements = load_statements(data)
     embedder = make_embedder()
@@ -127,11 +116,9 @@ def fit_verifier_rater(
         places = drawn(statements, limit, seed)
         with Store(out / "asks.db") as store, Bars() as progress:
             figures += asyncio.run(model_figures(statements, flags, [*raters], places, store, progress))
-    try:
-        write_verifier(out, fitted, figures)
-    except OSError as error:
-        raise _unwritable(out, error) from error
-    return FittedRater(card(fitted, figures), statements.source, fitted.fingerprint, figures)
+    text = card(fitted, figures)
+    write_rater(out, fitted, figures, text)
+    return FittedRater(text, statements.source, fitted.fingerprint, figures)
 
 
 def _make(folder: Path) -> None:

@@ -2,26 +2,112 @@
 
 A matcher meets prompts it has not seen. So its calibration and its threshold come from scores of each training prompt
 by a fit without that prompt. Fits without some of the pairs have a closed form in the inverse that the fit on all pairs
-needs anyway, which is what makes cross-validation, with another such round inside each fold, a matter of seconds.
+needs anyway, which is what makes cross-validation, with another such round inside each fold, a matter of seconds (a solver
+such as scikit-learn's KernelRidge would be run some thousand times).
+
+Only prompt, attribute and what most people said get this far: votes of models that stand beside the labels cannot leak in.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.benchmarks import Benchmark
 from personafit.models.embeddings import DEFAULT, make_embedder
 from personafit.raters.fitted.kernel import Closeness, Floats, KernelSettings, Likeness, PairVectors, Rows
 from personafit.raters.fitted.matcher import DIGITS, Matcher, probabilities
 from personafit.statistics.detection import best_threshold
-from personafit.training.relevance_data import JudgedPairs
+from personafit.training.cross_fitting import Bools, calibrate, rows_by
 
-_CALIBRATION_PENALTY = 1e-3
-_CALIBRATION_STEPS = 50
+FEWEST_PROMPTS = 3  # one to test on, and two to choose a threshold by leaving one out
+MOST_PAIRS = 10_000  # time grows with the cube of the pairs, memory with the square
 _DIGITS = 8  # decimals kept of a weight: those after them depend on the threads of the machine
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """Pairs with labels, column by column."""
+
+    people: list[str]
+    prompts: list[str]
+    attributes: list[str]
+    relevant: Bools
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Prompt and attribute of every pair."""
+        return list(zip(self.prompts, self.attributes, strict=True))
+
+
+def load_judged_pairs(
+    benchmark: Benchmark, note: Callable[[str], None], most: int | None = MOST_PAIRS
+) -> JudgedPairs:
+    """Every labelled pair; a sentence says what cannot be fitted on, and `note` takes what was left out."""
+    name, known = benchmark.info.name, benchmark.info.gold
+    texts = {product.id: product.text for product in benchmark.products()}
+    gold = {row.item: row.label == "yes" for row in benchmark.gold() if row.rater == known}
+    labels: dict[tuple[str, str, str], bool] = {}
+    unlabelled = repeated = 0
+    for item in benchmark.items():
+        attribute = texts[item.products[0]]
+        if item.id not in gold:
+            unlabelled += 1
+            continue
+        if not attribute.strip():
+            raise UserError(f"{name}: the attribute of {item.id} is empty; take the line out or fill it in.")
+        key = (item.person, item.prompt, attribute)
+        if labels.setdefault(key, gold[item.id]) != gold[item.id]:
+            raise UserError(
+                f"{name}: '{attribute:.60}' of {item.person} is labelled yes and no for the same prompt ({item.id}); keep "
+                "one of the lines."
+            )
+        repeated += 1
+    repeated -= len(labels)
+    if unlabelled:
+        note(f"{unlabelled:,} pairs have no label and are left out.")
+    if repeated:
+        note(f"{repeated:,} pairs stand twice with the same label and count once.")
+    pairs = JudgedPairs(
+        people=[person for person, _, _ in labels],
+        prompts=[prompt for _, prompt, _ in labels],
+        attributes=[attribute for _, _, attribute in labels],
+        relevant=np.array(list(labels.values()), dtype=bool),
+    )
+    _check(pairs, name, most)
+    return pairs
+
+
+def _check(pairs: JudgedPairs, name: str, most: int | None) -> None:
+    if not len(pairs):
+        raise UserError(
+            f"{name} has no labelled pairs of a prompt and an attribute: there is nothing to fit."
+        )
+    prompts = np.array(pairs.prompts)
+    count = len(set(pairs.prompts))
+    if count < FEWEST_PROMPTS:
+        raise UserError(
+            f"{name} has labels on {count} {'prompt' if count == 1 else 'prompts'}; a matcher is tested on prompts left out "
+            f"and needs at least {FEWEST_PROMPTS}."
+        )
+    if pairs.relevant.all() or not pairs.relevant.any():
+        which = "relevant" if pairs.relevant.all() else "irrelevant"
+        raise UserError(f"{name}: all {len(pairs):,} pairs are labelled {which}; a matcher needs both kinds.")
+    having = len(set(prompts[pairs.relevant].tolist()))
+    if having < FEWEST_PROMPTS:
+        raise UserError(
+            f"{name}: only {having} prompts have a relevant attribute; a matcher needs at least {FEWEST_PROMPTS}."
+        )
+    if most is not None and len(pairs) > most:
+        raise UserError(
+            f"{name} has {len(pairs):,} labelled pairs; a matcher takes up to {most:,}: leave out some prompts."
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +134,7 @@ class SolvedPairs:
     closeness: Closeness
     pair_closeness: Floats
     inverse: Floats
-    relevant: NDArray[np.bool_]
+    relevant: Bools
     prompts: Sequence[str]
 
     def without(self, out: Rows) -> Fold:
@@ -111,27 +197,3 @@ def fit_matcher(judged: JudgedPairs, solved: SolvedPairs) -> Matcher:
             "people": len(set(judged.people)),
         },
     )
-
-
-def calibrate(scores: Floats, relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """Slope and intercept that turn scores into log odds, by logistic regression with a touch of penalty."""
-    inputs = np.stack([scores, np.ones(len(scores))], axis=1)
-    weights = np.zeros(2)
-    for _ in range(_CALIBRATION_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(inputs @ weights, -30, 30)))
-        slope = inputs.T @ (relevant - chance) - _CALIBRATION_PENALTY * weights
-        curve = (inputs * (chance * (1 - chance))[:, None]).T @ inputs + _CALIBRATION_PENALTY * np.eye(2)
-        step = np.linalg.solve(curve, slope)
-        weights = weights + step
-        if np.abs(step).max() < 1e-9:
-            break
-    # A negative slope would turn the order of the scores around; it only occurs where there is nothing to learn.
-    return max(float(weights[0]), 1e-6), float(weights[1])
-
-
-def rows_by(labels: Sequence[Hashable]) -> list[Rows]:
-    """The rows of each label, in the order in which the labels first occur."""
-    places: dict[Hashable, list[int]] = {}
-    for row, label in enumerate(labels):
-        places.setdefault(label, []).append(row)
-    return [np.array(rows, dtype=np.intp) for rows in places.values()]

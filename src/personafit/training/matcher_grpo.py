@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from personafit import __version__
@@ -31,17 +30,16 @@ from personafit.models.weights import source_of
 from personafit.raters import make_rater
 from personafit.raters.fitted.kernel import Rows
 from personafit.statistics import Estimate
+from personafit.training.cards import QUALITY, QualityMetric, write_figures
 from personafit.training.grpo_settings import GrpoSettings, check
+from personafit.training.matcher import JudgedPairs
 from personafit.training.matcher_grpo_card import card, measure
-from personafit.training.matcher_quality import MatcherMetric
-from personafit.training.relevance_data import JudgedPairs
-from personafit.training.reward.preparing import claim
-from personafit.training.reward.result import write_facts
+from personafit.training.reward.result import claim, write_facts
 from personafit.training.reward.saving import last_checkpoint
 
 HELD_OUT = 0.2  # of the prompts
 UNREADABLE = -2.0
-CHECKPOINTS, QUALITY = "checkpoints", "quality.json"
+CHECKPOINTS = "checkpoints"
 SAVES, RANK = 10, 16
 
 
@@ -54,7 +52,7 @@ class GrpoMatcher:
     fingerprint: str
     """Of the rater."""
     card: str
-    figures: list[MatcherMetric]
+    figures: list[QualityMetric]
 
 
 class AgreementReward:
@@ -136,8 +134,7 @@ def train_grpo(
         say(f"Measuring on {len(test):,} pairs of {prompts:,} held-out prompt{'s' * (prompts > 1)} ...")
         figures = measure(judged, test, facts["rater"], f"hf:{settings.base}{option}")
         facts["fingerprint"] = make_rater(facts["rater"], ATTRIBUTES).record.fingerprint
-        body = orjson.dumps([asdict(figure) for figure in figures], option=orjson.OPT_INDENT_2)
-        (out / QUALITY).write_bytes(body + b"\n")
+        write_figures(out, figures)
         text = card(facts, figures)
         write_facts(out, facts, text)
     except OSError as error:
@@ -277,9 +274,9 @@ def _save(trainer: Any, tokenizer: Any, settings: GrpoSettings, out: Path) -> No
     tokenizer.save_pretrained(out)
 
 
-def _read_figures(path: Path) -> list[MatcherMetric]:
+def _read_figures(path: Path) -> list[QualityMetric]:
     try:
         rows = json.loads(path.read_bytes())
-        return [MatcherMetric(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
+        return [QualityMetric(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(f"{path} cannot be read ({one_line(error)}); choose another --out.") from error

@@ -16,9 +16,10 @@ from personafit.raters import make_rater
 from personafit.raters.fitted.kernel import Rows
 from personafit.statistics import Estimate
 from personafit.statistics.detection import Metric, detection, detection_difference
-from personafit.training.cards import show_estimate
-from personafit.training.matcher_quality import BY_PROMPT, METRICS, MatcherMetric
-from personafit.training.relevance_data import JudgedPairs
+from personafit.training.cards import QualityMetric, card_table, show_estimate
+from personafit.training.cross_fitting import Bools
+from personafit.training.matcher import JudgedPairs
+from personafit.training.matcher_quality import BY_PROMPT, METRICS
 
 BASE, ALWAYS_YES = "base", "always-yes"
 GAIN = "f1_gain_over_base"
@@ -28,7 +29,7 @@ Said = NDArray[np.float64]
 """1 for yes, 0 for no, nan where the reply could not be read."""
 
 
-def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[MatcherMetric]:
+def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[QualityMetric]:
     """Ask the trained model and its base about the held-out pairs, in the way that a run asks raters."""
     pairs = [
         Shown(
@@ -46,13 +47,13 @@ def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[Ma
     figures = []
     for control, answers in said.items():
         figures += [
-            MatcherMetric(metric, BY_PROMPT, _figure(judged, rows, answers, metric), control)
+            QualityMetric(metric, BY_PROMPT, _figure(judged, rows, answers, metric), control)
             for metric in METRICS
         ]
         coverage = float(np.isfinite(answers).mean())
         people = len({judged.people[row] for row in rows})
         figures.append(
-            MatcherMetric(
+            QualityMetric(
                 "coverage", BY_PROMPT, Estimate(coverage, None, None, len(rows), people, None), control
             )
         )
@@ -60,7 +61,7 @@ def measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[Ma
     gain = detection_difference(
         said[None][both] == 1, said[BASE][both] == 1, *_columns(judged, rows[both], "f1")
     )
-    return [*figures, MatcherMetric(GAIN, BY_PROMPT, gain)]
+    return [*figures, QualityMetric(GAIN, BY_PROMPT, gain)]
 
 
 async def _ask(spec: str, pairs: Sequence[Shown]) -> Said:
@@ -83,14 +84,12 @@ def _figure(judged: JudgedPairs, rows: Rows, answers: Said, metric: Metric) -> E
     return detection(answers[read] == 1, *_columns(judged, rows[read], metric))
 
 
-def _columns(
-    judged: JudgedPairs, rows: Rows, metric: Metric
-) -> tuple[NDArray[np.bool_], Metric, list[str], list[str]]:
+def _columns(judged: JudgedPairs, rows: Rows, metric: Metric) -> tuple[Bools, Metric, list[str], list[str]]:
     people, prompts = ([names[row] for row in rows] for names in (judged.people, judged.prompts))
     return judged.relevant[rows], metric, people, prompts
 
 
-def card(facts: dict[str, Any], figures: Sequence[MatcherMetric]) -> str:
+def card(facts: dict[str, Any], figures: Sequence[QualityMetric]) -> str:
     """What the model is, what it was rewarded for, and what it is worth."""
     settings, weights = facts["settings"], facts["weights"]
     found = {(figure.control, figure.metric): figure.estimate for figure in figures}
@@ -111,12 +110,14 @@ def card(facts: dict[str, Any], figures: Sequence[MatcherMetric]) -> str:
         f"On {held.n:,} pairs of {held.people:,} people, of prompts it was not trained on; the people may be the same. 95 % "
         "intervals are clustered by person and prompt; what could not be read lowers coverage and is in no other figure.",
         "",
-        f"| | {' | '.join(metric.replace('_', ' ') for metric in metrics)} |",
-        "|---" * (len(metrics) + 1) + "|",
+        *card_table(
+            ("", *metrics),
+            [
+                (name, *(show_estimate(found[control, metric]) for metric in metrics))
+                for control, name in _ROWS.items()
+            ],
+        ),
+        "",
+        f"F1 gained over its base, paired: {show_estimate(found[None, GAIN], '+.3f')}.",
     ]
-    for control, name in _ROWS.items():
-        lines.append(
-            f"| {name} | {' | '.join(show_estimate(found[control, metric]) for metric in metrics)} |"
-        )
-    lines += ["", f"F1 gained over its base, paired: {show_estimate(found[None, GAIN], '+.3f')}."]
     return "\n".join(lines) + "\n"

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from personafit.raters.fitted.kernel import ATTRIBUTE_ALONE, Floats, Rows, embed_pairs
+from personafit.models.embeddings import Vectors
+from personafit.raters.fitted.kernel import ATTRIBUTE_ALONE, Floats, embed_pairs
+from personafit.raters.fitted.matcher import Matcher
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import (
     Metric,
@@ -21,10 +22,9 @@ from personafit.statistics.detection import (
     pseudo_values,
 )
 from personafit.statistics.influence import influence_estimate
-from personafit.training.matcher import SolvedPairs, rows_by, solve_pairs
-from personafit.training.matcher_controls import WordCounts, cosines
-from personafit.training.pairwise import deal_folds
-from personafit.training.relevance_data import JudgedPairs
+from personafit.training.cards import QualityMetric, card_table, show_estimate
+from personafit.training.cross_fitting import Bools, Split, deal_folds, group_split, rows_by
+from personafit.training.matcher import JudgedPairs, SolvedPairs, solve_pairs
 
 FOLDS = 10
 REPEATS = 3
@@ -32,18 +32,13 @@ DISJOINT = (5, 4)  # folds of prompts and of people where both are left out
 METRICS: tuple[Metric, ...] = ("f1", "precision", "recall", "accuracy", "kappa", "yes_rate")
 BY_PROMPT, BY_BOTH = "by prompt", "by prompt and person"
 
-Split = list[tuple[Rows, Rows]]  # the rows trained on and the rows tested on, fold by fold
-
-
-@dataclass(frozen=True)
-class MatcherMetric:
-    """One figure of the matcher or of a control."""
-
-    metric: str
-    split: str
-    estimate: Estimate
-    control: str | None = None
-    repeat: int | None = None
+_ROWS = {
+    None: "matcher",
+    "attribute-alone": "attribute alone",
+    "tf-idf": "words counted (tf-idf)",
+    "embedding": "cosine of embeddings",
+    "always-yes": "always yes",
+}
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class HeldOutPredictions:
     """Out-of-fold scores and yes-or-no answers: each pair is scored by a fit that saw neither its prompt nor its label."""
 
     scores: Floats
-    said: NDArray[np.bool_]
+    said: Bools
 
 
 def matcher_quality(
@@ -62,7 +57,7 @@ def matcher_quality(
     repeats: int = REPEATS,
     seed: int = 0,
     note: Callable[[str], None] = lambda _: None,
-) -> list[MatcherMetric]:
+) -> list[QualityMetric]:
     """Cross-validate the matcher of solved pairs, and its controls."""
     splits = [prompt_split(judged, folds, seed + repeat) for repeat in range(repeats)]
     rows = len(judged)
@@ -75,7 +70,7 @@ def matcher_quality(
     figures += _figures(judged, by_prompt_alone, BY_PROMPT, "attribute-alone")
     figures.append(_gain(judged, by_prompt, by_prompt_alone, BY_PROMPT))
     note("The same on counted words ...")
-    words = embed_pairs(WordCounts([*set(judged.prompts), *set(judged.attributes)]), judged.texts)
+    words = embed_pairs(CountedWords([*set(judged.prompts), *set(judged.attributes)]), judged.texts)
     by_words = [answer_left_out(solve_pairs(judged, words, solved.settings), splits[0])]
     figures += _figures(judged, by_words, BY_PROMPT, "tf-idf")
     figures += _figures(judged, [_by_cosine(solved, splits[0])], BY_PROMPT, "embedding")
@@ -93,22 +88,35 @@ def matcher_quality(
 
 def prompt_split(judged: JudgedPairs, folds: int, seed: int) -> Split:
     """Folds by prompt."""
-    fold_of = deal_folds(judged.prompts, folds, seed)
-    return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in np.unique(fold_of)]
+    return group_split(deal_folds(judged.prompts, folds, seed))
 
 
 def disjoint_split(judged: JudgedPairs, prompt_folds: int, person_folds: int, seed: int) -> Split:
     """Folds in which neither the prompt nor the person of a tested pair was trained on; every pair is tested once."""
-    prompts = deal_folds(judged.prompts, prompt_folds, seed)
-    people = deal_folds(judged.people, person_folds, seed + 1)
-    split = []
-    for prompt_fold in np.unique(prompts):
-        for person_fold in np.unique(people):
-            train = np.flatnonzero((prompts != prompt_fold) & (people != person_fold))
-            test = np.flatnonzero((prompts == prompt_fold) & (people == person_fold))
-            if len(test):
-                split.append((train, test))
-    return split
+    return group_split(
+        deal_folds(judged.prompts, prompt_folds, seed), deal_folds(judged.people, person_folds, seed + 1)
+    )
+
+
+class CountedWords:
+    """An embedder that counts words, weighed by how rare they are (tf-idf); it knows no synonyms."""
+
+    fingerprint = "tf-idf"
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self._words = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True, min_df=2)
+        try:
+            self._words.fit(texts)
+        except ValueError:  # no word stands in two texts
+            self._words = None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text; a text without a known word is a row of zeros."""
+        if self._words is None:
+            return np.zeros((len(texts), 1), dtype=np.float32)
+        return np.asarray(self._words.transform(texts).toarray(), dtype=np.float32)
 
 
 def answer_left_out(solved: SolvedPairs, split: Split) -> HeldOutPredictions:
@@ -126,7 +134,10 @@ def answer_left_out(solved: SolvedPairs, split: Split) -> HeldOutPredictions:
 
 
 def _by_cosine(solved: SolvedPairs, split: Split) -> HeldOutPredictions:
-    scores, relevant = cosines(solved.pairs), solved.relevant
+    """How close each attribute is to its whole prompt; nothing but the threshold is learnt."""
+    pairs, relevant = solved.pairs, solved.relevant
+    products = pairs.prompts[pairs.prompt_of].astype(np.float64) * pairs.attributes[pairs.attribute_of]
+    scores = products.sum(axis=1)
     said = np.zeros(len(relevant), dtype=bool)
     for train, test in split:
         if relevant[train].any():
@@ -136,22 +147,22 @@ def _by_cosine(solved: SolvedPairs, split: Split) -> HeldOutPredictions:
 
 def _figures(
     judged: JudgedPairs, answers: Sequence[HeldOutPredictions], split: str, control: str | None = None
-) -> list[MatcherMetric]:
+) -> list[QualityMetric]:
     """The mean over repeats with its interval; for the matcher also each repeat's F1, which shows the spread."""
     figures = [
-        MatcherMetric(metric, split, _over_repeats(judged, answers, metric), control) for metric in METRICS
+        QualityMetric(metric, split, _over_repeats(judged, answers, metric), control) for metric in METRICS
     ]
-    figures.append(MatcherMetric("f1_mean_of_prompts", split, _mean_of_prompts(judged, answers), control))
+    figures.append(QualityMetric("f1_mean_of_prompts", split, _mean_of_prompts(judged, answers), control))
     ranking = [average_precision(one.scores, judged.relevant) or 0.0 for one in answers]
     people = len(set(judged.people))
     average = Estimate(
         float(np.mean(ranking)), None, None, len(judged), people, "pooled over prompts; no interval"
     )
-    figures.append(MatcherMetric("average_precision", split, average, control))
+    figures.append(QualityMetric("average_precision", split, average, control))
     if len(answers) > 1:
         for repeat, one in enumerate(answers):
             estimate = detection(one.said, judged.relevant, "f1", judged.people, judged.prompts)
-            figures.append(MatcherMetric("f1", split, estimate, control, repeat))
+            figures.append(QualityMetric("f1", split, estimate, control, repeat))
     return figures
 
 
@@ -164,13 +175,13 @@ def _over_repeats(judged: JudgedPairs, answers: Sequence[HeldOutPredictions], me
 
 def _gain(
     judged: JudgedPairs, first: Sequence[HeldOutPredictions], second: Sequence[HeldOutPredictions], split: str
-) -> MatcherMetric:
+) -> QualityMetric:
     """How much F1 the prompt adds to the attribute alone, paired by pair."""
     values = [
         pseudo_values(one.said, judged.relevant, "f1") - pseudo_values(other.said, judged.relevant, "f1")
         for one, other in zip(first, second, strict=True)
     ]
-    return MatcherMetric(
+    return QualityMetric(
         "f1_gain_over_attribute_alone", split, _clustered(judged, np.mean(values, axis=0), None)
     )
 
@@ -209,3 +220,63 @@ def _mean_of_prompts(judged: JudgedPairs, answers: Sequence[HeldOutPredictions])
     if estimate.low is None or estimate.high is None:
         return replace(estimate, n=len(judged))
     return replace(estimate, low=max(0.0, estimate.low), high=min(1.0, estimate.high), n=len(judged))
+
+
+def card(matcher: Matcher, figures: Sequence[QualityMetric], source: str) -> str:
+    """What the matcher is, how it was fitted and what it is worth."""
+    facts = matcher.card
+    found = {
+        (figure.split, figure.control, figure.metric): figure.estimate
+        for figure in figures
+        if figure.repeat is None
+    }
+    lines = [
+        "# A fitted matcher",
+        "",
+        f"Fitted on {facts['pairs']:,} pairs of a prompt and an attribute from {source}, {facts['relevant']:,} of them "
+        f"labelled relevant: {facts['prompts']:,} prompts, {facts['people']:,} people. It sees the prompt and "
+        "the attribute, each attribute by itself.",
+        "",
+        f"It says yes from a probability of {matcher.threshold:.3f} on; a score right on it is a yes. Fingerprint "
+        f"`{matcher.fingerprint}`.",
+        "",
+        "Cross-validated; the threshold of each fold comes from its training prompts alone. 95 % intervals are clustered by "
+        "person and prompt.",
+    ]
+    for split, title in ((BY_PROMPT, "Prompts left out"), (BY_BOTH, "Prompts and people left out")):
+        if (split, None, "f1") in found:
+            lines += ["", f"## {title}", "", *_table(found, split), "", *_remarks(figures, found, split)]
+    lines += [
+        "",
+        "The attribute alone is the control to beat: some attributes matter for nearly every prompt. Attributes of a person "
+        "recur with other prompts, so only the second table is about people not met before.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(found: dict[tuple[str, str | None, str], Estimate], split: str) -> list[str]:
+    metrics = (*METRICS, "f1_mean_of_prompts", "average_precision")
+    return card_table(
+        ("", *METRICS, "mean F1 of prompts", "average precision"),
+        [
+            (name, *(show_estimate(found[split, control, metric]) for metric in metrics))
+            for control, name in _ROWS.items()
+            if (split, control, "f1") in found
+        ],
+    )
+
+
+def _remarks(
+    figures: Sequence[QualityMetric], found: dict[tuple[str, str | None, str], Estimate], split: str
+) -> list[str]:
+    gain = found[split, None, "f1_gain_over_attribute_alone"]
+    lines = [f"F1 gained over the attribute alone, paired: {show_estimate(gain, '+.3f')}."]
+    spread = [
+        figure.estimate.value
+        for figure in figures
+        if figure.split == split and figure.control is None and figure.repeat is not None
+    ]
+    if spread:
+        values = ", ".join(f"{value or 0:.3f}" for value in spread)
+        lines.append(f"F1 with the prompts dealt into folds anew: {values}.")
+    return lines

@@ -10,22 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from personafit.benchmarks.statements import Statements, turns_of
 from personafit.models.embeddings import DEFAULT, Embedder
 from personafit.raters.fitted.verifier import MODES, Verifier, VerifierWeights
 from personafit.raters.fitted.verifier_features import Floats, statement_features
 from personafit.statistics.detection import best_threshold
-from personafit.training.matcher import rows_by
+from personafit.training.cross_fitting import Bools, Split, fit_logistic, group_split, rows_by
 
 BETA = 2.0
-PENALTIES = (0.01, 0.03, 0.1)  # how loose the weights are: the inverse of the penalty
+LOOSENESS = (0.01, 0.03, 0.1)  # of the weights: the inverse of the penalty
 _DIGITS = 6
-_MODE_PENALTY = 0.03
-_STEPS = 50
-
-Bools = NDArray[np.bool_]
+_MODE_LOOSENESS = 0.03
 
 
 @dataclass(frozen=True)
@@ -38,8 +34,7 @@ class VerifierFit:
 
     def chances(self, rows: Floats) -> Floats:
         """Probabilities of rows of features."""
-        chances: Floats = 1 / (1 + np.exp(-np.clip(self.weights.of(rows), -30, 30)))
-        return chances
+        return _chances(self.weights, rows)
 
 
 def feature_rows(statements: Statements, embedder: Embedder) -> Floats:
@@ -56,26 +51,25 @@ def feature_rows(statements: Statements, embedder: Embedder) -> Floats:
 
 def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> VerifierFit:
     """Fit on all rows; penalty and thresholds come from people left out one by one."""
-    groups = rows_by(people)
-    best: tuple[float, float, Floats] | None = None
-    for penalty in PENALTIES:
-        scores = np.zeros(len(rows))
-        for out in groups:
-            kept = np.setdiff1d(np.arange(len(rows)), out)
-            if problematic[kept].all() or not problematic[kept].any():
-                scores[out] = float(problematic[kept].mean())
-                continue
-            values = _logistic(rows[kept], problematic[kept], penalty).of(rows[out])
-            scores[out] = 1 / (1 + np.exp(-np.clip(values, -30, 30)))
-        chance = np.clip(scores, 1e-6, 1 - 1e-6)
-        loss = -float(np.where(problematic, np.log(chance), np.log(1 - chance)).mean())
-        if best is None or loss < best[0]:
-            best = (loss, penalty, scores)
-    assert best is not None
-    _, penalty, scores = best
-    suspect = best_threshold(scores, problematic, BETA)
-    reject = max(suspect, _most_agreement(scores, problematic))
-    return VerifierFit(_logistic(rows, problematic, penalty), suspect, reject)
+    split = group_split(people)
+    found = {looseness: _left_out(rows, problematic, looseness, split) for looseness in LOOSENESS}
+
+    def loss(looseness: float) -> float:
+        chance = np.clip(found[looseness], 1e-6, 1 - 1e-6)
+        return -float(np.where(problematic, np.log(chance), np.log(1 - chance)).mean())
+
+    best = min(LOOSENESS, key=loss)
+    suspect = best_threshold(found[best], problematic, BETA)
+    reject = max(suspect, _most_agreement(found[best], problematic))
+    return VerifierFit(_logistic(rows, problematic, best), suspect, reject)
+
+
+def _left_out(rows: Floats, truth: Bools, looseness: float, split: Split) -> Floats:
+    """Probabilities of people's statements by fits without them."""
+    chances = np.zeros(len(rows))
+    for train, test in split:
+        chances[test] = _chances(_logistic(rows[train], truth[train], looseness), rows[test])
+    return chances
 
 
 def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder, card: dict[str, Any]) -> Verifier:
@@ -96,37 +90,23 @@ def fit_modes(rows: Floats, modes: Sequence[str]) -> dict[str, VerifierWeights]:
     """One linear function for each way to be wrong, fitted on what is; a way that does not occur never wins."""
     names = np.array(modes)
     wrong = names != ""
-    found = {}
-    for mode in MODES:
-        here = names[wrong] == mode
-        if here.all() or not here.any():
-            width = rows.shape[1]
-            bias = 0.0 if here.all() else -30.0
-            found[mode] = VerifierWeights((0.0,) * width, (1.0,) * width, (0.0,) * width, bias)
-        else:
-            found[mode] = _logistic(rows[wrong], here, _MODE_PENALTY)
-    return found
+    return {mode: _logistic(rows[wrong], names[wrong] == mode, _MODE_LOOSENESS) for mode in MODES}
 
 
-def _logistic(rows: Floats, truth: Bools, penalty: float) -> VerifierWeights:
-    """Logistic regression with a penalty on all weights but the bias, by Newton's steps: there are hundreds of fits to make."""
+def _logistic(rows: Floats, truth: Bools, looseness: float) -> VerifierWeights:
+    """Logistic regression on standardised features; of no rows nothing is learnt."""
+    if not len(rows):
+        width = rows.shape[1]
+        return VerifierWeights((0.0,) * width, (1.0,) * width, (0.0,) * width, 0.0)
     means, scales = rows.mean(axis=0), rows.std(axis=0)
     scales = np.where(scales > 1e-9, scales, 1.0)
-    inputs = np.hstack([(rows - means) / scales, np.ones((len(rows), 1))])
-    ridge = np.full(inputs.shape[1], 1 / penalty)
-    ridge[-1] = 1e-9
-    weights = np.zeros(inputs.shape[1])
-    for _ in range(_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(inputs @ weights, -30, 30)))
-        slope = inputs.T @ (truth - chance) - ridge * weights
-        curve = (inputs * (chance * (1 - chance))[:, None]).T @ inputs + np.diag(ridge)
-        step = np.linalg.solve(curve, slope)
-        weights = weights + step
-        if np.abs(step).max() < 1e-9:
-            break
-    return VerifierWeights(
-        tuple(means.tolist()), tuple(scales.tolist()), tuple(weights[:-1].tolist()), float(weights[-1])
-    )
+    weights, bias = fit_logistic((rows - means) / scales, truth, 1 / looseness)
+    return VerifierWeights(tuple(means.tolist()), tuple(scales.tolist()), tuple(weights.tolist()), bias)
+
+
+def _chances(weights: VerifierWeights, rows: Floats) -> Floats:
+    chances: Floats = 1 / (1 + np.exp(-np.clip(weights.of(rows), -30, 30)))
+    return chances
 
 
 def _rounded(weights: VerifierWeights) -> VerifierWeights:

@@ -18,8 +18,8 @@ from personafit.stages.verifying import VERIFICATION, verify_prompt
 from personafit.statistics import Estimate
 from personafit.statistics.detection import detection, detection_difference
 from personafit.store import Store
-from personafit.training.matcher_quality import MatcherMetric
-from personafit.training.verifier import Bools
+from personafit.training.cards import QualityMetric
+from personafit.training.cross_fitting import Bools
 from personafit.training.verifier_quality import METRICS
 
 NOBODY = Estimate(None, None, None, 0, 0, "nothing was answered")
@@ -43,7 +43,7 @@ async def model_figures(
     places: Sequence[int],
     store: Store,
     progress: ProgressView,
-) -> list[MatcherMetric]:
+) -> list[QualityMetric]:
     """What each model flags of the statements drawn, beside the fitted verifier on those it answered.
 
     `fitted` are the fitted verifier's flags by fits without the person. A model sees all the user's turns.
@@ -55,7 +55,7 @@ async def model_figures(
     session = Session(
         store, store.begin_run(f"verify-{content_hash(config)[:8]}", "verify", config, 0), progress
     )
-    figures: list[MatcherMetric] = []
+    figures: list[QualityMetric] = []
     for spec in specs:
         model = make_model(spec)
         asker = StageAsks(store, model, VERIFICATION)
@@ -86,7 +86,7 @@ def _prompt(statements: Statements, place: int) -> StagePrompt:
 
 def _figures(
     statements: Statements, fitted: Bools, places: Rows, said: Floats, spec: str
-) -> list[MatcherMetric]:
+) -> list[QualityMetric]:
     split = f"the {len(places):,} statements asked about"
     read = np.isfinite(said)
     here = places[read]
@@ -95,10 +95,10 @@ def _figures(
     groups = [statements.of[place] for place in here]
     flags = said[read] == 1
     coverage = Estimate(float(read.mean()), None, None, len(places), len(set(people)))
-    figures = [MatcherMetric("coverage", split, coverage, spec)]
+    figures = [QualityMetric("coverage", split, coverage, spec)]
     for control, answers in ((spec, flags), (f"fitted, where {spec} answered", fitted[here])):
         figures += [
-            MatcherMetric(
+            QualityMetric(
                 metric,
                 split,
                 detection(answers, truth, metric, people, groups) if len(here) else NOBODY,
@@ -108,5 +108,5 @@ def _figures(
         ]
     if len(here):
         gain = detection_difference(fitted[here], flags, truth, "f2", people, groups)
-        figures.append(MatcherMetric("f2_gain", split, gain, spec))
+        figures.append(QualityMetric("f2_gain", split, gain, spec))
     return figures

@@ -11,20 +11,30 @@ import numpy as np
 
 from personafit.benchmarks.statements import Statements
 from personafit.models.embeddings import Embedder, Vectors
+from personafit.raters.fitted.verifier import Verifier
 from personafit.raters.fitted.verifier_features import FEATURES, Floats, alone_features
 from personafit.stages.records import ExtractedAttribute
 from personafit.stages.rules import RuleVerifier
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import Metric, average_precision, detection, detection_difference
-from personafit.training.matcher import rows_by
-from personafit.training.matcher_quality import MatcherMetric
-from personafit.training.verifier import Bools, fit_linear, fit_modes
+from personafit.training.cards import QualityMetric, card_table, show_estimate
+from personafit.training.cross_fitting import Bools, group_split
+from personafit.training.verifier import fit_linear, fit_modes
 
 METRICS: tuple[Metric, ...] = ("f2", "precision", "recall", "f1", "accuracy", "kappa", "yes_rate")
 BY_PERSON = "by person"
 REJECTED = "rejected"  # the figures of the upper threshold
 DIRECTIONS = 24  # of the embedding that the statement alone is judged by
 ALWAYS, RULE, COSINE, ALONE = "always-flag", "rule", "cosine", "statement-alone"
+
+_ROWS = {
+    (BY_PERSON, None): "verifier, anything from unsure on",
+    (REJECTED, None): "verifier, rejected only",
+    (BY_PERSON, ALWAYS): "flag everything",
+    (BY_PERSON, RULE): "rule",
+    (BY_PERSON, COSINE): "closest sentence (cosine)",
+    (BY_PERSON, ALONE): "statement alone",
+}
 
 
 class Remembering:
@@ -46,14 +56,14 @@ class Remembering:
         return np.array([self._known[text] for text in texts])
 
 
-def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -> list[MatcherMetric]:
+def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -> list[QualityMetric]:
     """Cross-validate by person: the verifier, its controls, and what it finds of each failure."""
     truth, people = statements.problematic, statements.people
     scores, suspect, reject = left_out(rows, truth, people)
     figures = detection_figures(statements, suspect, None)
     figures += _ranking(statements, scores, None)
     figures += [
-        MatcherMetric(one.metric, REJECTED, one.estimate)
+        QualityMetric(one.metric, REJECTED, one.estimate)
         for one in detection_figures(statements, reject, None)
     ]
     alone_scores, alone, _ = left_out(_alone_rows(statements, embedder), truth, people)
@@ -66,7 +76,7 @@ def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -
     ):
         figures += detection_figures(statements, said, control)
         gain = detection_difference(suspect, said, truth, "f2", people, statements.of)
-        figures.append(MatcherMetric("f2_gain", BY_PERSON, gain, control))
+        figures.append(QualityMetric("f2_gain", BY_PERSON, gain, control))
     figures += _ranking(statements, alone_scores, ALONE) + _ranking(statements, cosine_scores, COSINE)
     return [*figures, *_by_failure(statements, suspect, reject), *_modes(statements, rows)]
 
@@ -74,22 +84,18 @@ def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -
 def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats, Bools, Bools]:
     """Scores and both answers to every statement by fits that saw nothing of its person."""
     scores, suspect, reject = np.zeros(len(rows)), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
-    for out in rows_by(people):
-        kept = np.setdiff1d(np.arange(len(rows)), out)
-        if truth[kept].all() or not truth[kept].any():
-            suspect[out] = reject[out] = truth[kept].all()  # nothing to learn from
-            continue
+    for kept, out in group_split(people):
         fitted = fit_linear(rows[kept], truth[kept], [people[row] for row in kept])
         scores[out] = fitted.chances(rows[out])
         suspect[out], reject[out] = scores[out] >= fitted.suspect, scores[out] >= fitted.reject
     return scores, suspect, reject
 
 
-def detection_figures(statements: Statements, said: Bools, control: str | None) -> list[MatcherMetric]:
+def detection_figures(statements: Statements, said: Bools, control: str | None) -> list[QualityMetric]:
     """Every figure of flags, clustered by person."""
     truth, people = statements.problematic, statements.people
     return [
-        MatcherMetric(metric, BY_PERSON, detection(said, truth, metric, people, statements.of), control)
+        QualityMetric(metric, BY_PERSON, detection(said, truth, metric, people, statements.of), control)
         for metric in METRICS
     ]
 
@@ -117,7 +123,7 @@ def _alone_rows(statements: Statements, embedder: Embedder) -> Floats:
     return np.hstack([surface, vectors @ directions[:DIRECTIONS].T])
 
 
-def _ranking(statements: Statements, scores: Floats, control: str | None) -> list[MatcherMetric]:
+def _ranking(statements: Statements, scores: Floats, control: str | None) -> list[QualityMetric]:
     """How often a problematic statement scores above one that is not, and the average precision."""
     truth = statements.problematic
     above, below = scores[truth], scores[~truth]
@@ -130,40 +136,39 @@ def _ranking(statements: Statements, scores: Floats, control: str | None) -> lis
     people = len(set(statements.people))
     precision = Estimate(average_precision(scores, truth), None, None, len(scores), people, "no interval")
     return [
-        MatcherMetric("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control),
-        MatcherMetric("average_precision", BY_PERSON, precision, control),
+        QualityMetric("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control),
+        QualityMetric("average_precision", BY_PERSON, precision, control),
     ]
 
 
-def _by_failure(statements: Statements, suspect: Bools, reject: Bools) -> list[MatcherMetric]:
+def _by_failure(statements: Statements, suspect: Bools, reject: Bools) -> list[QualityMetric]:
     """The share flagged and the share rejected of each failure, and of what is only unsure."""
     failures = np.array(statements.failures)
     labels, people = np.array(statements.labels), np.array(statements.people)
     parts = {f"failure: {name}": failures == name for name in sorted(set(statements.failures) - {""})}
     parts |= {f"label: {label}": labels == label for label in ("accepted", "unsure", "rejected")}
     return [
-        MatcherMetric(metric, split, cluster_mean(said[here], people[here], None, (0.0, 1.0)))
+        QualityMetric(metric, split, cluster_mean(said[here], people[here], None, (0.0, 1.0)))
         for split, here in parts.items()
         if here.any()
         for metric, said in (("flagged", suspect), (REJECTED, reject))
     ]
 
 
-def _modes(statements: Statements, rows: Floats) -> list[MatcherMetric]:
+def _modes(statements: Statements, rows: Floats) -> list[QualityMetric]:
     """How often the failure mode named is the labelled one, of statements that have one, beside the commonest mode."""
     modes, people = np.array(statements.modes), np.array(statements.people)
     wrong = np.flatnonzero(modes != "")
     named, commonest = np.full(len(modes), "", dtype=modes.dtype), modes.copy()
-    for out in rows_by([people[place] for place in wrong]):
-        here = wrong[out]
-        kept = np.setdiff1d(wrong, here)
+    for others, out in group_split(people[wrong]):
+        kept, here = wrong[others], wrong[out]
         found = fit_modes(rows[kept], modes[kept].tolist())
         names = np.array(list(found))
         named[here] = names[np.stack([one.of(rows[here]) for one in found.values()]).argmax(axis=0)]
         values, counts = np.unique(modes[kept], return_counts=True)
         commonest[here] = values[counts.argmax()]
     return [
-        MatcherMetric(
+        QualityMetric(
             "mode_accuracy", BY_PERSON, cluster_mean(right, people[wrong], None, (0.0, 1.0)), control
         )
         for control, right in (
@@ -171,3 +176,69 @@ def _modes(statements: Statements, rows: Floats) -> list[MatcherMetric]:
             ("commonest-mode", commonest[wrong] == modes[wrong]),
         )
     ]
+
+
+def card(verifier: Verifier, figures: Sequence[QualityMetric]) -> str:
+    """What the verifier is, how it was fitted and what it is worth."""
+    facts = verifier.card
+    found = {(figure.split, figure.control, figure.metric): figure.estimate for figure in figures}
+    mode, commonest = (found[BY_PERSON, name, "mode_accuracy"] for name in (None, "commonest-mode"))
+    lines = [
+        "# A fitted verifier",
+        "",
+        f"Fitted on {facts['statements']:,} labelled statements about {facts['people']:,} people from {facts['source']}: "
+        f"{facts['accepted']:,} accepted, {facts['unsure']:,} unsure, {facts['rejected']:,} rejected. It sees the statement and the "
+        "whole conversation, not the evidence an extractor names.",
+        "",
+        f"A statement is unsure from a probability of {verifier.suspect:.3f} on, rejected from {verifier.reject:.3f} on. "
+        f"Fingerprint `{verifier.fingerprint}`.",
+        "",
+        "Every person left out in turn, thresholds and penalty chosen on the others. What is looked for is a statement that people "
+        "did not accept; 95 % intervals are clustered by person.",
+        "",
+        *_table(found, _ROWS, (*METRICS, "auc")),
+        "",
+        *(
+            f"F2 gained over {_ROWS[BY_PERSON, control]}, paired: {show_estimate(found[BY_PERSON, control, 'f2_gain'], '+.3f')}."
+            for control in (ALWAYS, RULE, COSINE, ALONE)
+        ),
+        "",
+        "## By failure",
+        "",
+        *card_table(
+            ("", "n", "flagged", "rejected"),
+            [
+                (split, f"{one.n:,}", show_estimate(one), show_estimate(found[split, None, REJECTED]))
+                for (split, _, metric), one in found.items()
+                if metric == "flagged"
+            ],
+        ),
+        "",
+        f"The failure mode it names is the labelled one for {show_estimate(mode)}; always naming the commonest: "
+        f"{show_estimate(commonest)}.",
+    ]
+    models = {key[:2]: key[1] or "" for key in found if key[0].startswith("the ") and key[2] == "f2"}
+    if models:
+        lines += [
+            "",
+            "## Prompted models",
+            "",
+            f"On {next(iter(models))[0]}; what was not answered lowers coverage.",
+            "",
+        ]
+        lines += _table(found, models, (*METRICS, "coverage"))
+    return "\n".join(lines) + "\n"
+
+
+def _table(
+    found: dict[tuple[str, str | None, str], Estimate],
+    rows: dict[tuple[str, str | None], str],
+    metrics: Sequence[str],
+) -> list[str]:
+    return card_table(
+        ("", *metrics),
+        [
+            (name, *(show_estimate(found.get((split, control, metric))) for metric in metrics))
+            for (split, control), name in rows.items()
+        ],
+    )

@@ -7,17 +7,19 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import Unfit, estimate, read_config
-from personafit.factory.answers.reading import (
+from personafit.factory.answers.drafts import mostly_masked
+from personafit.factory.answers.texts import (
+    TEMPLATE,
     answer_reader,
+    first_answer,
     length_in_words,
     names,
     rewrite_reader,
+    rewritten,
     without_marks,
 )
-from personafit.factory.answers.telling import mostly_masked
-from personafit.factory.answers.templates import TEMPLATE, first_answer, rewritten
-from personafit.factory.people.elements import own_seeds
-from personafit.factory.registry import section_kinds
+from personafit.factory.people.drawing import own_seeds
+from personafit.factory.step import section_kinds
 from personafit.people import Person
 from tests.factory.answers.building import MODELS, rows, write_config
 from tests.factory.builds import lines, run_build

@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.helpfulness import rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.factory.pairs.held_out import HeldOut
+from personafit.factory.pairs.step import HeldOut
 from personafit.store import Store
 from personafit.training.reward.pairs import read_pairs
 from tests.factory.tasks.building import built, rows

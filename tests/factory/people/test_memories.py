@@ -10,9 +10,8 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory.asking import Unfit
-from personafit.factory.memories.corpus import MemoryCorpus
-from personafit.factory.memories.prompts import features_reader, numbers_reader
-from personafit.factory.memories.step import NEAREST
+from personafit.factory.memories.config import MemoryCorpus
+from personafit.factory.memories.step import NEAREST, features_reader, numbers_reader
 from personafit.models.embeddings import Vectors, unit_rows
 from tests.factory.builds import lines, run_build, write_build
 from tests.helpers import run_cli

@@ -1,19 +1,27 @@
 """People: exact counts from a strong writer, rules, balance, a person's decisions, and what a weak writer leaves to the template."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
+from personafit.factory import read_config
 from personafit.factory.asking import Unfit
-from personafit.factory.people.drawing import CandidateSampler
-from personafit.factory.people.elements import INTERESTS, LEAVES, elements, own_seeds
-from personafit.factory.people.prompts import lines_reader, sentence_reader
-from personafit.factory.people.rules import contradictions
-from personafit.factory.people.wording import TEMPLATE
+from personafit.factory.people.drawing import (
+    INTERESTS,
+    LEAVES,
+    CandidateSampler,
+    contradictions,
+    elements,
+    own_seeds,
+)
+from personafit.factory.people.wording import TEMPLATE, lines_reader, sentence_reader
+from personafit.factory.step import section_kinds
 from tests.factory.builds import lines, run_build, write_build
 
 SECTION = "[people]\nquota = 8\ntraining = 4\nsimilarity = 1.0\n"
@@ -103,9 +111,9 @@ def test_a_weak_writer_is_replaced_by_the_template_and_that_is_said(tmp_path: Pa
 
 
 def test_rules_find_what_cannot_be_one_person() -> None:
-    drawing = CandidateSampler(own_seeds(), ["en"], 0, 0)
+    drawing = CandidateSampler(own_seeds(), {"en": elements("en")}, 0, 0)
     sound = next(one for one in map(drawing.draw, range(100)) if not list(contradictions(one)))
-    tables = elements("en")
+    tables = elements("en").tables
     child = replace(sound, age=12)
     assert any("age 12 does not go with" in fault for fault in contradictions(child))
     parent = next(one for one in tables["households"] if "children" in one.tags)
@@ -120,7 +128,7 @@ def test_rules_find_what_cannot_be_one_person() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_most_draws_hold_and_all_fields_of_work_come_up(language: str) -> None:
-    drawing = CandidateSampler(own_seeds(), [language], 3, 0)
+    drawing = CandidateSampler(own_seeds(), {language: elements(language)}, 3, 0)
     drawn = [drawing.draw(number) for number in range(600)]
     faulty = [one for one in drawn if list(contradictions(one))]
     assert 0 < len(faulty) < 300
@@ -167,3 +175,31 @@ def test_replies_are_read_strictly() -> None:
     ):
         with pytest.raises(Unfit):
             whole(bad)
+
+
+def test_people_are_drawn_from_lists_of_ones_own(tmp_path: Path) -> None:
+    ours = elements("en").text
+    own = re.sub(r'^(  \{text = ")(?=[^"]*", field = )', r"\1Zoo: ", ours, flags=re.MULTILINE)
+    (tmp_path / "own.toml").write_text(own, encoding="utf-8")
+    sections = (
+        "[people]\nquota = 5\nfields = []\nmax_share = 1.0\nmax_interest_share = 1.0\nsimilarity = 1.0\n"
+    )
+    config = write_build(tmp_path, sections, 'elements = {en = "own.toml"}')
+    run_build(config, tmp_path / "out")
+    people = lines(tmp_path / "out" / "people.jsonl")
+    assert all(one["facets"]["Demographics.Work"].startswith("Zoo: ") for one in people)
+    assert (
+        "other"
+        not in (tmp_path / "out" / "card.md").read_text(encoding="utf-8").partition("Field of work")[2]
+    )
+    for text, said in (
+        (own.replace("households = [", "homesteads = ["), "needs a list 'households'"),
+        (own.replace('gender = "f"', 'gender = "x"'), "there is no name of gender 'f' for the home"),
+        (own.replace("ages = [24, 61]", "ages = 24", 1), "jobs, number 1: an element is a text, or a table"),
+        (own.replace("education = [", "education = 3\nothers = ["), "needs a list 'education'"),
+    ):
+        (tmp_path / "own.toml").write_text(text, encoding="utf-8")
+        with pytest.raises(UserError) as raised:
+            read_config(config, section_kinds())
+        assert said in str(raised.value)
+        assert "own.toml" in str(raised.value)

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.factory.questions.pool import read_pool
-from personafit.factory.questions.scenarios import categories, data_text
-from personafit.factory.questions.subjective import CLOSED, OPEN, kind_of, unfit_for_pool
+from personafit.factory.questions.rules import CLOSED, OPEN, kind_of, unfit_for_pool
+from personafit.factory.questions.scenarios import categories, data_text, read_pool
 from tests.factory.builds import lines, run_build
 from tests.factory.questions.asking import rows, write_questions
 

@@ -7,12 +7,10 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import Unfit, read_config
-from personafit.factory.questions.examples import examples
-from personafit.factory.questions.leaks import leaks
-from personafit.factory.questions.prompts import question_reader
-from personafit.factory.questions.scenarios import categories
+from personafit.factory.questions.rules import leaks, question_reader
+from personafit.factory.questions.scenarios import categories, examples
 from personafit.factory.questions.specific import TEMPLATE
-from personafit.factory.registry import section_kinds
+from personafit.factory.step import section_kinds
 from personafit.people import Attribute, Person
 from tests.factory.questions.asking import rows, write_questions
 from tests.helpers import run_cli

@@ -8,11 +8,10 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
-from personafit.factory.questions.drawing import category_counts
-from personafit.factory.questions.duplicates import KnownQuestions
-from personafit.factory.questions.examples import examples
-from personafit.factory.questions.leaks import leaks
-from personafit.factory.questions.scenarios import published_shares
+from personafit.factory.duplicates import NearDuplicates
+from personafit.factory.questions.drafts import category_counts
+from personafit.factory.questions.rules import leaks
+from personafit.factory.questions.scenarios import examples, published_shares
 from personafit.factory.questions.specific import TEMPLATE
 from personafit.models.embeddings import Embedder
 from personafit.people import Person
@@ -189,7 +188,7 @@ def test_a_persons_decisions_are_honoured(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_paraphrases_of_anybodys_question_are_near_duplicates(one_embedder: Embedder) -> None:
-    known = KnownQuestions(0.85, one_embedder)
+    known = NearDuplicates(0.85, one_embedder)
     assert known.add([("a", "How do I start running?"), ("b", "Which book should I read next?")]) == [
         None,
         None,

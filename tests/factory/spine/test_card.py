@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from personafit.factory import read_config
-from personafit.factory.card import write_card
-from personafit.factory.registry import section_kinds
+from personafit.factory.folder import write_card
+from personafit.factory.step import section_kinds
 from tests.factory.builds import write_build
 from tests.scripted import write_lines
 

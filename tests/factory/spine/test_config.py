@@ -6,8 +6,8 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.factory import read_config
-from personafit.factory.example import EXAMPLE
-from personafit.factory.registry import section_kinds
+from personafit.factory.config import EXAMPLE
+from personafit.factory.step import section_kinds
 from tests.scripted import invoke
 
 FAULTS = {
@@ -47,7 +47,7 @@ def test_the_example_is_written_once_and_can_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     invoke(monkeypatch, tmp_path, "build", "--example")
-    assert (tmp_path / "build.toml").read_text(encoding="utf-8") == EXAMPLE
+    assert (tmp_path / "build.toml").read_text(encoding="utf-8") == EXAMPLE.read_text(encoding="utf-8")
     invoke(monkeypatch, tmp_path, "build", "--example", code=2)
     assert "is there already" in capsys.readouterr().err
     invoke(monkeypatch, tmp_path, "build", "build.toml", "--dry-run")
@@ -61,7 +61,7 @@ def test_the_example_is_written_once_and_can_be_read(
 
 def test_what_the_example_leaves_out_can_be_put_in(tmp_path: Path) -> None:
     """Its last sections are comments; without the marks, and with files that are there, they are a config too."""
-    kept, mark, rest = EXAMPLE.partition("# [tasks]")
+    kept, mark, rest = EXAMPLE.read_text(encoding="utf-8").partition("# [tasks]")
     said = (mark + rest).replace("\n# ", "\n").removeprefix("# ").replace('mix = "', '# mix = "')
     (tmp_path / "other-benchmark").mkdir()
     path = tmp_path / "build.toml"

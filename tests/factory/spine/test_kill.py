@@ -37,6 +37,25 @@ def first(messages): return noted(messages, able)
 def second(messages): return noted(messages, contrary)
 def third(messages): return noted(messages, other)
 """
+# Sends a signal when the pool takes back the connection a build has written with, at whatever call is to be interrupted.
+INTERRUPTING = """
+import os, signal, sys
+from sqlalchemy.pool.base import _ConnectionFairy
+
+reset, left = _ConnectionFairy._reset, [int(os.environ.get("SIGNAL_AT", 0))]
+
+def interrupted(self, *given, **named):
+    frame = sys._getframe()
+    while frame is not None and not frame.f_code.co_filename.endswith("factory/bench.py"):
+        frame = frame.f_back
+    if frame is not None:
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), int(os.environ["SIGNAL"]))
+    return reset(self, *given, **named)
+
+_ConnectionFairy._reset = interrupted
+"""
 FILES = ("people", "products", "items", "gold", "votes", "rejected", "makers")
 ANSWERED, VOTED = "They ask: ", "suits this person best"
 
@@ -85,6 +104,22 @@ def test_kill_9_in_the_middle_of_answers_and_of_studies_loses_nothing(tmp_path: 
         for file in FILES:
             made, intact = (tmp_path / one / f"{file}.jsonl" for one in (name, "whole"))
             assert made.read_bytes() == intact.read_bytes(), (name, file)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path, number: signal.Signals) -> None:
+    sections = "[people]\nquota = 4\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+    write_build(tmp_path, sections)
+    with (tmp_path / "strong_writer.py").open("a", encoding="utf-8") as file:
+        file.write(INTERRUPTING)
+    for at in ("1", "4"):
+        ended = _run(tmp_path, "out", SIGNAL=str(int(number)), SIGNAL_AT=at)
+        (said,) = sentences(ended.stderr)
+        assert (ended.returncode, said.startswith("Interrupted; ")) == (130, True), ended.stderr
+        assert not (tmp_path / "out" / "steps" / "people" / "done.json").exists()
+    done = _run(tmp_path, "out")
+    assert (done.returncode, sentences(done.stderr)) == (0, [])
+    assert len(lines(tmp_path / "out" / "people.jsonl")) == 4
 
 
 @pytest.mark.slow

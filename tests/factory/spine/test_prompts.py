@@ -2,15 +2,17 @@
 
 import ast
 import string
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from personafit import factory
-from personafit.factory import PromptTemplate, Unfit
+from personafit._errors import UserError
+from personafit.factory import Unfit, read_config
+from personafit.factory.prompts import PROMPTS as OURS
 from personafit.factory.prompts import again_words
-from personafit.factory.registry import ROOMS, steps_of
+from personafit.factory.step import ROOMS, section_kinds, steps_of
+from tests.factory.builds import lines, run_build, write_build
 
 HERE = Path(factory.__file__).parent
 PROMPTS = {prompt.name: prompt for step in steps_of(ROOMS) for prompt in step.prompts}
@@ -33,11 +35,55 @@ def test_a_prompt_has_both_languages_and_the_same_gaps(name: str) -> None:
 
 
 def test_no_prompt_is_outside_its_steps_fingerprint() -> None:
-    found = set()
-    for path in HERE.glob("*/prompts.py"):
-        module = import_module(f"personafit.factory.{path.parent.name}.prompts")
-        found |= {value.name for value in vars(module).values() if isinstance(value, PromptTemplate)}
-    assert found == set(PROMPTS)
+    assert set(PROMPTS) == set(OURS)
+
+
+def test_prompts_of_ones_own_are_asked_and_named_in_the_lineage(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(
+        '["people.screen"]\nversion = 7\nuser.en = "MINE {person} one letter"\nuser.zh = "{person}"\n',
+        encoding="utf-8",
+    )
+    sections = (
+        "[people]\nquota = 2\nfields = []\nmax_share = 1.0\nmax_interest_share = 1.0\nsimilarity = 1.0\n"
+    )
+    run_build(write_build(tmp_path, sections, ""), tmp_path / "out")
+    assert "MINE" not in (tmp_path / "calls.txt").read_text(encoding="utf-8")
+    config = write_build(tmp_path, sections, 'prompts = "mine.toml"')
+    assert run_build(config, tmp_path / "out").done == ["people"], "other words are another instrument"
+    assert (tmp_path / "calls.txt").read_text(encoding="utf-8").splitlines()[-1].startswith("MINE ")
+    makers = lines(tmp_path / "out" / "makers.jsonl")
+    assert {row["prompt"] for row in makers} == {"people.screen-1", "people.screen-7"}
+    assert run_build(config, tmp_path / "out").done == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('["people.scren"]\nversion = 1\nuser = {en = "", zh = ""}', "there is no prompt 'people.scren'"),
+        ('["people.screen"]\nversion = 1\nuser = {en = "{person}"}', "'people.screen', field 'user.zh'"),
+        (
+            '["people.screen"]\nversion = 1\nuser = {en = "{who}", zh = "{person}"}',
+            "en: {person} is missing; its gaps are person",
+        ),
+        (
+            '["people.screen"]\nversion = 1\nuser = {en = "{person} {who}", zh = "{person}"}',
+            "{who} is unknown",
+        ),
+        (
+            '["people.screen"]\nversion = 1\nuser = {en = "{person", zh = "{person}"}',
+            "write {{ and }} for braces",
+        ),
+        ("=", "is not TOML"),
+    ],
+)
+def test_a_fault_in_ones_own_prompts_is_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    config = write_build(tmp_path, "[people]\n", 'prompts = "mine.toml"')
+    with pytest.raises(UserError) as raised:
+        read_config(config, section_kinds())
+    assert said in str(raised.value)
+    assert "mine.toml" in str(raised.value)
 
 
 def test_every_reason_for_asking_again_is_in_both_languages() -> None:

@@ -9,9 +9,9 @@ from sqlalchemy import select
 
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import estimate, read_config
-from personafit.factory.people.elements import own_seeds
-from personafit.factory.questions.examples import examples
-from personafit.factory.registry import ROOMS, section_kinds
+from personafit.factory.people.drawing import own_seeds
+from personafit.factory.questions.scenarios import examples
+from personafit.factory.step import ROOMS, section_kinds
 from personafit.models import Message
 from personafit.store import Store
 from personafit.store import tables as t

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.factory.answers.templates import TEMPLATE
+from personafit.factory.answers.texts import TEMPLATE
 from tests.factory.answers.building import rows
 from tests.factory.builds import lines
 from tests.helpers import results_of, run_cli

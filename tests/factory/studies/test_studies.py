@@ -11,7 +11,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.folder import check_folder
 from personafit.factory import Stopped, read_config
-from personafit.factory.registry import section_kinds
+from personafit.factory.step import section_kinds
 from personafit.factory.studies.balance import RankedPair, Signs, right, signs
 from personafit.labeling.simulating import simulate_votes
 from personafit.people import Person

@@ -7,7 +7,7 @@ from typing import Any
 
 from personafit.engine import Silence
 from personafit.factory import Built, build, read_config
-from personafit.factory.registry import section_kinds
+from personafit.factory.step import section_kinds
 
 
 def written_config(

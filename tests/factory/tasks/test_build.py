@@ -8,7 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.personalens import open_tasks
-from personafit.factory.tasks.interactions import TEMPLATE
+from personafit.factory.tasks.histories_step import TEMPLATE
 from personafit.people import Person
 from personafit.raters.dialogues.counting import Said, mark_turns, preferences_of
 from tests.conftest import Command

@@ -5,12 +5,10 @@ import json
 import pytest
 
 from personafit.factory.asking import Target, Unfit
-from personafit.factory.tasks.balance import ValueBalancer
 from personafit.factory.tasks.checking import domain_preferences, read_history, read_wish
-from personafit.factory.tasks.definitions import read_definitions
-from personafit.factory.tasks.ontology import Ontology, read_ontology
-from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.refining import apply_changes, refinements
+from personafit.factory.tasks.circumstances import ValueBalancer
+from personafit.factory.tasks.drawing import apply_changes, refinements
+from personafit.factory.tasks.ontology import Ontology, Profile, read_definitions, read_ontology
 
 BOOKS = {
     "Books.Genre": ["poetry"],

@@ -5,15 +5,18 @@ from functools import cache
 
 import pytest
 
-from personafit.factory.tasks.balance import ValueBalancer, evenness
 from personafit.factory.tasks.checking import domain_preferences, find_leaks, history_faults
-from personafit.factory.tasks.definitions import TaskTemplate, read_definitions
-from personafit.factory.tasks.demographics import tags_of
+from personafit.factory.tasks.circumstances import (
+    WEEKEND,
+    Situations,
+    ValueBalancer,
+    evenness,
+    situation_lists,
+    tags_of,
+)
 from personafit.factory.tasks.drawing import ProfileSampler, drawn_people
-from personafit.factory.tasks.interactions import from_template
-from personafit.factory.tasks.ontology import Ontology, read_ontology
-from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.situations import WEEKEND, Situations, situation_lists
+from personafit.factory.tasks.histories_step import from_template
+from personafit.factory.tasks.ontology import Ontology, Profile, TaskTemplate, read_definitions, read_ontology
 
 LANGUAGES = ["en", "zh"]
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.factory.tasks.definitions import read_definitions
-from personafit.factory.tasks.ontology import OURS, read_ontology
+from personafit.factory.tasks.ontology import OURS, read_definitions, read_ontology
 from personafit.raters.dialogues.counting import Said, mark_turns, preferences_of
 
 SMALL = """

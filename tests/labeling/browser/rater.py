@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from personafit.labeling.quizzes import quiz
+from personafit.labeling.texts import QUIZZES
 from tests.labeling.browser.site import Site
 
 PICTURES = os.environ.get(
@@ -55,7 +55,7 @@ class Rater:
 
     def pass_check(self, form: str, language: str = "en") -> None:
         """Answer the comprehension check rightly."""
-        self.answer_check([question["right"] for question in quiz(form, language)])
+        self.answer_check([question["right"] for question in QUIZZES[language][form]])
 
     def answer_check(self, choices: list[int]) -> None:
         """Answer the comprehension check so."""

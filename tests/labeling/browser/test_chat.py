@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from personafit.simulate.reading import read_dialogues
+from personafit.simulate.records import read_dialogues
 from tests.labeling.browser.rater import Rater
 from tests.labeling.browser.site import Site
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from personafit.labeling.access import Access
-from personafit.labeling.quizzes import quiz
 from personafit.labeling.records import RaterState
+from personafit.labeling.texts import QUIZZES
 from tests.labeling.browser.rater import Rater
 from tests.labeling.browser.site import Site
 
@@ -69,7 +69,7 @@ def test_who_fails_the_check_twice_is_out(site: Site, rater: Make) -> None:
     one = rater()
     one.page.goto(site.link(study))
     one.agree()
-    wrong = [1 - min(1, question["right"]) for question in quiz("fit", "en")]
+    wrong = [1 - min(1, question["right"]) for question in QUIZZES["en"]["fit"]]
     one.answer_check(wrong)
     one.page.wait_for_selector("[role=alert]")
     one.accessible()

@@ -14,7 +14,7 @@ from personafit.labeling.making import make_study
 from personafit.labeling.records import StudyConfig
 from personafit.labeling.studies import Studies
 from personafit.models import ChatReply, ChatRequest, Transient
-from personafit.simulate.reading import read_dialogues
+from personafit.simulate.records import read_dialogues
 from personafit.store import Store
 
 SECRET = "marzipan-hedgehog"

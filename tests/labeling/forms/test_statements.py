@@ -4,7 +4,7 @@ from pathlib import Path
 
 from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.starter import FOLDER
-from personafit.labeling.statements import of_benchmark, of_stages
+from personafit.labeling.sources import of_benchmark, of_stages
 from personafit.people import Attribute
 from personafit.stages.records import (
     ExtractedAttribute,

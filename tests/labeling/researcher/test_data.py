@@ -21,9 +21,9 @@ from personafit.labeling.exporting import FORMATS, export_study
 from personafit.labeling.gold import write_benchmark
 from personafit.labeling.importing import import_votes
 from personafit.labeling.overview import overview
+from personafit.labeling.printing import status_object
 from personafit.labeling.records import RaterState
 from personafit.labeling.simulating import simulate_votes
-from personafit.labeling.status import status_object
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import adjudicated_votes, study_votes
 from personafit.store import Store

@@ -14,9 +14,9 @@ from personafit.labeling import steering
 from personafit.labeling.access import Access
 from personafit.labeling.adjudicating import disputes
 from personafit.labeling.overview import overview
+from personafit.labeling.printing import status_object
 from personafit.labeling.records import RaterState
 from personafit.labeling.simulating import simulate_votes
-from personafit.labeling.status import status_object
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import adjudicated_votes
 from personafit.labeling.web.app import create_app

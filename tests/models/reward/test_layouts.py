@@ -8,8 +8,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="the train extra is not installed: reward models are NOT tested")
 
 from personafit._errors import UserError  # noqa: E402
-from personafit.models.reward import attention  # noqa: E402
-from personafit.models.reward.layout import Layout  # noqa: E402
+from personafit.models.reward import Layout, attention  # noqa: E402
 from personafit.models.reward.scoring import LEAST, RewardScorer  # noqa: E402
 from tests.tiny_models import FAMILIES, tiny_model, trees  # noqa: E402
 

@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personafit.models.reward.blocks import blocks_of
-from personafit.models.reward.packing import TokenRow, pack_sequences, pack_trees, segments, split, visible
+from personafit.models.reward.packing import (
+    TokenRow,
+    blocks_of,
+    pack_sequences,
+    pack_trees,
+    segments,
+    split,
+    visible,
+)
 
 SEQUENCE = st.lists(
     st.integers(0, 3), min_size=1, max_size=12

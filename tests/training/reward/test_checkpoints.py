@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from personafit.training.reward import checkpoints
-from personafit.training.reward.checkpoints import SparingCheckpoints
+from personafit.training.reward import callbacks
+from personafit.training.reward.callbacks import SparingCheckpoints
 
 
 class Run:
@@ -16,7 +16,7 @@ class Run:
 
     def __init__(self, weights: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.kept = 1000.0, 0
-        monkeypatch.setattr(checkpoints, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(callbacks, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.callback = SparingCheckpoints()
         self.args = SimpleNamespace(world_size=1)
         trained: Any = SimpleNamespace(numel=lambda: weights, requires_grad=True)

@@ -15,9 +15,12 @@ torch = pytest.importorskip(
 
 from personafit._errors import UserError  # noqa: E402
 from personafit.training.reward.callbacks import Progress  # noqa: E402
-from personafit.training.reward.faults import explained  # noqa: E402
 from personafit.training.reward.fitting import train_reward  # noqa: E402
-from personafit.training.reward.saving import STATE, save_weights  # noqa: E402
+from personafit.training.reward.saving import (  # noqa: E402
+    STATE,
+    explained,
+    save_weights,
+)
 from personafit.training.reward.settings import RewardSettings  # noqa: E402
 from tests.tiny_models import save_tiny  # noqa: E402
 from tests.training.reward.test_train_cli import digest, write_pairs  # noqa: E402

@@ -6,8 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personafit.training.reward.order import grouped_order, held_out, limited, sampled
-from personafit.training.reward.pairs import RewardPair
+from personafit.training.reward.pairs import RewardPair, grouped_order, held_out, limited, sampled
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 

@@ -12,7 +12,7 @@ from personafit.models.reward.rendering import PromptRenderer
 from personafit.training.reward.fitting import train_reward
 from personafit.training.reward.pairs import RewardPair
 from personafit.training.reward.settings import RewardSettings, check
-from personafit.training.reward.swapping import swapped
+from personafit.training.reward.tokens import swapped
 from tests.tiny_models import save_tiny, tiny_tokenizer
 
 LIKES = {"ann": "tea", "bob": "skiing", "eve": "jazz"}

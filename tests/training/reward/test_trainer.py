@@ -12,7 +12,7 @@ torch = pytest.importorskip(
 )
 
 from personafit._errors import UserError  # noqa: E402
-from personafit.models.reward.layout import Layout  # noqa: E402
+from personafit.models.reward import Layout  # noqa: E402
 from personafit.models.reward.rendering import PromptRenderer  # noqa: E402
 from personafit.models.reward.scoring import RewardScorer  # noqa: E402
 from personafit.training.reward.pairs import RewardPair  # noqa: E402

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder, read_info
 from personafit.benchmarks.hub.card import dataset_card
-from personafit.benchmarks.hub.client import TOKEN, hub_client, hub_errors, hub_token
 from personafit.benchmarks.hub.copies import repo_of
 from personafit.benchmarks.hub.layouts import FOLDER_FILES
 from personafit.benchmarks.hub.licences import publishable
 from personafit.benchmarks.hub.private import find_private
+from personafit.models.hub import TOKEN, hub_client, hub_errors, hub_token
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

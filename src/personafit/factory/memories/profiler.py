@@ -11,16 +11,16 @@ from personafit._hashing import draw
 from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.memories.config import MemoriesSection
-from personafit.factory.memories.prompts import FEATURES, feature_lines, features_reader
-from personafit.factory.memories.step import ONE_BY_ONE, STREAMS
+from personafit.factory.memories.step import FEATURES, ONE_BY_ONE, STREAMS, feature_lines, features_reader
 from personafit.factory.people.config import PeopleSection
+from personafit.factory.prompts import WORDINGS
+from personafit.factory.quota import ask_after_trial
 from personafit.factory.step import BuildStep, ExpectedAsks
-from personafit.factory.trial import ask_after_trial
 from personafit.people import Attribute, Memory, Person
 from personafit.store import Product
 
 TEMPLATE = "template:features-1"
-SEEMS = {"en": "It matters to them that this was noted: {}", "zh": "在意这件事：{}"}
+SEEMS: dict[str, str] = WORDINGS["features"]
 
 
 class FeaturesStep(BuildStep):

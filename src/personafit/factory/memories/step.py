@@ -1,26 +1,140 @@
 """The memories step: for each person, entries chosen from the user's corpora, or notes that a writer wrote."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from personafit._hashing import draw
-from personafit.factory.asking import Generation, Target
+from personafit.factory.asking import Generation, Target, Unfit
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.memories.config import MemoriesSection
-from personafit.factory.memories.corpus import MemoryCorpus
-from personafit.factory.memories.prompts import NOTE, SELECT, WRITE, list_reader, note_reader, numbers_reader
+from personafit.factory.memories.config import MemoriesSection, MemoryCorpus
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.elements import INTERESTS, LEAVES
+from personafit.factory.people.drawing import INTERESTS, LEAVES
 from personafit.factory.people.step import TRAINING
+from personafit.factory.people.wording import LEAST_SHARED, LONGEST, SHORTEST, shared
+from personafit.factory.prompts import PROMPTS, WORDINGS
+from personafit.factory.quota import ask_after_trial
 from personafit.factory.step import BuildStep, ExpectedAsks
-from personafit.factory.trial import ask_after_trial
 from personafit.people import Memory, Person, facet_values, render_person, select_facets
 from personafit.store import Product
 
+SELECT = PROMPTS["memories.select"]
+
+WRITE = PROMPTS["memories.write"]
+
+NOTE = PROMPTS["memories.note"]
+
+FEATURES = PROMPTS["memories.features"]
+
+_NUMBERED = re.compile(r"^\s*(\d{1,3})\s*[.)、:：]\s*(.+?)\s*$")
+_EVIDENCE = re.compile(r"\s*[\[【(（]([\d,，、\s]+)[\]】)）]\s*[.。]?\s*$")
+
+
+def numbers_reader(count: int, among: int) -> Callable[[str], str]:
+    """Reads exactly so many different numbers from 1 to `among`; the product's text is the numbers with commas."""
+
+    def read(reply: str) -> str:
+        found = [int(number) for number in re.findall(r"\d+", reply)]
+        if re.sub(r"[\d\s,，、.;；]", "", reply):
+            raise Unfit("it must be numbers and commas only", "只能有数字和逗号")
+        if len(found) != count or len(set(found)) != count:
+            raise Unfit(
+                f"it must be {count} different numbers, not {len(set(found))}",
+                f"必须是{count}个不同的编号，现在是{len(set(found))}个",
+            )
+        if not all(1 <= number <= among for number in found):
+            raise Unfit(f"numbers go from 1 to {among}", f"编号只有1到{among}")
+        return ",".join(map(str, found))
+
+    return read
+
+
+def list_reader(language: str, count: int) -> Callable[[str], str]:
+    """Reads exactly so many numbered lines, all different; the product's text is the lines without numbers."""
+
+    def read(reply: str) -> str:
+        found = [_sentence(text, language) for text in _numbered(reply, count)]
+        if len(set(found)) < count:
+            raise Unfit("two lines say the same", "有两行内容相同")
+        return "\n".join(found)
+
+    return read
+
+
+def note_reader(language: str, topic: str) -> Callable[[str], str]:
+    """Reads one sentence that has to do with the topic."""
+
+    def read(reply: str) -> str:
+        lines = [line for line in reply.strip().splitlines() if line.strip()]
+        if len(lines) != 1:
+            raise Unfit("it must be one line", "必须只有一行")
+        text = _sentence(lines[0].strip("\"'“” "), language)
+        if shared(topic, text) < LEAST_SHARED:
+            raise Unfit("it has nothing to do with what they like", "和这个人喜欢的事无关")
+        return text
+
+    return read
+
+
+def features_reader(language: str, count: int, among: int) -> Callable[[str], str]:
+    """Reads features with the notes they rest on; the product's text is `sentence [numbers]`, a line each."""
+
+    def read(reply: str) -> str:
+        lines = []
+        for text in _numbered(reply, count):
+            named = _EVIDENCE.search(text)
+            if named is None:
+                raise Unfit(
+                    "every line must end with note numbers in square brackets", "每行末尾都要用方括号注明编号"
+                )
+            numbers = sorted({int(number) for number in re.findall(r"\d+", named[1])})
+            if not numbers or not all(1 <= number <= among for number in numbers):
+                raise Unfit(f"note numbers go from 1 to {among}", f"记录的编号只有1到{among}")
+            lines.append(f"{_sentence(text[: named.start()], language)} [{','.join(map(str, numbers))}]")
+        if len(set(lines)) < count:
+            raise Unfit("two lines say the same", "有两行内容相同")
+        return "\n".join(lines)
+
+    return read
+
+
+def feature_lines(text: str) -> list[tuple[str, list[int]]]:
+    """Features and the numbers of their notes, from a product's text."""
+    found = []
+    for line in text.splitlines():
+        said, _, numbers = line.rpartition(" [")
+        found.append((said, [int(number) for number in numbers.rstrip("]").split(",")]))
+    return found
+
+
+def _numbered(reply: str, count: int) -> list[str]:
+    lines = [line for line in reply.strip().splitlines() if line.strip()]
+    matched = [_NUMBERED.match(line) for line in lines]
+    if len(lines) != count or [match and int(match[1]) for match in matched] != list(range(1, count + 1)):
+        raise Unfit(
+            f"it must be {count} lines numbered from 1 to {count}, and nothing else",
+            f"必须正好{count}行，从1编号到{count}，不要写别的",
+        )
+    return [match[2] for match in matched if match]
+
+
+def _sentence(text: str, language: str) -> str:
+    text = " ".join(text.split())
+    if not SHORTEST[language] <= len(text) <= LONGEST[language]:
+        raise Unfit(
+            f"each has {SHORTEST[language]} to {LONGEST[language]} characters, '{text[:30]}' has {len(text)}",
+            f"每条应有{SHORTEST[language]}到{LONGEST[language]}个字符，“{text[:30]}”有{len(text)}个",
+        )
+    wide = sum("\u3400" <= character <= "\u9fff" for character in text)
+    if (language == "zh") != (wide > 0.3 * len(text)):
+        raise Unfit("it is in the wrong language", "语言不对，请用中文")
+    return text
+
+
 TEMPLATE, NEAREST = "template:memories-1", "rule:nearest-1"
 ONE_BY_ONE = 'name a stronger model in [models], or set asks = "one" in [memories]'
-SAID = {"en": "Said in passing: {}.", "zh": "聊天时提到：{}。"}
+SAID: dict[str, str] = WORDINGS["memories"]
 STREAMS = ("people", TRAINING)
 
 

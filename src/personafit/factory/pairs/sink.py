@@ -1,6 +1,7 @@
-"""Where finished pairs go: no repeats, the right split, a line in TRL's layout and a row of lineage each."""
+"""Where finished pairs go: no repeats, the right split, a line in the layout of TRL's trainers and a row of lineage each."""
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,29 @@ from personafit._errors import located
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.helpfulness import RatedPair
 from personafit.factory.bench import Bench
-from personafit.factory.kept_texts import BlockDuplicates, NearDuplicates
+from personafit.factory.duplicates import BlockDuplicates, NearDuplicates
 from personafit.factory.pairs.config import PairsSection
-from personafit.factory.pairs.layout import NOT_PERSONAL, trl_row
-from personafit.factory.pairs.making import QuestionAnswers
+from personafit.factory.pairs.drafts import QuestionAnswers
+from personafit.models.reward.rendering import KNOWN
+from personafit.people import FacetValue, render_facets
+
+NOT_PERSONAL = "not personal"
+
+
+def trl_row(
+    person: str, facets: Mapping[str, FacetValue], question: str, chosen: str, rejected: str, tier: str
+) -> dict[str, Any]:
+    """One pair; without facets it is nobody's. The person stands in the system turn, in the words our models read."""
+    known = [{"role": "system", "content": KNOWN.format(person=render_facets(facets))}] if facets else []
+    return {
+        "prompt": [*known, {"role": "user", "content": question}],
+        "chosen": [{"role": "assistant", "content": chosen}],
+        "rejected": [{"role": "assistant", "content": rejected}],
+        "person": dict(facets),
+        "person_id": person,
+        "tier": tier,
+    }
+
 
 FOLDER = "pairs"
 SPLITS = ("train", "validation")

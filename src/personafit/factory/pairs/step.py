@@ -2,27 +2,102 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError, located
-from personafit._hashing import draw
+from personafit._hashing import content_hash, draw, hash_text
+from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_whole
 from personafit.benchmarks.helpfulness import GAP, rated_pairs
-from personafit.benchmarks.lines import read_lines
+from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.factory.bench import Bench
 from personafit.factory.pairs.config import PairsSection
-from personafit.factory.pairs.held_out import HeldOut
-from personafit.factory.pairs.making import ask_answers, ask_questions, told, units
-from personafit.factory.pairs.prompts import LESS_HELPFUL, LESS_PERSONAL, OVERDONE, PERSONAL, PLAIN, QUESTION
+from personafit.factory.pairs.drafts import (
+    LESS_HELPFUL,
+    LESS_PERSONAL,
+    OVERDONE,
+    PERSONAL,
+    PLAIN,
+    QUESTION,
+    ask_answers,
+    ask_questions,
+    told,
+    units,
+)
 from personafit.factory.pairs.sink import Sink
 from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.step import TRAINING
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT
 from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.people import Person
+from personafit.raters.dialogues.counting.words import stems
 
-SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
+
+class HeldOut:
+    """Remembers hashes only, so that many benchmarks fit. The starter set that comes with us is always held out."""
+
+    def __init__(
+        self, excluded: Iterable[tuple[str, Path]], people: Iterable[Person], questions: Iterable[str]
+    ) -> None:
+        """`excluded` are places of benchmarks, each with a name where the layout is not told by the files."""
+        self._ids: set[str] = set()
+        self._profiles: set[str] = set()
+        self._questions = {_words(question) for question in questions}
+        for person in people:
+            self._add(person)
+        self._take(FolderBenchmark(STARTER, kind=None))
+        for name, path in excluded:
+            if name:
+                self._take(open_whole(name, path))
+            else:
+                self._read(path)
+
+    def why(self, person: Person) -> str:
+        """The reason why a person must not be trained on; empty if there is none."""
+        if person.id in self._ids:
+            return "a person of this id is in a benchmark"
+        return "a person of this profile is in a benchmark" if _profile(person) in self._profiles else ""
+
+    def has_question(self, question: str) -> bool:
+        """Whether a benchmark asks the same words, whatever their case, endings and marks."""
+        return _words(question) in self._questions
+
+    def _read(self, path: Path) -> None:
+        if path.is_file():
+            for number, row in read_lines(path):
+                self._add(validated(Person, row, path, number))
+            return
+        if (path / "benchmark.toml").is_file():
+            benchmark: Benchmark = FolderBenchmark(path, kind=None)  # whatever is asked about
+        elif (path / "people.jsonl").is_file():
+            self._read(path / "people.jsonl")
+            return
+        else:
+            benchmark = PersonaFeedback(path)
+        self._take(benchmark)
+
+    def _take(self, benchmark: Benchmark) -> None:
+        for person in benchmark.people():
+            self._add(person)
+        for item in benchmark.items():
+            self._questions.add(_words(item.prompt))
+
+    def _add(self, person: Person) -> None:
+        self._ids.add(person.id)
+        self._profiles.add(_profile(person))
+
+
+def _profile(person: Person) -> str:
+    return content_hash(person.facets)
+
+
+def _words(question: str) -> str:
+    return hash_text(" ".join(stems(question)))
+
+
 ATTEMPTS = 3  # questions that are tried for each one wanted
 FIRST, CHUNK = 8, 200  # people at a time; few at first, so that a model of no use is found out
 
@@ -65,7 +140,7 @@ class PairsStep(BuildStep):
         )
         sink = Sink(bench, section)
         try:
-            people = (one for one in _people(bench) if _may(bench, held_out, one))
+            people = (one for one in bench.people(TRAINING) if _may(bench, held_out, one))
             given = _questions(bench, section) if section.questions else None
             size = FIRST
             while chunk := list(islice(people, size)):
@@ -133,13 +208,6 @@ class PairsStep(BuildStep):
             f"| {kind} | {count:,} | {longer[kind] / count:.0%} |" for kind, count in sorted(kinds.items())
         ]
         return "\n".join(lines)
-
-
-def _people(bench: Bench) -> Iterator[Person]:
-    for step, section in SOURCES.items():
-        if section in bench.config.sections:
-            return bench.read(step, Person, TRAINING)
-    raise AssertionError("the people step runs before")
 
 
 def _may(bench: Bench, held_out: HeldOut, person: Person) -> bool:

@@ -7,14 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from personafit.factory.config import BuildConfig, ConfigSection, meant
-from personafit.factory.people.elements import (
-    INTERESTS_DRAWN,
-    LEAVES,
-    decades,
-    elements,
-    fields_of_work,
-    regions,
-)
+from personafit.factory.people.drawing import INTERESTS_DRAWN, LEAVES, Elements, elements
 
 
 class PeopleSection(ConfigSection):
@@ -56,16 +49,19 @@ class PeopleSection(ConfigSection):
         """Shares that cannot add up to everyone, and seeds that are not there."""
         if self.seeds and not config.place(self.seeds).is_file():
             yield f"seeds: there is no file {config.place(self.seeds)}"
-        languages = config.build.languages
+        known = elements_of(config)
+        for language in config.build.elements:
+            yield from known[language].faults() if language in known else ()
+        lists = known.values()
         for key, what, each, counts in (
-            ("max_share", "fields of work", 1, [len(fields_of_work(one)) for one in languages]),
-            ("max_share", "regions", 1, [len(regions(one)) for one in languages]),
-            ("max_share", "decades of age", 1, [len({ten for one in languages for ten in decades(one)})]),
+            ("max_share", "fields of work", 1, [len(one.fields_of_work) for one in lists]),
+            ("max_share", "regions", 1, [len(one.regions) for one in lists]),
+            ("max_share", "decades of age", 1, [len({ten for one in lists for ten in one.decades})]),
             (
                 "max_interest_share",
                 "interests",
                 INTERESTS_DRAWN,
-                [len(elements(one)["interests"]) for one in languages],
+                [len(one.tables["interests"]) for one in lists],
             ),
         ):
             # Languages take turns, so that each needs its part of the kinds.
@@ -76,3 +72,12 @@ class PeopleSection(ConfigSection):
                     f"{getattr(self, key):g} is less than {'everyone' if each == 1 else f'{each} for everyone'}; set at least "
                     f"{ceil(100 * each / count) / 100:.2f}"
                 )
+
+
+def elements_of(config: BuildConfig) -> dict[str, Elements]:
+    """What people are drawn from in each language of a build: the user's file, or ours."""
+    own = config.build.elements
+    return {
+        language: Elements(config.place(own[language])) if language in own else elements(language)
+        for language in config.build.languages
+    }

@@ -1,26 +1,150 @@
-"""The people step: candidates drawn, put into words, screened, balanced, and queued for review, until there are enough."""
+"""The people step: candidates drawn, put into words, screened, balanced, and queued for review, until there are enough.
 
-from collections.abc import Iterator
+No field of work, region, decade of age or interest may crowd out the others, and nobody may be there twice. Counts are all that is
+held in memory; near-duplicates are looked for among people of the same language, job, gender and decade, since others differ in
+that already.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from math import ceil
 from typing import Any
 
 from personafit._hashing import hash_text
-from personafit.factory.asking import Generation, Target, chosen
+from personafit.factory.asking import Generation, Target, verdict
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.people.balance import PeopleBalancer
-from personafit.factory.people.card import people_card
-from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.drawing import CandidateSampler
-from personafit.factory.people.elements import elements_text
-from personafit.factory.people.prompts import FIELD, LETTERS, PROFILE, SCREEN, VERDICTS
-from personafit.factory.people.rules import contradictions
-from personafit.factory.people.seeds import read_seeds
-from personafit.factory.people.wording import TEMPLATE, ProfileWriter
+from personafit.factory.duplicates import BlockDuplicates
+from personafit.factory.people.config import PeopleSection, elements_of
+from personafit.factory.people.drawing import (
+    INTEREST,
+    CandidateSampler,
+    contradictions,
+    read_seeds,
+)
+from personafit.factory.people.wording import (
+    FIELD,
+    LETTERS,
+    PROFILE,
+    SCREEN,
+    TEMPLATE,
+    VERDICTS,
+    ProfileWriter,
+)
 from personafit.factory.quota import Quota
-from personafit.factory.review import Review
-from personafit.factory.rows import Scratch
+from personafit.factory.rows import Review, Scratch
 from personafit.factory.step import BuildStep, ExpectedAsks
-from personafit.people import Person, render_person
+from personafit.people import Person, facet_values, render_person
 from personafit.store import Product
+
+CHUNK = 1_000
+
+
+class PeopleBalancer:
+    """Rejects candidates whose group is over its share, and near duplicates."""
+
+    def __init__(self, section: PeopleSection) -> None:
+        self._most = max(1, ceil(section.max_share * section.total))
+        self._most_interest = max(1, ceil(section.max_interest_share * section.total))
+        self._counts: dict[tuple[str, str], int] = {}
+        self._duplicates = BlockDuplicates(section.similarity)
+
+    def judged(self, passed: Scratch) -> Iterator[tuple[dict[str, Any], str]]:
+        """Every row with the reason why it may not stay, or none; who has a reason counts for nothing later."""
+        chunk: list[dict[str, Any]] = []
+        for row in passed:
+            chunk.append(row)
+            if len(chunk) == CHUNK:
+                yield from self._judge(chunk)
+                chunk = []
+        yield from self._judge(chunk)
+
+    def _judge(self, chunk: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+        self._duplicates.offer([(row["block"], row["habits"]) for row in chunk])
+        for place, row in enumerate(chunk):
+            keys = [(name, value) for name, value in row["kinds"]]
+            reason = self._crowded(keys)
+            if not reason and (twin := self._duplicates.twin(place, row["person"]["id"])) is not None:
+                reason = f"near-duplicate of '{twin}'"
+            if not reason:
+                for key in keys:
+                    self._counts[key] = self._counts.get(key, 0) + 1
+            yield row, reason
+
+    def _crowded(self, keys: list[tuple[str, str]]) -> str:
+        for key in keys:
+            most = self._most_interest if key[0] == INTEREST else self._most
+            if self._counts.get(key, 0) >= most:
+                return f"enough people with {key[0]} '{key[1]}' already"
+        return ""
+
+
+SHOWN = 12
+
+
+def people_card(bench: Bench) -> str:
+    """The statistics of everyone made, read as a stream."""
+    counts: dict[str, Counter[str]] = {
+        name: Counter() for name in ("Language", "Age", "Gender", "Field of work", "Region", "MBTI")
+    }
+    known = {
+        f"{language}/{one.text}": one.get(kind)
+        for language, lists in elements_of(bench.config).items()
+        for table, kind in (("jobs", "field"), ("homes", "region"))
+        for one in lists.tables[table]
+    }
+    people = length = facets = 0
+    for person in _everyone(bench):
+        people += 1
+        facets += len(person["facets"])
+        length += sum(map(len, facet_values(person["facets"])))
+        for name, value in _kinds(person, known):
+            counts[name][value] += 1
+    sentences: Counter[str] = Counter()
+    for row in bench.read_rows("people", "lineage"):
+        sentences["template" if set(row["makers"].values()) == {TEMPLATE} else "writer"] += 1
+        sentences["by template"] += sum(maker == TEMPLATE for maker in row["makers"].values())
+        sentences["all"] += len(row["makers"])
+    benchmark, training = bench.count("people"), bench.count("people", "training_people")
+    lines = [
+        "## People (simulated)",
+        "",
+        f"{benchmark:,} in the benchmark, {training:,} for training only. Mean profile: {facets / max(1, people):.1f} "
+        f"facets, {length / max(1, people):,.0f} characters.",
+        "",
+        f"Of {sentences['all']:,} sentences about habits {sentences['all'] - sentences['by template']:,} are the writer's "
+        f"words and {sentences['by template']:,} those of our template ({TEMPLATE}).",
+        "",
+        "| what | people |",
+        "|---|---|",
+    ]
+    for name, counter in counts.items():
+        shown = ", ".join(
+            f"{value} {count:,}" for value, count in sorted(counter.items(), key=_frequent)[:SHOWN]
+        )
+        more = f", {len(counter) - SHOWN} more" if len(counter) > SHOWN else ""
+        lines.append(f"| {name} | {shown}{more} |")
+    return "\n".join(lines)
+
+
+def _everyone(bench: Bench) -> Iterator[dict[str, Any]]:
+    yield from bench.read_rows("people")
+    yield from bench.read_rows("people", "training_people")
+
+
+def _kinds(person: dict[str, Any], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    facets, language = person["facets"], person["language"]
+    age = int(str(facets["Demographics.Age"])) // 10 * 10
+    yield "Language", language
+    yield "Age", f"{age}–{age + 9}"
+    yield "Gender", str(facets["Demographics.Gender"])
+    yield "Field of work", known.get(f"{language}/{facets['Demographics.Work']}", "other")
+    yield "Region", known.get(f"{language}/{facets['Demographics.Home']}", "other")
+    yield "MBTI", str(facets["Personality.MBTI"])
+
+
+def _frequent(entry: tuple[str, int]) -> tuple[int, str]:
+    return -entry[1], entry[0]
+
 
 TRAINING = "training_people"
 RULES, BALANCE, PEOPLE = "rule:people-1", "rule:balance-1", "a person"
@@ -38,7 +162,7 @@ class PeopleStep(BuildStep):
     def outside(self, bench: Bench) -> Any:
         """Our elements, the seeds, and what people decided about earlier candidates."""
         return [
-            [hash_text(elements_text(language)) for language in bench.config.build.languages],
+            [hash_text(known.text) for known in elements_of(bench.config).values()],
             [seed.version for seed in _seeds(bench)],
             Review(bench.out, self.name).decisions,
         ]
@@ -56,7 +180,7 @@ class PeopleStep(BuildStep):
     async def make(self, bench: Bench) -> None:
         """Rounds of candidates until the quota is full."""
         section = bench.config.section(PeopleSection)
-        drawing = CandidateSampler(_seeds(bench), bench.config.build.languages, bench.seed, bench.take)
+        drawing = CandidateSampler(_seeds(bench), elements_of(bench.config), bench.seed, bench.take)
         quota, review = Quota("people", section.total), Review(bench.out, self.name)
         wording, balance = ProfileWriter(bench, section, drawing), PeopleBalancer(section)
         queue = bench.scratch("queue")
@@ -144,18 +268,14 @@ def _seeds(bench: Bench) -> tuple[Person, ...]:
 def _screenings(profiles: Scratch) -> Iterator[Target]:
     for row in profiles:
         person = row["person"]["id"]
-        yield Target(
+        yield verdict(
             person,
             SCREEN,
             row["person"]["language"],
             {"person": row["text"]},
-            kind="verdict",
-            read=chosen(LETTERS),
-            letters=LETTERS,
+            LETTERS,
             about=person,
             parents=tuple(row["parents"]),
-            max_tokens=8,
-            temperature=0.0,
         )
 
 

@@ -4,25 +4,114 @@ Whose words they are is recorded: sentences that the writer could not put are a 
 put none, so is the profile itself.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from personafit.factory.asking import Generation, Target
+from personafit.factory.asking import Generation, Target, Unfit
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.people.balance import told_apart
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.people.drawing import CandidateSampler, ProfileDraft
-from personafit.factory.people.prompts import (
-    FIELD,
-    PROFILE,
-    TOPICS,
-    lines_reader,
-    read_lines_back,
-    sentence_reader,
-)
+from personafit.factory.people.drawing import CandidateSampler, ProfileDraft, told_apart
+from personafit.factory.prompts import PROMPTS, WORDINGS
+from personafit.factory.quota import ask_after_trial
 from personafit.factory.rows import Scratch
-from personafit.factory.trial import ask_after_trial
 from personafit.people import Person, render_facets, render_person, select_facets
 from personafit.store import Product
+
+PROFILE = PROMPTS["people.profile"]
+
+FIELD = PROMPTS["people.field"]
+
+SCREEN = PROMPTS["people.screen"]
+LETTERS = ("A", "B", "C", "D", "E")
+VERDICTS = {
+    "B": "contradicts itself",
+    "C": "not of today",
+    "D": "idealised",
+    "E": "dramatised or stereotyped",
+}
+
+TOPICS: dict[str, dict[str, str]] = WORDINGS["topics"]
+
+SHORTEST, LONGEST = {"en": 20, "zh": 8}, {"en": 260, "zh": 130}
+LEAST_SHARED = 0.25  # of the hint's character pairs: below that, the sentence says something else
+_WIDE = re.compile(r"[\u3400-\u9fff]")
+_PLACEHOLDER = re.compile(r"\[[^\]]*\]|\{[^}]*\}|<[^>]*>|\.\.\.$|…$")
+
+
+def sentence_reader(language: str, hint: str, name: str = "") -> Callable[[str], str]:
+    """Reads one sentence that says what the hint says."""
+
+    def read(reply: str) -> str:
+        lines = [line for line in reply.strip().splitlines() if line.strip()]
+        if len(lines) != 1:
+            raise Unfit("it must be one line", "必须只有一行")
+        return check_sentence(lines[0], language, hint, name)
+
+    return read
+
+
+def lines_reader(language: str, hints: dict[str, str], name: str) -> Callable[[str], str]:
+    """Reads a line for each field, `Field: sentence`; the product's text is the same lines in the order asked for."""
+
+    def read(reply: str) -> str:
+        found: dict[str, str] = {}
+        for line in reply.strip().splitlines():
+            if not line.strip():
+                continue
+            key, mark, rest = line.strip().lstrip("-*• ").replace("：", ":", 1).partition(":")
+            key = key.strip().strip("*")
+            if not mark or key not in hints:
+                raise Unfit(
+                    f"'{line.strip()[:40]}' is not a line of the form FIELD: sentence",
+                    f"“{line.strip()[:40]}”不是“字段: 句子”这种格式的一行",
+                )
+            if key in found:
+                raise Unfit(f"{key} occurs twice", f"{key} 出现了两次")
+            found[key] = check_sentence(rest, language, hints[key], name)
+        if missing := [key for key in hints if key not in found]:
+            raise Unfit(f"{missing[0]} is missing", f"缺少 {missing[0]}")
+        if len(set(found.values())) < len(found):
+            raise Unfit("two lines say the same", "有两行内容相同")
+        return "\n".join(f"{key}: {found[key]}" for key in hints)
+
+    return read
+
+
+def read_lines_back(text: str) -> dict[str, str]:
+    """The sentences by field, from a product's text."""
+    return dict(line.split(": ", 1) for line in text.splitlines())
+
+
+def check_sentence(text: str, language: str, hint: str, name: str) -> str:
+    """A sentence that can stand in a profile, or why it cannot."""
+    text = " ".join(text.split()).strip("\"'“”*")
+    if not SHORTEST[language] <= len(text) <= LONGEST[language]:
+        raise Unfit(
+            f"a sentence has {SHORTEST[language]} to {LONGEST[language]} characters, this one {len(text)}",
+            f"一句话应有{SHORTEST[language]}到{LONGEST[language]}个字符，现在是{len(text)}个",
+        )
+    wide = len(_WIDE.findall(text))
+    if (language == "zh") != (wide > 0.3 * len(text)):
+        raise Unfit("it is in the wrong language", "语言不对，请用中文")
+    if _PLACEHOLDER.search(text):
+        raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
+    if name and name in text:
+        raise Unfit("it repeats the name", "出现了姓名")
+    if shared(hint, text) < LEAST_SHARED:
+        raise Unfit("it does not say what it was to say", "没有表达要求的内容")
+    return text
+
+
+def shared(hint: str, text: str) -> float:
+    """The share of the hint's pairs of letters that occur in the text."""
+    wanted = _pairs(hint)
+    return len(wanted & _pairs(text)) / len(wanted) if wanted else 1.0
+
+
+def _pairs(text: str) -> set[str]:
+    words: Sequence[str] = re.findall(r"[a-z]{3,}|[\u3400-\u9fff]+", text.lower())
+    return {word[place : place + 2] for word in words for place in range(len(word) - 1)}
+
 
 TEMPLATE = "template:people-1"
 FIELDS_INSTEAD = 'name a stronger writer, or set asks = "fields" in [people]'

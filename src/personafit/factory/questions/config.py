@@ -7,8 +7,7 @@ from pydantic import Field, model_validator
 
 from personafit.factory.config import BuildConfig, ConfigSection, meant
 from personafit.factory.people.config import PeopleSection
-from personafit.factory.questions.pool import read_pool
-from personafit.factory.questions.scenarios import categories, published_shares
+from personafit.factory.questions.scenarios import categories, published_shares, read_pool
 
 ROUNDING = 0.005  # by how much shares may miss 1: the published ones are rounded
 

@@ -1,12 +1,25 @@
-"""What questions are about: eight categories with sub-scenarios and their published shares, in a data file of our own."""
+"""What questions are about, and questions of ours: eight categories with their scenarios, examples of manner, and the pool.
 
+The pool of general questions is ours, small, or that of the user's files.
+"""
+
+import re
 import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import orjson
+
+from personafit._errors import UserError, located
 from personafit._hashing import draw
+from personafit.benchmarks.lines import read_lines, required_text
+from personafit.factory.config import meant
+from personafit.models.embeddings import Embedder, Vectors
 
 DATA = "personafit.factory.questions"
 
@@ -90,3 +103,146 @@ def template_question(scenario: Scenario, language: str, *key: str | int) -> str
     wording = wordings[draw("template", *key, among=len(wordings))]
     fillings: list[str] = _tree()[gap]
     return wording.replace(f"{{{gap}}}", fillings[draw("filling", *key, among=len(fillings))])
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question, whose it is, and what it came from."""
+
+    id: str
+    language: str
+    features: tuple[str, ...]
+    category: str
+    scenario: str
+    text: str
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """All of them, in the order of the file."""
+    found = []
+    for line in data_text("examples.jsonl").splitlines():
+        row = orjson.loads(line)
+        for number, one in enumerate(row["questions"], 1):
+            found.append(
+                Example(
+                    id=f"{row['id']}/{number}",
+                    language=row["language"],
+                    features=tuple(row["features"][place] for place in one["features"]),
+                    category=one["category"],
+                    scenario=one["scenario"],
+                    text=one["text"],
+                )
+            )
+    return tuple(found)
+
+
+def example_for(language: str, *key: str | int) -> Example:
+    """One in the language, drawn by the key."""
+    mine = [one for one in examples() if one.language == language]
+    return mine[draw("example", *key, among=len(mine))]
+
+
+class Topics:
+    """Knows our questions for every scenario."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, tuple[Vectors, list[int]]] = {}
+
+    def nearest(self, texts: Sequence[str], language: str) -> list[list[Scenario]]:
+        """For each text all scenarios, the nearest first."""
+        if not texts:
+            return []
+        vectors, owners = self._ours(language)
+        found = []
+        for likeness in self._embedder.embed(list(texts)) @ vectors.T:
+            order = dict.fromkeys(owners[place] for place in np.argsort(-likeness, kind="stable").tolist())
+            found.append([_all_scenarios()[owner] for owner in order])
+        return found
+
+    def _ours(self, language: str) -> tuple[Vectors, list[int]]:
+        if language not in self._known:
+            said = [
+                (text, owner)
+                for owner, one in enumerate(_all_scenarios())
+                for text in (one.title(language), *dict(one.templates)[language])
+            ]
+            vectors = self._embedder.embed([text for text, _ in said])
+            self._known[language] = (vectors, [owner for _, owner in said])
+        return self._known[language]
+
+
+@cache
+def _all_scenarios() -> tuple[Scenario, ...]:
+    return tuple(one for category in categories().values() for one in category.scenarios)
+
+
+OWN = "pool:personafit-1"
+_WIDE = re.compile(r"[\u3400-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class PoolQuestion:
+    """One question of a pool."""
+
+    text: str
+    language: str
+    source: str
+    """The file and line it is from."""
+    category: str = ""
+    """Empty where the file does not say."""
+    scenario: str = ""
+
+
+def read_pool(paths: Sequence[Path]) -> Iterator[PoolQuestion]:
+    """All questions of the files, or ours where there are none."""
+    if not paths:
+        for number, line in enumerate(data_text("pool.jsonl").splitlines(), 1):
+            yield _entry(orjson.loads(line), f"{OWN}#{number}")
+    for path in paths:
+        yield from _rows(path) if path.suffix == ".jsonl" else _lines(path)
+
+
+def _rows(path: Path) -> Iterator[PoolQuestion]:
+    for number, row in read_lines(path):
+        required_text(row, "text", path, number)
+        category, scenario = row.get("category") or "", row.get("scenario") or ""
+        if category and category not in categories():
+            raise UserError(
+                f"{located(path, number, 'category')}: there is no category '{category}'; {meant(str(category), list(categories()))}."
+            )
+        known = [one.name for one in categories()[category].scenarios] if category else []
+        if scenario and scenario not in known:
+            raise UserError(
+                f"{located(path, number, 'scenario')}: there is no scenario '{scenario}' of that category; {meant(str(scenario), known)}."
+            )
+        yield _entry(row, f"{path.name}#{number}")
+
+
+def _lines(path: Path) -> Iterator[PoolQuestion]:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _entry({"text": line}, f"{path.name}#{number}")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check `pool`.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
+
+
+def _entry(row: dict[str, Any], source: str) -> PoolQuestion:
+    text = " ".join(str(row["text"]).split())
+    return PoolQuestion(
+        text=text,
+        language=language_of(text),
+        source=source,
+        category=row.get("category") or "",
+        scenario=row.get("scenario") or "",
+    )
+
+
+def language_of(text: str) -> str:
+    """The language a question is in: zh where a third of its characters are Chinese."""
+    return "zh" if len(_WIDE.findall(text)) > len(text) / 3 else "en"

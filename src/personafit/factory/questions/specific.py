@@ -6,13 +6,11 @@ from math import ceil
 from personafit._errors import UserError
 from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.duplicates import NearDuplicates
 from personafit.factory.prompts import PromptTemplate
-from personafit.factory.questions.blocks import BlockMember
+from personafit.factory.questions.blocks import DROPPED, ENOUGH, REVIEWER, SPECIFIC, BlockMember, Keeping
 from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.questions.drawing import QuestionDraft, QuestionSampler
-from personafit.factory.questions.duplicates import KnownQuestions
-from personafit.factory.questions.keeping import DROPPED, ENOUGH, REVIEWER, SPECIFIC, Keeping
-from personafit.factory.questions.prompts import (
+from personafit.factory.questions.drafts import (
     AWKWARD,
     CHECKED,
     FAULTS,
@@ -21,10 +19,15 @@ from personafit.factory.questions.prompts import (
     SHORT,
     TELLING,
     WRITE,
+    QuestionDraft,
+    QuestionSampler,
+    check,
+    first_ask,
+    second_ask,
+    told,
+    took,
 )
-from personafit.factory.questions.scenarios import template_question
-from personafit.factory.questions.topics import Topics
-from personafit.factory.questions.wording import check, first_ask, second_ask, told, took
+from personafit.factory.questions.scenarios import Topics, template_question
 from personafit.factory.quota import Quota
 from personafit.store import Product
 
@@ -42,7 +45,7 @@ class Specific:
         bench: Bench,
         section: QuestionsSection,
         drawing: QuestionSampler,
-        known: KnownQuestions,
+        known: NearDuplicates,
         keeping: Keeping,
         topics: Topics,
     ) -> None:

@@ -1,6 +1,7 @@
 """The tiers step: pairs drawn from the answers, voted on; how clearly raters agree makes them Medium or Hard."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,17 +19,28 @@ from personafit.factory.studies.balance import (
     RankedPair,
     Signs,
     kept_by_group,
+    right,
     signs,
     unlikeness,
 )
-from personafit.factory.studies.ballots import Ballot, Ballots, ballot
-from personafit.factory.studies.card import tiers_card
+from personafit.factory.studies.ballots import Ballot, Ballots, Pool, ballot, pools
 from personafit.factory.studies.config import StudiesSection
-from personafit.factory.studies.pools import Pool, pools
-from personafit.factory.studies.study_step import BALANCE, MAJORITY, SAME, StudyStep, expected_votes
-from personafit.factory.studies.voting import StudyVotes, labels, voted
-from personafit.statistics.tiers import Tier, Tiers, vote_tiers
+from personafit.factory.studies.voting import (
+    BALANCE,
+    MAJORITY,
+    SAME,
+    SIMULATED,
+    StudyStep,
+    StudyVotes,
+    expected_votes,
+    labels,
+    left_out,
+    voted,
+)
+from personafit.statistics.tiers import HELD_OUT, Tier, Tiers, vote_tiers
 from personafit.store import Judgment
+
+TIERS = ("easy", "medium", "hard")
 
 DRAWS = 8  # ways to pair the answers that are drawn; the one whose answers look most alike is taken
 
@@ -231,3 +243,59 @@ def _found(tier: Tier) -> dict[str, Any]:
         "low": kappa.low,
         "high": kappa.high,
     }
+
+
+def tiers_card(bench: Bench) -> str:
+    """The second study, and the rules."""
+    votes: Counter[str] = Counter(row["rater"] for row in bench.read_rows("tiers", "votes"))
+    simulated = any(rater.startswith(SIMULATED) for rater in votes)
+    lines = [
+        "## Second study: the better of two",
+        "",
+        f"{votes.total():,} votes of {len(votes):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in a tier.",
+        "",
+        "| tier | pairs | share of the majority | Fleiss' kappa, held out |",
+        "|---|---|---|---|",
+    ]
+    for row in bench.read_rows("tiers", "tiers"):
+        interval = (
+            f" ({row['low']:.2f} to {row['high']:.2f})"
+            if row.get("low") is not None and row.get("high") is not None
+            else ""
+        )
+        lines.append(
+            f"| {row['tier']} | {row['pairs']:,} | {row['least']:.2f} to {row['below']:.2f} | {_number(row.get('kappa'))}{interval} |"
+        )
+    lines += ["", HELD_OUT, ""]
+    lines += [f"- {row['warning']}" for row in bench.read_rows("tiers", "warnings")]
+    lines += left_out(bench, "tiers")
+    return "\n".join([*lines, *_rules(bench)])
+
+
+def _rules(bench: Bench) -> list[str]:
+    """Each rule's share of right answers by tier, counted as the audit counts."""
+    sizes, sums = Counter[str](), dict[str, list[int]]()
+    for step in ("truth", "tiers"):
+        for row in bench.read_rows(step, RULED):
+            for tier in (row["tier"], "all"):
+                sizes[tier] += 1
+                so_far = sums.get(tier) or [0] * len(REPORTED)
+                sums[tier] = [all_ + one for all_, one in zip(so_far, row["said"], strict=True)]
+    lines = [
+        "",
+        "## What simple rules score",
+        "",
+        "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Overlap is reported and not balanced.",
+        "",
+        f"| tier | pairs | {' | '.join(REPORTED)} |",
+        "|---|---" + "|---" * len(REPORTED) + "|",
+    ]
+    for tier in ("all", *TIERS):
+        if sizes[tier]:
+            shares = " | ".join(f"{100 * right(one, sizes[tier]):.1f} %" for one in sums[tier])
+            lines.append(f"| {tier} | {sizes[tier]:,} | {shares} |")
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -6,9 +6,7 @@ The rules are those that count in dialogues, so what is held inferable here is w
 import re
 
 from personafit.factory.asking import Unfit
-from personafit.factory.tasks.definitions import TaskTemplate
-from personafit.factory.tasks.ontology import Ontology
-from personafit.factory.tasks.profile import Profile
+from personafit.factory.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.raters.dialogues.counting import Preference, Said, mark_turns, preferences_of
 from personafit.raters.dialogues.counting.mentions import find_mentions
 from personafit.raters.dialogues.counting.words import stems

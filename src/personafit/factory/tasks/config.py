@@ -6,9 +6,14 @@ from pathlib import Path
 from pydantic import Field
 
 from personafit.factory.config import BuildConfig, ConfigSection, meant
-from personafit.factory.tasks.definitions import OURS as OUR_TASKS
-from personafit.factory.tasks.definitions import TaskTemplate, read_definitions
-from personafit.factory.tasks.ontology import OURS, Ontology, read_ontology
+from personafit.factory.tasks.ontology import (
+    OUR_TASKS,
+    OURS,
+    Ontology,
+    TaskTemplate,
+    read_definitions,
+    read_ontology,
+)
 
 
 class TasksSection(ConfigSection):

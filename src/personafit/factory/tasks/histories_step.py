@@ -1,31 +1,84 @@
 """The second step of task profiles: what an assistant could know of each person, a summary of past talks per domain.
 
-A model writes it from sampled interactions. The counting rules must find every preference in it and nothing against one;
-what does not do is asked for once more, then recorded and replaced by a template's.
+A model writes it from sampled interactions, each of which shows one preference, in one month or two. The counting rules must find
+every preference in it and nothing against one; what does not do is asked for once more, then recorded and replaced by a template's.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
+from personafit._hashing import draw
 from personafit.factory.asking import Target
 from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.prompts import PROMPTS, WORDINGS
+from personafit.factory.quota import ask_after_trial
 from personafit.factory.step import ExpectedAsks
-from personafit.factory.tasks.card import histories_card
 from personafit.factory.tasks.checking import WORDS, domain_preferences, history_faults, read_history
 from personafit.factory.tasks.config import TasksSection, open_ontology
-from personafit.factory.tasks.interactions import TEMPLATE, from_template, interactions
-from personafit.factory.tasks.ontology import Ontology
-from personafit.factory.tasks.profile import Profile
+from personafit.factory.tasks.ontology import Ontology, Profile
 from personafit.factory.tasks.profiles_step import (
     TEMPLATES_INSTEAD,
     StepOfTasks,
     draws_of,
     expected_people,
 )
-from personafit.factory.tasks.prompts import HISTORY
-from personafit.factory.trial import ask_after_trial
 from personafit.people import render_facets
 from personafit.store import Product
+
+HISTORY = PROMPTS["task-history"]
+TEMPLATE = "template:history-1"
+MONTHS: dict[str, list[str]] = WORDINGS["history"]["months"]
+ONCE: dict[str, list[str]] = WORDINGS["history"]["once"]
+TWICE: dict[str, list[str]] = WORDINGS["history"]["twice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """One preference as it showed in earlier conversations."""
+
+    path: str
+    months: tuple[int, ...]
+    """One month or two, from 0."""
+    shown: str
+    """What the person did, in words."""
+
+    def line(self, language: str) -> str:
+        """The interaction as a line for a writer."""
+        names = [MONTHS[language][month] for month in self.months]
+        return f"{' / '.join(names)}: {self.shown}"
+
+
+def interactions(profile: Profile, domain: str, ontology: Ontology, seed: int) -> list[Interaction]:
+    """The interactions of a person in a domain, in an order of its own for each person."""
+    found = []
+    for attribute, values in profile.of(domain).items():
+        path = f"{domain}.{attribute}"
+        first = draw(seed, profile.id, path, "month", among=12)
+        twice = draw(seed, profile.id, path, "twice", among=2)
+        months = (
+            (first, (first + 1 + draw(seed, profile.id, path, "later", among=11)) % 12) if twice else (first,)
+        )
+        shown = ontology.attribute(path).shown(tuple(values), profile.language)
+        found.append(Interaction(path, tuple(sorted(months)), shown))
+    return sorted(found, key=lambda one: draw(seed, profile.id, one.path, "order", among=2**32))
+
+
+def from_template(profile: Profile, domain: str, ontology: Ontology, seed: int) -> str:
+    """The summary of a domain without a model: a sentence for each interaction."""
+    separator = "" if profile.language == "zh" else " "
+    return separator.join(_sentences(profile, domain, ontology, seed))
+
+
+def _sentences(profile: Profile, domain: str, ontology: Ontology, seed: int) -> Iterator[str]:
+    language = profile.language
+    for one in interactions(profile, domain, ontology, seed):
+        frames = (ONCE if len(one.months) == 1 else TWICE)[language]
+        frame = frames[draw(seed, profile.id, one.path, "frame", among=len(frames))]
+        names = [MONTHS[language][month] for month in one.months]
+        yield frame.format(first=names[0], last=names[-1], shown=one.shown)
+
 
 LENGTHS = {
     "en": (60, 160),
@@ -129,3 +182,14 @@ def _write(bench: Bench, profile: Profile, domain: str, product: Product) -> Non
     bench.write(product, "products")
     row = {"person": profile.id, "domain": domain, "text": product.text}
     bench.write({**row, "product": product.id, "maker": product.maker})
+
+
+def histories_card(bench: Bench) -> str:
+    """How many histories a model wrote and how many a template."""
+    makers = Counter(row["maker"] == TEMPLATE for row in bench.read_rows("histories"))
+    total = makers.total()
+    return (
+        f"## Histories\n\n{total:,} summaries of past conversations, one for each person and domain: {makers[False]:,} "
+        f"written by a model from sampled interactions, {makers[True]:,} by a template. The counting rules find every "
+        "preference in each and none gone against."
+    )

@@ -1,10 +1,10 @@
-"""What people can prefer: domains, their attributes with lists of values, what excludes what, and who cannot have what.
+"""What people can prefer and want done, as data, and a person as drawn in these words.
 
-The list is data (`ontology.toml`, our own; a build may name another file of the same form). Reading it checks everything
-that later steps rely on, so a fault is found here and names file, domain and attribute.
+Domains have attributes with lists of values, what excludes what, and who cannot have what (`ontology.toml`); tasks say what is
+wanted, what must be settled, and which preferences bear on it (`tasks.toml`). A build may name other files of the same form.
+Reading them checks everything that later steps rely on, so a fault is found here and names file, domain and attribute.
 """
 
-import tomllib
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,6 +12,8 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from personafit._errors import UserError
+from personafit.factory.prompts import WORDINGS, read_toml
+from personafit.people import FacetValue, Person
 from personafit.raters.dialogues.counting.meanings import AVOIDED
 from personafit.raters.dialogues.counting.words import stems
 
@@ -141,17 +143,6 @@ def read_ontology(path: Path = OURS) -> Ontology:
     return Ontology(domains=domains)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file."""
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path} is not TOML ({error}).") from error
-
-
 def _domain(path: Path, name: str, table: Any) -> Domain:
     if "." in name or not isinstance(table, dict):
         raise UserError(f"{path}: domain '{name}' must be a table, and its name without a full stop.")
@@ -208,3 +199,127 @@ def _place(domain: str, error: ValidationError) -> str:
         field = f", field '{'.'.join(where[2:])}'" if where[2:] else ""
         return f"domain '{domain}', attribute '{where[1]}'{field}"
     return f"domain '{domain}', field '{'.'.join(where)}'"
+
+
+OUR_TASKS = Path(__file__).with_name("tasks.toml")
+DONE: dict[str, list[str]] = WORDINGS["goal"]
+
+
+class TaskWording(BaseModel):
+    """The texts of a task in one language."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    about: str = Field(min_length=1, description="What the task is about, for readers.")
+    wish: str = Field(min_length=1, description="What the person sets out to do; names no preference.")
+    done: list[str] = Field(min_length=2, description="What must be settled, each point checkable by itself.")
+
+
+class TaskTemplate(BaseModel):
+    """A task before it is given to a person, in both languages."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = ""
+    uses: list[str] = Field(min_length=2, description="Paths of the preferences that bear on it.")
+    en: TaskWording
+    zh: TaskWording
+
+    @property
+    def domains(self) -> list[str]:
+        """The domains it touches."""
+        return list(dict.fromkeys(path.partition(".")[0] for path in self.uses))
+
+    def wording(self, language: str) -> TaskWording:
+        """The task in a language."""
+        return self.zh if language == "zh" else self.en
+
+    def goal(self, language: str) -> str:
+        """When it is done: the points a judge goes through one by one."""
+        before, between, after = DONE["zh" if language == "zh" else "en"]
+        points = self.wording(language).done
+        return before + between.join(f"({number}) {point}" for number, point in enumerate(points, 1)) + after
+
+
+def read_definitions(ontology: Ontology, path: Path = OUR_TASKS) -> list[TaskTemplate]:
+    """All tasks of a file, those over one domain first; every fault names file and task."""
+    tree = read_toml(path)
+    if unknown := set(tree) - {"single", "multi"}:
+        raise UserError(f"{path}: there is no '{min(unknown)}'; tasks are [[single]] or [[multi]].")
+    found: list[TaskTemplate] = []
+    numbers: dict[str, int] = {}
+    for kind in ("single", "multi"):
+        for number, table in enumerate(tree.get(kind, []), 1):
+            one = _definition(table, f"{path}, {kind} task {number}", ontology, kind == "single")
+            start = f"SD-{one.domains[0]}" if kind == "single" else "MD"
+            numbers[start] = numbers.get(start, 0) + 1
+            found.append(one.model_copy(update={"id": f"{start}-{numbers[start]}"}))
+    if missing := [name for name in ontology.domains if f"SD-{name}" not in numbers]:
+        raise UserError(f"{path} has no [[single]] task for the domain '{missing[0]}'.")
+    return found
+
+
+def _definition(table: Any, place: str, ontology: Ontology, single: bool) -> TaskTemplate:
+    try:
+        one = TaskTemplate.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{place}, field '{where}': {first['msg']}.") from error
+    known = set(ontology.paths())
+    for path in one.uses:
+        if path not in known:
+            raise UserError(f"{place}, field 'uses': the ontology has no '{path}'.")
+    if single != (len(one.domains) == 1):
+        wanted = "one domain" if single else "several domains"
+        raise UserError(f"{place}, field 'uses': it must name attributes of {wanted}.")
+    return one
+
+
+MASK = "Interests.Domains"
+
+
+class Profile(BaseModel):
+    """One drawn person; values are the ontology's English ones whatever the person's language."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    language: str
+    facets: dict[str, FacetValue]
+    """Demographics, and whatever else was known before preferences were drawn."""
+    tags: list[str]
+    """What follows from the demographics, such as minor, working, parent."""
+    interests: dict[str, bool]
+    """The mask: every domain, and whether the person cares about it."""
+    preferences: dict[str, list[str]]
+    """Facet path to values, in the domains they care about."""
+    reasons: dict[str, str] = Field(default_factory=dict)
+    """Why a model changed a preference, by path."""
+
+    @property
+    def domains(self) -> list[str]:
+        """The domains they care about."""
+        return [domain for domain, cares in self.interests.items() if cares]
+
+    def of(self, domain: str) -> dict[str, list[str]]:
+        """Their preferences in a domain, by attribute."""
+        start = f"{domain}."
+        return {path[len(start) :]: v for path, v in self.preferences.items() if path.startswith(start)}
+
+    def preference_facets(self, ontology: Ontology, domain: str | None = None) -> dict[str, FacetValue]:
+        """Preferences as facets in the person's language: a list where several are allowed, else a text."""
+        facets: dict[str, FacetValue] = {}
+        for path, values in self.preferences.items():
+            if domain is not None and not path.startswith(f"{domain}."):
+                continue
+            attribute = ontology.attribute(path)
+            said = [attribute.said(value, self.language) for value in values]
+            facets[path] = said if attribute.take == "several" else said[0]
+        return facets
+
+    def person(self, ontology: Ontology, summaries: dict[str, str]) -> Person:
+        """The person as a benchmark has them."""
+        cares = [ontology.domains[name].zh if self.language == "zh" else name for name in self.domains]
+        facets: dict[str, FacetValue] = {**self.facets, MASK: cares, **self.preference_facets(ontology)}
+        return Person(id=self.id, language=self.language, facets=facets, summaries=summaries)

@@ -6,24 +6,20 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.factory.asking import Target
-from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.bench import REJECTED, Bench, RequestBatch
 from personafit.factory.people.config import PeopleSection
+from personafit.factory.quota import ask_after_trial
 from personafit.factory.step import BuildStep, ExpectedAsks
-from personafit.factory.tasks.balance import ValueBalancer
-from personafit.factory.tasks.card import profiles_card
+from personafit.factory.tasks.circumstances import ValueBalancer
 from personafit.factory.tasks.config import TasksSection, data_files, open_definitions, open_ontology
-from personafit.factory.tasks.drawing import ProfileSampler, drawn_people
-from personafit.factory.tasks.ontology import Ontology
-from personafit.factory.tasks.profile import Profile
-from personafit.factory.tasks.prompts import REFINE
-from personafit.factory.tasks.refining import apply_changes, refinements
-from personafit.factory.trial import ask_after_trial
-from personafit.people import Person, render_facets
+from personafit.factory.tasks.drawing import REFINE, ProfileSampler, apply_changes, drawn_people, refinements
+from personafit.factory.tasks.ontology import Ontology, Profile
+from personafit.people import render_facets
 from personafit.store import Product
 
+LEAST_EVEN = 5
+
 MAKER = "template:task-profile-1"
-# Steps that may have made the people, the last one first, with the sections they belong to.
-SOURCES = {"features": "memories", "memories": "memories", "people": "people"}
 BALANCES = "balances"
 TEMPLATES_INSTEAD = "name a stronger writer, or set templates_only = true in [tasks]"
 ENOUGH = 3  # given out per value, from which an attribute's evenness says something
@@ -103,7 +99,7 @@ class ProfilesStep(StepOfTasks):
 
     def _drawn(self, bench: Bench, drawing: ProfileSampler) -> Iterator[Profile]:
         section, config = bench.config.section(TasksSection), bench.config
-        people = source_people(bench)
+        people = bench.people() if "people" in config.sections else None
         for one in drawn_people(section.people, draws_of(bench), list(config.build.languages), people):
             yield drawing.profile(*one)
 
@@ -121,14 +117,6 @@ def expected_people(bench: Bench) -> int:
     """How many people there will be, from the config alone."""
     made = bench.config.sections.get("people")
     return made.quota if isinstance(made, PeopleSection) else bench.config.section(TasksSection).people
-
-
-def source_people(bench: Bench) -> Iterator[Person] | None:
-    """The people an earlier step made; None where these steps draw their own."""
-    for step, section in SOURCES.items():
-        if section in bench.config.sections and bench.count(step, "people"):
-            return bench.read(step, Person, "people")
-    return None
 
 
 def check_shares(balances: Iterable[ValueBalancer], section: TasksSection) -> None:
@@ -173,3 +161,32 @@ def _write(bench: Bench, profile: Profile, parents: Sequence[str]) -> None:
     bench.write(product, "products")
     bench.write(profile)
     bench.write({"id": profile.id, "profile": product.id}, "lineage")
+
+
+def profiles_card(bench: Bench) -> str:
+    """Evenness over all attributes, and where it is lowest."""
+    rows = [row for row in bench.read_rows("profiles", "balances") if row.get("evenness") is not None]
+    if not rows:
+        return ""
+    rows.sort(key=lambda row: (row["evenness"], row["path"]))
+    mean = sum(row["evenness"] for row in rows) / len(rows)
+    lines = [
+        "## Preferences",
+        "",
+        f"Evenness of the values given out (normalised entropy; 1 is as even as can be): mean {mean:.3f} over "
+        f"{len(rows)} attributes, lowest {rows[0]['evenness']:.3f}; each one's is in `steps/profiles/balances.jsonl`.",
+        "",
+        "| least even | evenness | given out | most frequent |",
+        "|---|---|---|---|",
+    ]
+    for row in rows[:LEAST_EVEN]:
+        counts = row["counts"]
+        most = max(counts, key=lambda value: counts[value])
+        total = sum(counts.values())
+        lines.append(
+            f"| {row['path']} | {row['evenness']:.3f} | {total:,} | {most} ({counts[most] / total:.0%}) |"
+        )
+    refused = sum(row.get("by") == "rule:shares-1" for row in bench.read_rows("profiles", REJECTED))
+    if refused:
+        lines += ["", f"{refused:,} changes the writer wanted were not made: a rule or a share forbade them."]
+    return "\n".join(lines)

@@ -1,5 +1,6 @@
 """The last step of task profiles: everyone's tasks with goal, preferences and situation, and the people as a benchmark has them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -10,26 +11,23 @@ import orjson
 from personafit._hashing import draw
 from personafit.factory.asking import Target
 from personafit.factory.bench import Bench, RequestBatch
+from personafit.factory.prompts import PROMPTS
+from personafit.factory.quota import ask_after_trial
 from personafit.factory.step import ExpectedAsks
-from personafit.factory.tasks.card import tasks_card
 from personafit.factory.tasks.checking import read_wish
+from personafit.factory.tasks.circumstances import Situations
 from personafit.factory.tasks.config import TasksSection, open_definitions, open_ontology
-from personafit.factory.tasks.definitions import TaskTemplate
-from personafit.factory.tasks.ontology import Ontology
-from personafit.factory.tasks.profile import Profile
+from personafit.factory.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.factory.tasks.profiles_step import (
     TEMPLATES_INSTEAD,
     StepOfTasks,
     draws_of,
     expected_people,
-    source_people,
 )
-from personafit.factory.tasks.prompts import WISH
-from personafit.factory.tasks.situations import Situations
-from personafit.factory.trial import ask_after_trial
 from personafit.people import Task, render_facets
 from personafit.store import Product
 
+WISH = PROMPTS["task-wish"]
 MAKER = "template:task-1"
 ONTOLOGY = "ontology.json"
 REMEMBERED = 10_000  # wishes held against each other: who repeats themselves does so early
@@ -159,7 +157,7 @@ def _with_lineage(bench: Bench) -> Iterator[tuple[Profile, dict[str, str]]]:
 
 def _write_people(bench: Bench, ontology: Ontology) -> None:
     histories = groupby(bench.read_rows("histories"), key=lambda row: row["person"])
-    made = source_people(bench)
+    made = bench.people() if "people" in bench.config.sections else None
     for profile, (_, rows) in zip(bench.read("profiles", Profile), histories, strict=True):
         person = profile.person(ontology, {row["domain"]: row["text"] for row in rows})
         if made is not None:  # what was known of them besides stays
@@ -195,3 +193,30 @@ def _write(bench: Bench, planned: TaskDraft, maker: str, parents: tuple[str, ...
     bench.add(product)
     bench.write(product, "products")
     bench.write(task)
+
+
+def tasks_card(bench: Bench) -> str:
+    """Tasks by kind, and what a blind guess would hit."""
+    kinds: Counter[str] = Counter()
+    domains: Counter[str] = Counter()
+    ontology, hits, asked = open_ontology(bench.config), 0.0, 0
+    profiles = bench.read("profiles", Profile)
+    profile = next(profiles)
+    for task in bench.read("tasks", Task):  # both are in the order of people
+        while profile.id != task.person:
+            profile = next(profiles)
+        kinds[task.kind] += 1
+        domains.update(task.domains)
+        for path in task.preferences:
+            hits += len(profile.preferences[path]) / len(ontology.attribute(path).values)
+            asked += 1
+    return "\n".join(
+        [
+            "## Tasks",
+            "",
+            f"{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {len(domains)} domains "
+            f"(from {min(domains.values(), default=0):,} to {max(domains.values(), default=0):,} in one). Naming one value "
+            f"at random would hit {hits / max(1, asked):.0%} of the preferences that bear on a task: a coverage no higher "
+            "is no skill. Where values are this even, what most *other* people prefer is a worse guess still.",
+        ]
+    )

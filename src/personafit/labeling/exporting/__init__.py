@@ -8,10 +8,9 @@ from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.labeling.exporting.argilla import write_argilla
-from personafit.labeling.exporting.folder import write_dataset
 from personafit.labeling.exporting.label_studio import write_label_studio
 from personafit.labeling.exporting.reading import StudyExport, read_study
-from personafit.labeling.exporting.tables import write_checksums, write_tables
+from personafit.labeling.exporting.tables import write_checksums, write_dataset, write_tables
 from personafit.labeling.studies import Studies
 
 FORMATS: dict[str, Callable[[StudyExport, Path], None]] = {

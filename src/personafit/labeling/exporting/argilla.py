@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from personafit.labeling.exporting.reading import ExportField, StudyExport, vote_key
-from personafit.labeling.exporting.texts import page_text
+from personafit.labeling.exporting.reading import ExportField, StudyExport, page_text, vote_key
 from personafit.labeling.records import Page
 
 FIELD = "page"

@@ -11,8 +11,7 @@ from xml.sax.saxutils import quoteattr  # nosec B406 # written, never read
 
 import orjson
 
-from personafit.labeling.exporting.reading import ExportField, StudyExport, vote_key
-from personafit.labeling.exporting.texts import page_text
+from personafit.labeling.exporting.reading import ExportField, StudyExport, page_text, vote_key
 from personafit.labeling.records import Page
 
 SHOWN = "page"

@@ -1,6 +1,7 @@
 """What is exported, read once: votes, what they come to item by item, remarks, chats, and the pages as they were shown."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +12,8 @@ from sqlalchemy import select
 from personafit.labeling.adjudicating import labels_of
 from personafit.labeling.agreement import Figures, study_agreement
 from personafit.labeling.records import Field, Page, RaterState, Role
-from personafit.labeling.stored_page import stored_page
 from personafit.labeling.studies import Studies, Study
-from personafit.labeling.votes import adjudicated_votes, study_remarks, study_votes, unshuffled
+from personafit.labeling.votes import adjudicated_votes, stored_page, study_remarks, study_votes, unshuffled
 from personafit.store import study_tables as s
 
 VOTE_COLUMNS = (
@@ -153,3 +153,22 @@ def _chats(studies: Studies, name: str, out: set[str]) -> pl.DataFrame:
             (row.page, codes[row.seat], row.turn, row.role, row.text) for row in connection.execute(query)
         ]
     return pl.DataFrame(rows, schema=CHATS, orient="row")
+
+
+def page_text(shown: Mapping[str, Any]) -> str:
+    """Everything on the page, in the order stored."""
+    return "\n\n".join(f"{name.upper()}\n{_plain(value)}" for name, value in shown.items())
+
+
+def _plain(value: Any, depth: int = 0) -> str:
+    indent = "  " * depth
+    if isinstance(value, dict) and set(value) in ({"role", "text"}, {"letter", "text"}):
+        who, said = value.values()
+        return f"{indent}{who}: {said}"
+    if isinstance(value, dict):
+        return "\n".join(f"{indent}{key}: {_plain(one, depth + 1).lstrip()}" for key, one in value.items())
+    if isinstance(value, list):
+        return "\n".join(
+            f"{indent}[{number}] {_plain(one, depth + 1).lstrip()}" for number, one in enumerate(value, 1)
+        )
+    return f"{indent}{'' if value is None else value}"

@@ -1,14 +1,13 @@
-"""The kinds of page a study can have: one file each, and a template of the same name."""
+"""The kinds of page a study can have. A kind of item that has none of these has the form that its questions give it."""
+
+from functools import cache
 
 from personafit._errors import UserError
-from personafit.labeling.forms.attributes import AttributesForm
-from personafit.labeling.forms.chat import ChatForm
-from personafit.labeling.forms.choice import ChoiceForm
-from personafit.labeling.forms.dialogue import DialogueForm
+from personafit._plugins import find_plugin
+from personafit.labeling.forms.dialogue import ChatForm, DialogueForm
 from personafit.labeling.forms.form import LabelForm, LabelValue
-from personafit.labeling.forms.grade import GradeForm
-from personafit.labeling.forms.preference import PreferenceForm
-from personafit.labeling.forms.relevance import RelevanceForm
+from personafit.labeling.forms.marks import AttributesForm, GradeForm
+from personafit.labeling.forms.questions import ChoiceForm, KindForm, PreferenceForm, RelevanceForm
 
 FORMS: dict[str, LabelForm] = {
     form.name: form
@@ -25,11 +24,19 @@ FORMS: dict[str, LabelForm] = {
 
 
 def form_named(name: str) -> LabelForm:
-    """A form by name."""
-    try:
-        return FORMS[name]
-    except KeyError:
-        raise UserError(f"--question {name}: there are {', '.join(FORMS)}.") from None
+    """A form by name, or by the kind of item whose questions it asks."""
+    return FORMS.get(name) or _form_of_kind(name)
+
+
+@cache
+def _form_of_kind(name: str) -> LabelForm:
+    if find_plugin("kinds", name) is None:
+        raise UserError(
+            f"--question {name}: there are {', '.join(FORMS)}, and kinds of item of installed packages."
+        )
+    from personafit.kinds import find_kind
+
+    return KindForm(find_kind(name))
 
 
 __all__ = ["FORMS", "LabelForm", "LabelValue", "form_named"]

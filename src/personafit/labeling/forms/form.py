@@ -1,22 +1,26 @@
 """What a form is: how pages are made from a source, what is asked on them, and what an answer means.
 
-A form is one file here, one template of the same name, and its guidelines in two languages. To add one: subclass `LabelForm`, register
-it in `forms/__init__.py`.
+Forms derive from the questions that models are asked (`QuestionForm`): a question says what a person can choose among and what their
+answer means. What a form says comes from the catalogues, by the question's name. A kind of item without a form of its own gets
+`KindForm`; one with a page of its own is a subclass here, a template of the same name, and guidelines in each language.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from personafit._errors import UserError
+from personafit.items.reading import Part, Question, Shown
 from personafit.labeling.records import Arrangement, Field, Option, Page
 from personafit.labeling.sources import StudySource
+from personafit.labeling.texts import TEXTS
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines"
-LANGUAGES = ("en", "zh")
 YES, NO = "yes", "no"
+MOST_BUTTONS = 9  # each has a key of its own
+LETTERS = "ABCDEFGHJ"
 
 
 class LabelValue(NamedTuple):
@@ -29,9 +33,9 @@ class LabelValue(NamedTuple):
 class LabelForm(ABC):
     """One kind of labelling page: what it asks, how it is shown, and how its answers become judgments."""
 
-    name: ClassVar[str]
-    """As `--question` and the template's file call it."""
-    kinds: ClassVar[tuple[str, ...]]
+    name: str
+    """As `--question` calls it."""
+    kinds: tuple[str, ...]
     """Kinds of item it can ask about."""
     view: ClassVar[str] = "profile"
     """What raters see of the person, as asks call it; the same as for models where the two are to be compared."""
@@ -40,13 +44,20 @@ class LabelForm(ABC):
     advances: ClassVar[bool] = False
     """Whether the next page comes by itself: where a page is one question, and its answer is all there is to it."""
 
+    @property
+    def template(self) -> str:
+        """The template that shows a page."""
+        return self.name
+
     @cached_property
     def guidelines(self) -> dict[str, str]:
-        """What raters are told, in Markdown, by language."""
-        return {
-            language: (GUIDELINES / f"{self.name}.{language}.md").read_text(encoding="utf-8")
-            for language in LANGUAGES
-        }
+        """What raters are told, in Markdown, by language: the form's own, or what holds for any question."""
+        found = {}
+        for language in TEXTS:
+            own = GUIDELINES / f"{self.name}.{language}.md"
+            path = own if own.is_file() else GUIDELINES / f"question.{language}.md"
+            found[language] = path.read_text(encoding="utf-8")
+        return found
 
     @abstractmethod
     def pages(self, source: StudySource) -> Iterator[Page]:
@@ -61,8 +72,13 @@ class LabelForm(ABC):
         """What the template gets: the page's texts in the order shown, and nothing that tells."""
 
     @abstractmethod
-    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
-        """What a rater's answer means once the order is undone."""
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
+        """What a rater's answer means once the order is undone; None for a written one that cannot be read."""
+
+    def labels(self, page: Page, arrangement: Arrangement, field: Field) -> dict[str, str | None]:
+        """The label of each option, by what the browser sends."""
+        answers = [(one.value, self.answered(page, arrangement, field, one.value)) for one in field.options]
+        return {value: answer.label for value, answer in answers if answer is not None}
 
     def attention(self, number: int, language: str) -> Page:
         """A page that says in its text what to answer."""
@@ -77,25 +93,126 @@ class LabelForm(ABC):
         reasons = page.content.get("reasons")
         return str((reasons[field.place] if reasons and field.place is not None else "") or page.why)
 
+    def said_of(self, question: str, end: str) -> str:
+        """The key of what the catalogues say of a question: for who rates their own, for the question, for all of its aspect."""
+        own = [f"self.{question}{end}"] if self.perspective == "self" else []
+        keys = [*own, f"{question}{end}", f"{question.partition('.')[0]}{end}"]
+        return next((key for key in keys if key in TEXTS["en"]), "")
+
+    def field(self, page: Page, question: str, options: list[Option], **more: Any) -> Field:
+        """A field about the page's one item, with what the catalogues say of the question."""
+        about = {"code": question, "item": page.items[0], "text": self.said_of(question, "")}
+        return Field(question=question, options=options, **about | self._hints(question) | more)
+
+    def listed(
+        self,
+        page: Page,
+        arrangement: Arrangement,
+        question: str,
+        texts: Sequence[str],
+        options: list[Option],
+        cannot_tell: bool = True,
+    ) -> list[Field]:
+        """One field for each entry of a list, numbered in the order shown. Where a page is about one item, entries are its targets."""
+        hints = self._hints(question)
+        return [
+            Field(
+                code=f"{question}.{number}",
+                question=question,
+                item=page.items[0] if page.targets else page.items[place],
+                target=page.targets[place] if page.targets else "",
+                options=options,
+                text=texts[place],
+                cannot_tell=cannot_tell,
+                place=place,
+                **hints,
+            )
+            for number, place in enumerate(arrangement.places, 1)
+        ]
+
+    def _hints(self, question: str) -> dict[str, Any]:
+        return {end: self.said_of(question, f".{end}") for end in ("hint", "low", "high")}
+
+
+class QuestionForm(LabelForm):
+    """A form that asks people what models are asked, and reads their answers as the question does."""
+
+    asked: Sequence[Question]
+    listing: ClassVar[str] = ""
+    """What of a page's content each question is asked of, where it is a list."""
+
+    def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
+        """One for each question, or for each entry of the list."""
+        found: list[Field] = []
+        for question in self.asked:
+            shown = _shown(question, page, arrangement, Part(page.items[0]))
+            options = self.options(question, shown)
+            if self.listing:
+                found += self.listed(page, arrangement, question.name, page.content[self.listing], options)
+                continue
+            more: dict[str, Any] = {} if options else {"kind": "written", "hint": question.again(shown)}
+            if not self.said_of(question.name, ""):
+                more["text"] = question.sought[:1].upper() + question.sought[1:]
+            found.append(self.field(page, question.name, options, **more))
+        return found
+
+    def options(self, question: Question, shown: Shown) -> list[Option]:
+        """The buttons of a question; none where its answer is written."""
+        return buttons(question.choices(shown))
+
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
+        """What the question reads."""
+        question = next(one for one in self.asked if one.name == field.question)
+        said = question.said(_shown(question, page, arrangement, Part(field.item, field.target)), value)
+        return None if said is None else LabelValue(said.label, said.value)
+
+    def shown(self, page: Page, arrangement: Arrangement) -> dict[str, Any]:
+        """The texts of the page, without the list that the fields show, the answers by letter."""
+        content = {
+            name: value for name, value in page.content.items() if name not in (self.listing, "reasons")
+        }
+        if "answers" in content:
+            letters = self.letters(page, arrangement)
+            content["answers"] = [
+                {"letter": letter, "text": content["answers"][side]}
+                for letter, side in zip(letters, arrangement.sides, strict=False)
+            ]
+        return content
+
+    def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
+        """What the answers are called."""
+        return LETTERS
+
+
+def _shown(question: Question, page: Page, arrangement: Arrangement, part: Part) -> Shown:
+    """What a rater has before them, as a question reads answers by it."""
+    return Shown(
+        question,
+        page.id,
+        "",
+        page.person,
+        str(page.content.get("prompt", "")),
+        (part,),
+        tuple(page.content.get("answers", ())),
+        order=tuple(arrangement.sides),
+    )
+
 
 def key_name(field: Field) -> str:
     """What a page's key calls the field."""
     return field.question if field.place is None else f"{field.question}/{field.place}"
 
 
-def scale(low: int, high: int) -> list[Option]:
-    """The marks from low to high; a mark's key is the mark."""
-    return [Option(value=str(mark), text=str(mark), key=str(mark)) for mark in range(low, high + 1)]
-
-
-def yes_no(yes: str = YES, no: str = NO) -> list[Option]:
-    """Yes or no, under the values that are sent for them."""
-    return [Option(value=yes, text=YES, key="y"), Option(value=no, text=NO, key="n")]
-
-
-def yes_no_answered(value: str) -> LabelValue:
-    """Yes counts one, no nothing."""
-    return LabelValue(value, 1.0 if value == YES else 0.0)
+def buttons(choices: Sequence[str]) -> list[Option]:
+    """A button for each choice, pressed by a mark itself, by y or n, or by its number; none where there are too many."""
+    if len(choices) > MOST_BUTTONS:
+        return []
+    marks = all(len(choice) == 1 and choice in "123456789" for choice in choices)
+    keys = {YES: "y", NO: "n"} if set(choices) == {YES, NO} else {}
+    return [
+        Option(value=choice, text=choice, key=keys.get(choice, choice if marks else str(number)))
+        for number, choice in enumerate(choices, 1)
+    ]
 
 
 def attention_id(form: str, number: int) -> str:

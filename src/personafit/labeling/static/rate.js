@@ -124,6 +124,8 @@ function lightUp(field) {
 
 function typed(area) {
   clearTimeout(typing?.timer);
+  const said = area.closest("fieldset")?.querySelector(".feedback");
+  if (said) said.hidden = true;
   typing = { area, timer: setTimeout(keepText, TYPING) };
 }
 
@@ -226,9 +228,15 @@ function feedBack(stored, reply) {
   const field = fields().find((each) => each.dataset.code === stored.field);
   const place = field && one(".feedback", field);
   if (!place) return;
+  if (reply.feedback.unread && answers[stored.field]?.value === stored.value) {
+    answers[stored.field] = { value: stored.value, why: UNDONE }; // kept, and no answer yet
+    mine.set(position(), { ...mine.get(position()), [stored.field]: answers[stored.field] });
+    doneHere.set(position(), complete());
+    count();
+  }
   place.hidden = false;
   place.className = `feedback ${reply.feedback.right ? "right" : "wrong"}`;
-  place.textContent = `${reply.feedback.said} ${reply.feedback.why}`;
+  place.textContent = `${reply.feedback.said} ${reply.feedback.why ?? ""}`;
 }
 
 function open() {

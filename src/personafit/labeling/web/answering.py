@@ -22,7 +22,7 @@ from personafit.labeling.answers import CANNOT_TELL, UNDONE, Answer, NotStored
 from personafit.labeling.batches import GONE
 from personafit.labeling.chats import Chat, has_ended
 from personafit.labeling.forms import LabelValue
-from personafit.labeling.forms.chat import ChatForm
+from personafit.labeling.forms.dialogue import ChatForm
 from personafit.labeling.places import FLAG, PageSlot, Places, Shape
 from personafit.labeling.records import Field, Role
 from personafit.labeling.studies import Studies
@@ -125,7 +125,9 @@ async def answer(request: Request, sent: Annotated[SentAnswer, Body()], session:
             places.refresh()
         return _json({"error": text(_language(request, shape), error.sentence)}, error.code)
     body: dict[str, Any] = {"id": saved.id, "generation": saved.generation, "done": saved.done}
-    if shape.page.role is Role.PRACTICE and answered is not None and field.required:
+    if field.kind == "written" and sent.value and answered is None:
+        body["feedback"] = {"unread": True, "right": False, "said": text(_language(request, shape), "unread")}
+    elif shape.page.role is Role.PRACTICE and answered is not None and field.required:
         body["feedback"] = _feedback(shape, field, answered, _language(request, shape))
     return _json(body)
 
@@ -169,6 +171,10 @@ def _read(sent: SentAnswer, shape: Shape, field: Field) -> tuple[LabelValue | No
     if field.kind == "text":
         # An emptied box says nothing any more.
         return None, detail | ({"text": sent.value} if sent.value.strip() else {"why": UNDONE})
+    if field.kind == "written":
+        # What cannot be read is kept and is no answer: it may be half of one, as texts are sent while they are written.
+        said = shape.form.answered(shape.page, shape.arrangement, field, sent.value)
+        return said, detail | {"text": sent.value} | ({} if said is not None else {"why": UNDONE})
     if not any(option.value == sent.value for option in field.options):
         raise NotAllowed(422, f"'{sent.value}' is no option of '{sent.field}'.")
     if field.question == FLAG:
@@ -189,11 +195,8 @@ def _feedback(shape: Shape, field: Field, answered: LabelValue, language: str) -
     right, why = form.right(page, field), text(language, form.why(page, field))
     if right is None or answered.label == right:
         return {"right": True, "said": text(language, "right"), "why": why}
-    shown = next(
-        option.text
-        for option in field.options
-        if form.answered(page, shape.arrangement, field, option.value).label == right
-    )
+    labels = form.labels(page, shape.arrangement, field)
+    shown = next((option.text for option in field.options if labels[option.value] == right), right)
     said = text(language, "not.right", answer=text(language, shown))
     return {"right": False, "said": said, "why": why}
 

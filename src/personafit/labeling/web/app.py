@@ -19,7 +19,6 @@ from personafit.labeling.places import Places
 from personafit.labeling.studies import Studies
 from personafit.labeling.texts import text
 from personafit.labeling.web import (
-    adjudication,
     answering,
     chat,
     joining,
@@ -70,7 +69,6 @@ def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
     app.include_router(login.router)
     app.include_router(researcher.router)
     app.include_router(steering.router)
-    app.include_router(adjudication.router)
     app.add_exception_handler(NotAllowed, _not_allowed)
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(SQLAlchemyError, _database)

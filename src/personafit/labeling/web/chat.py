@@ -13,7 +13,7 @@ from pydantic import Field as Described
 from personafit._errors import UserError
 from personafit.labeling.access import RaterSession
 from personafit.labeling.chats import Chat, ChatTurn, Ended, NotNow, awaits_reply, has_ended, messages_of
-from personafit.labeling.forms.chat import ChatForm
+from personafit.labeling.forms.dialogue import ChatForm
 from personafit.labeling.places import must_check
 from personafit.labeling.studies import Studies, Study
 from personafit.labeling.texts import text

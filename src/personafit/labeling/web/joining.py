@@ -10,10 +10,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from personafit.labeling.access import SESSION_SECONDS, Invitation, same
 from personafit.labeling.places import must_check
-from personafit.labeling.quizzes import quiz
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import SIGNED, VISIT, HeldSeat, Seat, Studies, Study
-from personafit.labeling.texts import text
+from personafit.labeling.texts import QUIZZES, text
 from personafit.labeling.web.rendering import PageRenderer
 from personafit.labeling.web.sessions import (
     RATER_COOKIE,
@@ -226,7 +225,7 @@ def _check_page(
 
 
 def _quiz(study: Study, language: str) -> list[dict[str, Any]]:
-    return study.config.quiz or quiz(study.form, language)
+    return study.config.quiz or QUIZZES[language].get(study.form, QUIZZES[language]["question"])
 
 
 def _completion_address(study: Study, seat: Seat) -> str:

@@ -15,7 +15,7 @@ from personafit.labeling.answers import (
 )
 from personafit.labeling.chats import Chat, has_ended, messages_of
 from personafit.labeling.forms import LabelForm
-from personafit.labeling.forms.chat import ChatForm
+from personafit.labeling.forms.dialogue import ChatForm
 from personafit.labeling.places import FLAG, extra_fields, must_check
 from personafit.labeling.records import Arrangement, Field, Page, Role
 from personafit.labeling.web.joining import guidelines
@@ -77,7 +77,7 @@ def show(
         "page.html" if _fragment(request) else "rate.html",
         language=study.config.language,
         title=study.config.title or study.name,
-        form=form.name,
+        form=form.template,
         advances=form.advances,
         position=position,
         key=page_key(page.id, seat.rater, studies.keyed),
@@ -136,11 +136,9 @@ def _browser_value(
 ) -> dict[str, Any]:
     """A stored answer as the page shows it again: by letter and place, never by what it means."""
     value = given.detail.get("text")
-    for option in field.options:
-        if field.question == FLAG:
-            value = option.value
-        elif given.label is not None:
-            answered = form.answered(page, arrangement, field, option.value)
-            if answered.label == given.label:
-                value = option.value
+    if field.question == FLAG:
+        value = field.options[0].value
+    elif given.label is not None:
+        labels = form.labels(page, arrangement, field)
+        value = next((one for one, label in labels.items() if label == given.label), value)
     return {"value": value, "why": given.detail.get("why"), "note": given.detail.get("note")}

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from fastapi.responses import HTMLResponse, Response
 
-from personafit.labeling import texts_researcher as texts_researcher
 from personafit.labeling.access import RESEARCHER_SECONDS, ResearcherSession
 from personafit.labeling.overview import Overview, RaterNumbers, overview
 from personafit.labeling.records import RaterState

@@ -1,1 +1,5 @@
 """Reward models on this machine: token sequences that share beginnings are laid out as trees and computed once."""
+
+from typing import Literal
+
+Layout = Literal["tree", "sequence", "none"]

@@ -12,8 +12,7 @@ import torch
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from personafit.models.reward.blocks import BLOCK, Blocks, blocks_of
-from personafit.models.reward.packing import Ints, TokenRow, segments
+from personafit.models.reward.packing import BLOCK, Blocks, Ints, TokenRow, blocks_of, segments
 
 BLOCKS = "personafit_blocks"
 PATHS = "personafit_paths"

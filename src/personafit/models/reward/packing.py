@@ -153,3 +153,41 @@ def segments(row: TokenRow) -> list[tuple[int, int, Ints]]:
         (int(start), int(stop), np.flatnonzero(row.ends[:start] > start))
         for start, stop in zip(starts, stops, strict=True)
     ]
+
+
+BlockPlaces = npt.NDArray[np.int32]
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Per block of queries, and per block of keys, how many blocks count and which: partly visible and wholly visible."""
+
+    partial: tuple[BlockPlaces, BlockPlaces]
+    full: tuple[BlockPlaces, BlockPlaces]
+    partial_by_key: tuple[BlockPlaces, BlockPlaces]
+    full_by_key: tuple[BlockPlaces, BlockPlaces]
+
+
+def blocks_of(ends: Ints, block: int = BLOCK) -> Blocks:
+    """Which blocks of the attention square a row needs, read off its tree; its length is a multiple of the block.
+
+    The square of a row of 32,768 tokens has a billion cells; the tree has one integer per token. A block is wholly visible when
+    its last key lies before its first query and every subtree in it reaches past its last query.
+    """
+    shaped = ends.reshape(-1, block)
+    count = len(shaped)
+    first = np.arange(count) * block
+    last = first + block - 1
+    reach, least = shaped.max(axis=1), shaped.min(axis=1)
+    queries = np.arange(count)
+    some = (queries[None, :] <= queries[:, None]) & (reach[None, :] > first[:, None])
+    whole = (queries[None, :] < queries[:, None]) & (least[None, :] > last[:, None])
+    partial = some & ~whole
+    return Blocks(_listed(partial), _listed(whole), _listed(partial.T), _listed(whole.T))
+
+
+def _listed(grid: npt.NDArray[np.bool_]) -> tuple[BlockPlaces, BlockPlaces]:
+    """Per row how many are set, and their places first."""
+    places = np.argsort(~grid, axis=1, kind="stable")
+    return grid.sum(axis=1).astype(np.int32), places.astype(np.int32)

@@ -13,10 +13,8 @@ import numpy.typing as npt
 import torch
 
 from personafit._errors import UserError
-from personafit.models.reward import attention
-from personafit.models.reward.blocks import BLOCK
-from personafit.models.reward.layout import Layout
-from personafit.models.reward.packing import TokenRow, pack_sequences, pack_trees, split
+from personafit.models.reward import Layout, attention
+from personafit.models.reward.packing import BLOCK, TokenRow, pack_sequences, pack_trees, split
 
 ROW_GPU = 32_768
 ROW_CPU = 16_384

@@ -8,31 +8,32 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from personafit import __version__
 from personafit._errors import UserError
 from personafit.models.reward.rendering import PromptRenderer
 from personafit.raters.fitted.rater import fitted_mark
-from personafit.training.reward.arguments import refuse_unusable_logger, training_arguments
 from personafit.training.reward.base import load_base, refuse_unreadable, with_adapter
-from personafit.training.reward.faults import explained
-from personafit.training.reward.order import grouped_order
-from personafit.training.reward.pairs import fingerprint
-from personafit.training.reward.preparing import claim, divided, read
+from personafit.training.reward.pairs import divided, fingerprint, grouped_order, read
 from personafit.training.reward.result import (
     FORMAT,
     TrainedReward,
     card_of,
+    claim,
     figures,
     held_out_quality,
     write_facts,
 )
-from personafit.training.reward.saving import last_checkpoint, save_weights
-from personafit.training.reward.settings import RewardSettings, check
-from personafit.training.reward.swapping import swapped
-from personafit.training.reward.tokens import PairTokens, TokenPair, tokenise
+from personafit.training.reward.saving import explained, last_checkpoint, save_weights
+from personafit.training.reward.settings import (
+    RewardSettings,
+    check,
+    refuse_unusable_logger,
+    training_arguments,
+)
+from personafit.training.reward.tokens import PairTokens, TokenPair, swapped, tokenise
 
 CHECKPOINTS = "checkpoints"
 ROWS = "rows.json"
@@ -129,8 +130,7 @@ class _Run:
         from transformers import PrinterCallback
 
         from personafit.models.reward.scoring import RewardScorer
-        from personafit.training.reward.callbacks import Curves, Progress, StopOnSignal
-        from personafit.training.reward.checkpoints import SparingCheckpoints
+        from personafit.training.reward.callbacks import Curves, Progress, SparingCheckpoints, StopOnSignal
         from personafit.training.reward.trainer import PairTrainer
 
         for note in [*self.notes, self._plan()]:
@@ -217,7 +217,7 @@ class _Run:
             "data": self.data.sizes,
             "fitted_on": self.data.fitted_on,
             "steps": trainer.state.global_step,
-            "metrics": {kind: report.as_dict() for kind, report in reports.items()},
+            "metrics": {kind: asdict(report) for kind, report in reports.items()},
             "notes": self.notes,
         }
         card = card_of(facts, reports)

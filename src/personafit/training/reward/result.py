@@ -1,4 +1,4 @@
-"""What a training run leaves: weights for plain transformers, personafit.json, and a card for people."""
+"""What a training run leaves in its folder: personafit.json and a card for people; and whether the folder is free, its own, or finished."""
 
 import json
 import os
@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from personafit.factory.pairs.layout import NOT_PERSONAL
-from personafit.statistics import Estimate
-from personafit.training.quality import QualityReport, quality
+from personafit._errors import UserError
+from personafit.factory.pairs.sink import NOT_PERSONAL
+from personafit.training.pairwise_quality import QualityReport, accuracy_table, quality, show_share
 from personafit.training.reward.pairs import RewardPair
 
 FACTS = "personafit.json"
 FORMAT = 1
+STARTED = "started.json"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,43 @@ def held_out_quality(
         for kind, rows in kinds.items()
         if rows
     }
+
+
+def claim(out: Path, asked: dict[str, Any]) -> TrainedReward | None:
+    """Make sure the folder is for this run; what it holds when the run is done already."""
+    started = out / STARTED
+    try:
+        if int(os.environ.get("RANK", "0")) == 0:  # of several processes the first one looks after the folder
+            out.mkdir(parents=True, exist_ok=True)
+            _claim(out, started, asked)
+        if (out / FACTS).is_file():
+            facts = json.loads((out / FACTS).read_text(encoding="utf-8"))
+            return TrainedReward(out, facts, (out / "card.md").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror}); choose another with --out.") from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{out} holds a damaged file ({error}); choose another --out.") from error
+    return None
+
+
+def _claim(out: Path, started: Path, asked: dict[str, Any]) -> None:
+    partial = out / f".{STARTED}.partial"
+    if all(path in (started, partial) or _is_empty_folder(path) for path in out.iterdir()):
+        # Empty, or of a run that was refused or ended before anything came of it.
+        partial.write_text(json.dumps(asked, indent=1) + "\n", encoding="utf-8")
+        os.replace(partial, started)
+        return
+    if not started.is_file():
+        raise UserError(f"{out} is not empty and holds no training run; choose another --out.")
+    before = json.loads(started.read_text(encoding="utf-8"))
+    if differ := [name for name in asked if before.get(name) != asked[name]]:
+        raise UserError(
+            f"{out} holds a run with another {', '.join(differ)}; repeat its command or choose another --out."
+        )
+
+
+def _is_empty_folder(path: Path) -> bool:
+    return path.is_dir() and not any(path.iterdir())
 
 
 def write_facts(folder: Path, facts: dict[str, Any], card: str) -> None:
@@ -104,27 +142,12 @@ def _swapped(data: dict[str, Any]) -> str:
 
 
 def _table(report: QualityReport) -> list[str]:
-    lines = [
+    return [
         "95 % intervals are clustered by person (a general pair's prompt) and, where questions recur, by question. Pairs of like length and pairs whose shorter answer "
         "was chosen stand beside the rest: a model that learned length fails there.",
         "",
-        "| pairs | n | accuracy | gain over the overlap rule |",
-        "|---|---|---|---|",
-    ]
-    for name, estimate in report.accuracy.items():
-        gain = _show(report.gain_over_overlap[name], "+.1f")
-        lines.append(f"| {name} | {estimate.n:,} | {_show(estimate)} | {gain} |")
-    return [
-        *lines,
+        *accuracy_table(report),
         "",
-        f"Baselines on all of them: overlap {_show(report.overlap)}, length {_show(report.length)}. Log loss {report.log_loss:.3f}.",
+        f"Baselines on all of them: overlap {show_share(report.overlap)}, length {show_share(report.length)}. "
+        f"Log loss {report.log_loss:.3f}.",
     ]
-
-
-def _show(estimate: Estimate, form: str = ".1f") -> str:
-    if estimate.value is None:
-        return "–"
-    text = format(100 * estimate.value, form)
-    if estimate.low is None or estimate.high is None:
-        return text
-    return f"{text} ({format(100 * estimate.low, form)} to {format(100 * estimate.high, form)})"

@@ -1,14 +1,21 @@
-"""What a training run is asked for, and the three recipes of the PersonaFeedback paper's small reward models."""
+"""What a training run is asked for, the three recipes of the PersonaFeedback paper's small reward models, and the standard trainer's settings:
+full precision held, half precision computed where the device has it.
+"""
 
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from personafit._errors import UserError
-from personafit.models.reward.layout import Layout
+from personafit.models.reward import Layout
 
 ADAPTER = "adapter_config.json"  # what peft calls it; a folder with it is an adapter
 Preset = Literal["base", "helpsteer", "personal"]
+EVALUATIONS = 5
+CHECKPOINTS = 10
+LOGS = 100
+WARM_UP = 0.03  # of the steps
 
 
 @dataclass(frozen=True)
@@ -128,3 +135,62 @@ def check(settings: RewardSettings) -> None:
         raise UserError(f"--num-train-epochs must be above 0, not {settings.epochs:g}.")
     if not 0 <= settings.held_out < 1:
         raise UserError(f"--held-out must be at least 0 and below 1, not {settings.held_out:g}.")
+
+
+def refuse_unusable_logger(name: str) -> None:
+    """Refuse a logger that transformers does not know or whose library is not installed, before anything is loaded."""
+    from transformers.integrations import get_reporting_integration_callbacks
+
+    try:
+        for callback in get_reporting_integration_callbacks(name):
+            callback()
+    except (ValueError, RuntimeError, ImportError) as error:
+        raise UserError(f"--report-to {name} cannot be used: {error}") from error
+
+
+def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evaluate: bool) -> Any:
+    """The settings for so many pairs in all; checkpoints go to the folder."""
+    import torch
+    from transformers import TrainingArguments
+
+    steps = max(1, -(-pairs // settings.batch))
+    on_cpu = not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        learning_rate=settings.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=round(WARM_UP * steps),
+        num_train_epochs=1,  # the data holds all epochs one after the other
+        bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        gradient_checkpointing=True,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        seed=settings.seed,
+        logging_nan_inf_filter=False,
+        logging_steps=max(1, steps // LOGS),
+        save_strategy="steps",
+        save_steps=max(1, steps // CHECKPOINTS),
+        save_total_limit=1,
+        eval_strategy="steps" if evaluate else "no",
+        eval_steps=max(1, steps // EVALUATIONS),
+        remove_unused_columns=False,
+        report_to=settings.report_to,
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        ddp_find_unused_parameters=False,
+        use_cpu=on_cpu,  # without it, processes on a machine without a GPU do not find each other
+        ddp_backend="gloo" if on_cpu and launched > 1 else None,
+    )
+    processes = arguments.world_size
+    if processes != launched:  # each would train alone, into one folder
+        raise UserError(
+            f"The launcher started {launched} processes, but this one trains with {processes}; check the launcher's settings."
+        )
+    if settings.batch % processes:
+        raise UserError(
+            f"The default of {settings.batch} a step cannot be divided evenly among {processes} processes; give --per-device-batch-size."
+        )
+    arguments.per_device_train_batch_size = settings.batch // processes
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # one process uses one device; several are for launchers
+    return arguments

@@ -1,0 +1,154 @@
+"""What calls under way need: connections shared by all models behind one address, deadlines without a timer for each call, and threads
+for functions of the user's own.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import aiohttp
+
+_Pools = dict[str, tuple["aiohttp.TCPConnector", int]]
+_POOLS: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Pools]" = WeakKeyDictionary()
+
+
+def borrow_pool(url: str) -> "aiohttp.TCPConnector":
+    """The pool for an address; whoever borrows it gives it back."""
+    import aiohttp
+
+    pools = _POOLS.setdefault(asyncio.get_running_loop(), {})
+    pool, borrowers = pools.get(url, (None, 0))
+    if pool is None:
+        # The engine decides how many calls run at once; the pool must not be a second, hidden limit.
+        pool = aiohttp.TCPConnector(limit=0, ttl_dns_cache=300)
+    pools[url] = (pool, borrowers + 1)
+    return pool
+
+
+async def give_pool_back(url: str) -> None:
+    """Give a pool back; the last one closes its connections."""
+    pools = _POOLS.get(asyncio.get_running_loop(), {})
+    if url not in pools:
+        return
+    pool, borrowers = pools.pop(url)
+    if borrowers > 1:
+        pools[url] = (pool, borrowers - 1)
+    else:
+        await pool.close()
+
+
+LOOKS = 20  # within the time a call has, so it may take a twentieth longer
+LONGEST_PAUSE = 0.5  # seconds between looks
+
+
+class Deadlines:
+    """Ends calls that take too long; all have the same number of seconds.
+
+    With hundreds of calls at once, setting and cancelling a timer per call is a tenth of all a client's work. Here calls are written
+    down with the time by which they must have ended, and looked through a few times within that time.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._pause = min(seconds / LOOKS, LONGEST_PAUSE)
+        self._until: dict[asyncio.Task[Any], float] = {}
+        self._overdue: set[asyncio.Task[Any]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> "asyncio.Task[Any]":
+        """The running task makes a call; it is cancelled if it has not ended it in time."""
+        task = asyncio.current_task()
+        assert task is not None
+        loop = task.get_loop()
+        self._until[task] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_later(self._pause, self._look, loop)
+        return task
+
+    def end(self, task: "asyncio.Task[Any]") -> None:
+        """The task's call is over, however it ended."""
+        self._until.pop(task, None)
+
+    def passed(self, task: "asyncio.Task[Any]") -> bool:
+        """Whether a cancelled task was cancelled for being late, and for nothing else."""
+        if task not in self._overdue:
+            return False
+        self._overdue.remove(task)
+        return task.uncancel() == 0
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        late = []
+        for task, until in self._until.items():
+            if until > now:
+                break  # they were written down in the order in which they end
+            late.append(task)
+        for task in late:
+            del self._until[task]
+            self._overdue.add(task)
+            task.cancel()
+        self._timer = loop.call_later(self._pause, self._look, loop) if self._until else None
+
+
+_work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+_lock = threading.Lock()
+_idle = 0
+
+
+async def in_thread(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """What a function of the user's own returns or raises, called on a thread; it may block for as long as it likes.
+
+    The event loop's own threads are few, and the store is read and written on them: functions that hang there would keep finished
+    answers from being stored. Here are as many as there are calls, and none that the end of the program waits for.
+    """
+    global _idle
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+    called = partial(contextvars.copy_context().run, function, *arguments, **named)
+    came: list[tuple[Any, BaseException | None]] = []
+
+    def work() -> None:
+        global _idle
+        try:
+            came.append((called(), None))
+        except BaseException as error:
+            came.append((None, error))
+        with _lock:
+            _idle += 1
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+            loop.call_soon_threadsafe(_settle, ended)
+
+    with _lock:
+        found = _idle > 0
+        _idle -= found
+    if not found:
+        threading.Thread(target=_serve, name="function", daemon=True).start()
+    _work.put(work)
+    await ended
+    result, error = came[0]
+    if error is not None:
+        raise error
+    return result
+
+
+def _serve() -> None:
+    while True:
+        _work.get()()
+
+
+def _settle(ended: "asyncio.Future[None]") -> None:
+    if not ended.done():  # or the caller has left
+        ended.set_result(None)
