@@ -80,7 +80,7 @@ def one_at_a_time(url: str, dialogues: int) -> Talked:
 async def _bare(url: str, dialogues: int, at_once: int) -> Talked:
     import aiohttp
 
-    from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS
+    from personafit.items.dialogue import DIALOGUE_QUESTIONS
 
     system = {"role": "system", "content": "You take part in a conversation. " * 40}  # as long as ours
     said: list[bytes] = []
@@ -128,7 +128,7 @@ def personafit(url: str, dialogues: int) -> Talked:
 async def _personafit(url: str, dialogues: int, folder: Path) -> Talked:
     from personafit.benchmarks.config import RunConfig
     from personafit.engine import Silence
-    from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS
+    from personafit.items.dialogue import DIALOGUE_QUESTIONS
     from personafit.run import execute
     from personafit.store import Store
 

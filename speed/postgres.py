@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from personafit.benchmarks.benchmark import BATCH
-from personafit.engine.outbox import WRITE_ROWS
+from personafit.engine.lane_run import WRITE_ROWS
 from personafit.engine.runner import PLAN_CHUNK
 from personafit.people import Person
 from personafit.store import Item, Judgment, Outcome, Product, Store
-from personafit.store.copying import TYPES
+from personafit.store.inserting import TYPES
 from personafit.store.tables import metadata
 from speed.scale import WORDS, run_size
 from speed.store import outcome_of

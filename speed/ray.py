@@ -76,7 +76,7 @@ async def _score(
 ) -> tuple[float, list[float]]:
     from personafit.models import parse_spec
     from personafit.models.placing import current_place
-    from personafit.raters.reward.rater import open_scorer
+    from personafit.raters.reward.local import open_scorer
 
     place: Any = current_place()
     spec = parse_spec(f"reward:{folder}")

@@ -10,11 +10,10 @@ from typing import Any
 
 from personafit.benchmarks.benchmark import BenchmarkInfo, ingest
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.personalens.folder import FolderTasks
+from personafit.benchmarks.personalens.reader import FolderTasks
 from personafit.contexts import People
 from personafit.engine import Runner, Silence
-from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, judge_key
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueTurn, StopReason, judge_key
 from personafit.kinds import RunPlan
 from personafit.kinds.dialogue import DialogueKind
 from personafit.models import ChatReply, ChatRequest

@@ -117,7 +117,31 @@ def _plain(body: Body) -> Body:
     return completion(body, verdict(body))
 
 
+def sort_of_thought(body: Body) -> int:
+    """How the reasoning server shows a thought that the token limit cut off, by the prompt."""
+    return hashlib.sha256(body["messages"][0]["content"].encode()).digest()[1] % 4
+
+
+async def _reasons(stub: "StubEndpoint", _request: web.Request, body: Body) -> web.StreamResponse:
+    """A model that reasons for longer than a short limit lets it, told in the ways servers have."""
+    limit = body.get("max_tokens") or body["max_completion_tokens"]
+    if limit > 1000:
+        return web.json_response(completion(body, verdict(body), reasoning_content="Let me see."))
+    while len(stub.requests) < stub.together:
+        await asyncio.sleep(0.01)
+    shown: list[Body] = [
+        completion(body, None, "length", reasoning_content="Let me"),
+        completion(body, "<think>\nLet me", "length"),
+        completion(body, "", "length"),  # hidden, and not counted either
+        completion(body, "Let me see: the person", "length"),  # the opening tag was in the prompt
+    ]
+    sort = sort_of_thought(body)
+    await asyncio.sleep(0.05 * (3 - sort))  # what does not show it comes first, and asks again at once
+    return web.json_response(shown[sort])
+
+
 BEHAVIOURS: dict[str, Behaviour] = {
+    "reasons": _reasons,
     "letters": saying(with_letters),
     "plain": saying(_plain),
     "reasoning_content": saying(lambda b: completion(b, verdict(b), reasoning_content="Let me see.")),
@@ -156,6 +180,8 @@ class StubEndpoint:
         self.requests: list[Body] = []
         self.keys: list[str | None] = []
         self.port = port
+        self.together = 0
+        """How many asks the reasoning server waits for before it answers the first."""
         self._lock = threading.Lock()
         self._first: deque[str] = deque()
         self._always = behaviour

@@ -3,19 +3,35 @@
 Anything else that reaches the top of the program is a bug and shows its traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _TRIED = ("str", "int", "float", "bool")
+MOST_LISTED = 20  # faults of one file in one error
 
 
 class UserError(Exception):
     """Bad usage or bad input; the command line prints the sentence and exits with `code`."""
 
-    def __init__(self, message: str, code: int = 2) -> None:
-        super().__init__(
-            " ".join(message.splitlines())
-        )  # what it quotes may hold line ends; a sentence does not
+    def __init__(self, message: str, code: int = 2, faults: Sequence[str] = ()) -> None:
+        """`faults` are listed below the message, a line each, as far as there is room."""
+        listed = [message, *faults[:MOST_LISTED]]
+        if len(faults) > MOST_LISTED:
+            listed.append(
+                f"and {len(faults) - MOST_LISTED:,} more; `personafit data check` lists all faults of a file."
+            )
+        # What a sentence quotes may hold line ends; a sentence does not.
+        super().__init__("\n  ".join(" ".join(text.splitlines()) for text in listed))
         self.code = code
+        self.faults = [" ".join(text.splitlines()) for text in faults] or [str(self)]
+        """Everything that is wrong, a sentence each."""
+
+
+def refuse_faults(faults: Sequence[str], place: object) -> None:
+    """Raise one error for all that is wrong with a file, if anything is."""
+    if len(faults) == 1:
+        raise UserError(faults[0])
+    if faults:
+        raise UserError(f"{place} has {len(faults):,} faults:", faults=faults)
 
 
 def located(path: object, line: int | None = None, field: str | None = None) -> str:

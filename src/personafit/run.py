@@ -5,6 +5,7 @@ kinds of item is in `kinds`.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -22,6 +23,7 @@ from personafit.contexts import People, made_notes, make_contexts, makers
 from personafit.contexts.making import usual_cost
 from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
 from personafit.kinds import Kind, RunPlan, kind_of
+from personafit.kinds.kind import count_answers, open_attempt
 from personafit.models import ChatRequest
 from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
@@ -48,7 +50,11 @@ async def execute(
         return await carry_out(plan_run(store, config, benchmark, kind), progress)
     if made.benchmark is None:
         return Finished(store.run(made.run), made.summary)
-    finished = await carry_out(plan_run(store, made.config, made.benchmark, kind), progress)
+    plan = plan_run(store, made.config, made.benchmark, kind)
+    plan.record["answers"] = made.answers
+    finished = await carry_out(plan, progress)
+    if finished.run.finished is not None:  # the next attempt makes its own answers
+        store.finish_run(made.run)
     finished.summary.charge(made.summary)
     return finished
 
@@ -77,7 +83,7 @@ def open_source(config: RunConfig) -> Benchmark:
 
 
 def refuse_unused(config: RunConfig, kind: Kind) -> None:
-    """An option that would do nothing is a misunderstanding: say so before anything is asked."""
+    """An option that would do nothing, or a judge that was forgotten, is a misunderstanding: say so before anything is asked."""
     if config.kind not in (None, kind.name):
         raise UserError(
             f"--kind {config.kind}: the items of {config.benchmark} are of kind {kind.name}; leave it out."
@@ -89,6 +95,11 @@ def refuse_unused(config: RunConfig, kind: Kind) -> None:
                 f"--{option} means nothing in `run {config.benchmark}`, whose items are of kind {kind.name}: leave it out."
                 + (f" {ELSEWHERE}" if option == "system" else "")
             )
+    if config.benchmark == "answers" and not config.raters:
+        raise UserError(
+            "Nobody judges the answers: name a judge with --rater (raters=), such as openai:MODEL; for the free rules alone, which "
+            "cannot tell whether an answer fits, say --rater rule:overlap."
+        )
     for name, value in config.options.items():
         if name not in kind.own_options:
             known = ", ".join(kind.own_options)
@@ -160,7 +171,17 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
         "notes": [*benchmark.notes(), *left_out, *kind.notes(plan, benchmark)],
         "command": config.command,
     } | kind.facts(plan)
+    if config.gate:
+        plan.record["gate"] = config.gate
+    attempt, owner = open_attempt(store, config, plan.systems, partial(_attempt_name, plan))
+    if attempt:
+        plan.record |= {"attempt": attempt, "owner": owner}
+        plan.attempt = plan.name
     return plan
+
+
+def _attempt_name(plan: RunPlan, attempt: int) -> str:
+    return replace(plan, record=plan.record | {"attempt": attempt}).name
 
 
 def _add_raters(plan: RunPlan) -> list[str]:
@@ -196,13 +217,16 @@ async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
         if summary is not None:
             if summary.ended_early:
                 return close_run(store, run.name, summary)
-            notes = [*plan.record["notes"], *made_notes(store, run.id, plan.builders)]
-            store.begin_run(plan.name, plan.dataset, plan.record | {"notes": notes}, plan.asks)
+            plan.record["notes"] += made_notes(store, run.id, plan.builders)
+            store.begin_run(plan.name, plan.dataset, plan.record, plan.asks)
         if plan.making:
             summary = await runner.run([lane() for lane in plan.making])
             # One system that died does not keep the others from being judged.
             if summary.interrupted or all(lane.stopped for lane in summary.lanes):
                 return close_run(store, run.name, summary)
+            lanes = summary.lanes[-len(plan.making) :]
+            plan.record["answers"] = count_answers(lanes, plan.systems, config.fresh)
+            store.begin_run(plan.name, plan.dataset, plan.record, run.planned)
         if plan.raters:
             summary = await runner.run(rating_lanes(plan))
     finally:

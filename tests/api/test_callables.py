@@ -1,6 +1,8 @@
 """Functions of the user's own as judges and systems: how they are called, what they may do wrong, what they are known by."""
 
+import asyncio
 import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +134,9 @@ def test_a_system_gets_what_its_parameters_name(tmp_path: Path) -> None:
     run = answered(assistant)
     assert len(seen) == 5 * 3  # told of the person, of nobody, and of somebody else
     assert {told == "" for told, *_ in seen} == {True, False}
-    assert {(bool(question), bool(who), count) for _, question, who, count in seen} == {(True, True, 2)}
+    assert {(bool(question), bool(who) == bool(told), count) for told, question, who, count in seen} == {
+        (True, True, 2)
+    }
     wins = run.results.filter(
         rater="by_length", system="assistant", metric="win_rate", slice="against=generic"
     )
@@ -144,6 +148,80 @@ def test_a_system_gets_what_its_parameters_name(tmp_path: Path) -> None:
         return f"{person}{question}"
 
     assert answered(later).results.filter(system="later").height > 0
+
+
+def people_and_questions(folder: Path) -> Path:
+    """A benchmark folder: six people, a question of one turn and one of three turns each; its answers do not matter here."""
+    turns = [
+        {"role": "user", "content": "I cook tonight."},
+        {"role": "assistant", "content": "For whom?"},
+        {"role": "user", "content": "For two."},
+    ]
+    folder.mkdir()
+    (folder / "benchmark.toml").write_text('name = "ours"\nversion = "1"\n')
+    people = [{"id": f"u{n}", "language": "en", "facets": {"Name": f"User {n}"}} for n in range(6)]
+    products = [{"id": name, "kind": "answer", "text": name} for name in ("yes", "no")]
+    items = [
+        {"id": f"{name}/{n}", "person": f"u{n}", "prompt": prompt, "products": ["yes", "no"]}
+        for n in range(6)
+        for name, prompt in (("one", f"What now, on day {n}?"), ("three", turns))
+    ]
+    gold = [{"item": item["id"], "rater": "author", "label": "0"} for item in items]
+    for name, rows in (("people", people), ("products", products), ("items", items), ("gold", gold)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_a_team_calls_its_own_memory_by_the_ids(tmp_path: Path) -> None:
+    """The store of the team knows its users; a system that is told of nobody, or of somebody else, must not look up the asker."""
+    memory = {f"u{n}": f"keeps {n} bees" for n in range(6)}
+    asked: dict[str, list[tuple[str, str, list[str]]]] = {}
+
+    async def assistant(
+        question: str, person_id: str, question_id: str, messages: list[dict[str, str]]
+    ) -> pf.ChatReply:
+        asked.setdefault(question_id, []).append((person_id, question, [one["role"] for one in messages]))
+        await asyncio.sleep(0.02)
+        return pf.ChatReply(f"For you who {memory[person_id]}." if person_id else "For you.", cost=0.5)
+
+    assistant.version = 1  # type: ignore[attr-defined]
+
+    def judge(person: str, answers: list[str], person_id: str) -> list[bool]:
+        return [memory[person_id] in answer for answer in answers]
+
+    run = pf.evaluate(
+        "answers",
+        data=people_and_questions(tmp_path / "ours"),
+        systems=assistant,
+        raters=judge,
+        store=tmp_path / "s.db",
+        progress=False,
+    )
+    wins = run.results.filter(rater="judge", context="profile", metric="win_rate", slice="")
+    assert wins.select("value", "n").row(0) == (1.0, 24)
+    assert len(asked) == 12
+    for question_id, calls in asked.items():
+        own = f"u{question_id[-1]}"
+        told = [person_id for person_id, *_ in calls]
+        assert len(calls) == 3
+        assert own in told
+        assert "" in told
+        assert len(set(told) - {own, ""}) == 1, "somebody else's id where it is told of somebody else"
+        turns = ["user", "assistant", "user"] if question_id.startswith("three") else ["user"]
+        assert {tuple(roles) for *_, roles in calls} == {("system", *turns)}
+        last = "For two." if len(turns) == 3 else f"What now, on day {question_id[-1]}?"
+        assert {question for _, question, _ in calls} == {last}
+    (note,) = [note for note in run.notes if note.startswith("12 answers of assistant took 0.0")]
+    assert note.endswith("and cost 0.5 USD each, 6 USD in all.")
+    again = pf.evaluate(
+        "answers",
+        data=tmp_path / "ours",
+        systems=assistant,
+        raters=judge,
+        store=tmp_path / "s.db",
+        progress=False,
+    )
+    assert (again.asked, note in again.notes) == (0, True), "time and cost are kept"
 
 
 def test_what_goes_wrong_in_a_system_is_said_and_no_crash(tmp_path: Path) -> None:

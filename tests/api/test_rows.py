@@ -41,7 +41,8 @@ def test_answers_are_compared_with_generic_and_wrong_ones(tmp_path: Path) -> Non
     run = judged(answers(wrong="Somebody else's rest.", latency=3), store=store)
     assert run.benchmark == "answers"
     assert run.items["against"].to_list() == ["generic", "wrong"] * 8
-    assert "Columns that were not read: latency." in run.notes
+    assert "Fields kept as metadata: latency." in run.notes
+    assert run.items["latency"].to_list() == ["3"] * 16
     wins = run.results.filter(rater="by_length", context="profile", metric="win_rate", slice="")
     assert wins["value"].to_list() == [1.0]
     restrained = judged(answers(expect="generic"), store=store)
@@ -55,7 +56,7 @@ def test_people_may_be_known_by_id_from_a_folder(tmp_path: Path) -> None:
     ]
     run = judged(rows, data="starter", store=tmp_path / "s.db")
     assert set(run.items["person"]) == {"nadia", "owen"}
-    with pytest.raises(pf.UserError, match=r"Nothing is known of 'nadia': say in column 'person' who"):
+    with pytest.raises(pf.UserError, match=r"line 1, field 'person': nothing is known of 'nadia'"):
         judged(rows, store=tmp_path / "s.db")
     fields = [{**row, "person.job": "cook"} for row in rows]
     assert set(judged(fields, store=tmp_path / "s.db").items["person"]) == {"nadia", "owen"}
@@ -102,7 +103,10 @@ WRONG: dict[str, tuple[Any, str]] = {
         pd.DataFrame([pairs(1)[0], {"person": "a b"}]),
         "rows, line 2, field 'question' is empty",
     ),
-    "a number": ([{**pairs(1)[0], "rejected": 3}], "rows, line 1, field 'rejected' must be a text, not int"),
+    "a number": (
+        [{**pairs(1)[0], "rejected": 3}],
+        "rows, line 1, field 'rejected' must be a text, not a number",
+    ),
     "twice": ([{**row, "id": "a"} for row in pairs(2)], "line 2, field 'id': 'a' occurs twice"),
     "nobody": ([{**pairs(1)[0], "person": None}], "rows, line 1, field 'person' is empty"),
     "two of a name": (
@@ -111,7 +115,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "to nothing": (
         [{**row, "generic": None} for row in answers(2)],
-        "No answer has anything to be compared with",
+        "No answer has one to be compared with",
     ),
     "expect": ([{**row, "expect": "much"} for row in answers(1)], "rows, line 1, field 'expect'"),
 }

@@ -177,7 +177,8 @@ def test_raters_agreement_is_said(run: pf.Run, tmp_path: Path) -> None:
     shown = {frozenset((row["first"], row["second"])): row["value"] for row in pair.to_dicts()}
     assert shown[frozenset(("by_length", "rule:length"))] == 1.0  # they are one rule
     assert found.sentences == [
-        "There is no human rater, so the human ceiling cannot be said: it sets each person against the others."
+        "Of 2 raters by_length has the highest kappa with author: 1.00; 0 is what chance gives.",
+        "There is no human rater, so the human ceiling cannot be said: it sets each person against the others.",
     ]
     with pytest.raises(pf.UserError, match="agree takes one run, or one study or folder"):
         pf.agree(run, run.name, store=tmp_path / "s.db")

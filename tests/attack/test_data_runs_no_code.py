@@ -21,9 +21,9 @@ from personafit.models import ModelError, parse_spec
 from personafit.models.local import LocalModel
 from personafit.raters import RATERS
 from personafit.raters.fitted import open_fitted, save_fitted
-from personafit.raters.reward.weights import find_weights
+from personafit.raters.reward.reading import find_weights
 from personafit.store import Store
-from personafit.store import study_tables as studies
+from personafit.store import tables as t
 from tests.attack.world import RAN, Listener, hostile_folder
 from tests.benchmarks.hub_world import hub, refused  # noqa: F401 # a fixture
 from tests.benchmarks.stub_hub import Repo, StubHub
@@ -343,9 +343,9 @@ def test_a_store_chooses_no_model_to_talk_with(listener: Listener, tmp_path: Pat
     run_cli(*talk, "--model", "replay:none.jsonl", cwd=tmp_path)
     theirs = "python:pyrce.helper:rate"
     with Store(tmp_path / ".personafit" / "store.db") as store, store.engine.begin() as connection:
-        config = orjson.loads(connection.execute(studies.studies.select()).one().config)
+        config = orjson.loads(connection.execute(t.studies.select()).one().config)
         changed = orjson.dumps(config | {"model": theirs}).decode()
-        connection.execute(update(studies.studies).values(config=changed))
+        connection.execute(update(t.studies).values(config=changed))
     serve = ("label", "serve", "--port", str(free_port()), "--model", "replay:none.jsonl")
     done = run_cli(*serve, cwd=tmp_path, code=2)
     (sentence,) = done.stderr.strip().splitlines()

@@ -88,7 +88,7 @@ def test_what_is_made_here_has_such_names(tmp_path: Path) -> None:
     for name in ("x" * 81, "../x"):
         (tmp_path / "build.toml").write_text(f'[build]\nname = "{name}"\n', encoding="utf-8")
         with pytest.raises(UserError, match="cannot name a benchmark"):
-            read_config(tmp_path / "build.toml", {})
+            read_config(tmp_path / "build.toml")
 
 
 def test_a_link_in_a_folder_is_not_published(tmp_path: Path) -> None:

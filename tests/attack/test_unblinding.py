@@ -21,7 +21,7 @@ from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_votes
 from personafit.labeling.web.app import create_app
 from personafit.store import Store
-from personafit.store import study_tables as t
+from personafit.store import tables as t
 from tests.labeling.researcher.researcher import hidden
 from tests.labeling.served import TOKEN, invitation, new_study
 

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks.hub.licences import open_licence, publishable
-from personafit.benchmarks.hub.private import find_private
-from personafit.benchmarks.hub.pushing import Publication, push_folder
+from personafit.benchmarks.hub.pushing import (
+    Publication,
+    find_private,
+    open_licence,
+    publishable,
+    push_folder,
+)
 from personafit.benchmarks.starter import FOLDER
 from tests.benchmarks.hub_world import content_hash, contents, get, hub
 from tests.benchmarks.stub_hub import Repo, StubHub

@@ -9,8 +9,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import ingest, starter, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.hostile import hostile_note
-from personafit.benchmarks.injection import ATTACKS, Injection
-from personafit.benchmarks.injection.items import INFO
+from personafit.benchmarks.injection import ATTACKS, INFO, Injection
 from personafit.contexts import People, make_context
 from personafit.people import render_person
 from personafit.store import Store

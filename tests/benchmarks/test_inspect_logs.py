@@ -21,8 +21,8 @@ from inspect_ai.model import (
 
 from personafit._errors import UserError
 from personafit.benchmarks import starter
-from personafit.benchmarks.answers import read_log
 from personafit.benchmarks.inspect_logs import InspectLog
+from personafit.benchmarks.rows import file_benchmark
 from tests.scripted import invoke
 
 
@@ -71,10 +71,11 @@ def logged(
 def test_answers_of_any_task(form: str, tmp_path: Path) -> None:
     personal, _ = logged(tmp_path / "a", "For you: ", form)
     plain, _ = logged(tmp_path / "b", "", form)
-    rows = list(InspectLog(personal).answers("person", InspectLog(plain)))
-    found = {row["id"]: row for row in rows if row is not None}
-    assert len(rows) == 3
-    assert set(found) == {"one", "two"}, "a sample that failed has no answer"
+    found = {row["id"]: row for row in InspectLog(personal).answers("person", InspectLog(plain))}
+    assert set(found) == {"one", "two", "three"}
+    assert (found["three"]["answer"], found["three"]["generic"]) == (None, ""), (
+        "a sample that failed has no answer"
+    )
     assert found["one"] == {
         "id": "one",
         "person": {"id": "p1", "Diet": "vegan"},
@@ -87,8 +88,8 @@ def test_answers_of_any_task(form: str, tmp_path: Path) -> None:
     assert found["two"]["person"]["About"] == "A retired sailor."
     out = tmp_path / "answers.jsonl"
     out.write_text("".join(json.dumps(row) + "\n" for row in found.values()), encoding="utf-8")
-    read, people = read_log(out, {})
-    assert len(read) == 2
+    people = {person.id: person for person in file_benchmark(out).people()}
+    assert len(people) == 2
     assert people["p1"].facets == {"Diet": "vegan"}
 
 
@@ -109,12 +110,38 @@ def test_the_command_and_then_the_judges(
         "answers.jsonl",
     )
     printed = capsys.readouterr().out
-    assert "Wrote 2 answers of mockllm/model to answers.jsonl." in printed
-    assert "1 samples failed or were empty and are left out." in printed
-    invoke(monkeypatch, tmp_path, "run", "answers.jsonl", "--context", "profile", "--json")
+    assert "Wrote 3 answers of mockllm/model to answers.jsonl." in printed
+    assert "1 samples failed or were empty: they are written without an answer, and lose." in printed
+    command = ("run", "answers.jsonl", "--rater", "rule:length", "--context", "profile", "--json")
+    invoke(monkeypatch, tmp_path, *command, code=1)  # nothing was completed to compare the third with
     rows = json.loads(capsys.readouterr().out)["results"]
     longest = [r for r in rows if r["rater"] == "rule:length" and r["slice"] == {"against": "generic"}]
     assert {row["value"] for row in longest if row["metric"] == "win_rate"} == {1.0}
+
+
+def test_a_log_in_which_no_sample_was_completed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It became a run with coverage 0."""
+    broken, _ = logged(tmp_path / "a", "", samples=[SAMPLES[2]])
+    invoke(monkeypatch, tmp_path, "data", "import", str(broken), code=2)
+    assert "no sample was completed (" in capsys.readouterr().err
+
+    def fails(*_: Any) -> ModelOutput:
+        raise RuntimeError("the endpoint is down")
+
+    (log,) = inspect_eval(
+        "personafit/choices",
+        model=get_model("mockllm/model", custom_outputs=fails),
+        task_args={"benchmark": "starter", "view": "none"},
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+        limit=3,
+    )
+    path = log.location.removeprefix("file://")
+    invoke(monkeypatch, tmp_path, "data", "import", path, code=2)
+    assert "no sample was completed (error: RuntimeError('the endpoint is down'))" in capsys.readouterr().err
+    assert not (tmp_path / ".personafit" / "inspect").exists(), "nothing is made of it"
 
 
 def test_a_log_of_our_own_task_becomes_a_run(

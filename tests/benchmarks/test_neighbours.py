@@ -7,6 +7,7 @@ import pytest
 
 from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.hostile import hostile_note
 from personafit.contexts import People, make_context
 from personafit.reporting import load_totals, run_results
 from personafit.store import Store
@@ -33,6 +34,7 @@ def told(benchmark: Benchmark, view: str) -> dict[str, str]:
 
 def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> None:
     benchmark = open_benchmark("prefeval", world.prefeval(tmp_path))
+    assert hostile_note(benchmark) is None, "who said what is no attempt to steer a judge"
     assert len(list(benchmark.people())) == 5
     right = right_answers(benchmark)
     assert len(right) == 15

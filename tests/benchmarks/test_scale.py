@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from speed.scale import write_synthetic
 
-from personafit.benchmarks.names import Names
+from personafit.benchmarks.folder_records import Names
 
 SMALL, LARGE = 2_000, 20_000
 ROOM = 1.35  # a run that held its items would be far beyond this

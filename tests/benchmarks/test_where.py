@@ -47,6 +47,7 @@ def test_nothing_is_answered_where_the_name_is_wrong(
     monkeypatch.syspath_prepend(tmp_path)
     config = RunConfig(benchmark, systems=["python:never_asked:answer"], where=["nothing=1"])
     config.data = STARTER if benchmark == "responses" else None
+    config.raters = ["rule:length"] if benchmark == "answers" else []
     with Store(tmp_path / "store.db") as store, pytest.raises(UserError, match="--where nothing=1"):
         run(store, config)
 

@@ -141,7 +141,7 @@ def test_a_system_makes_the_candidates(tmp_path: Path) -> None:
     asked = [{name: row[name] for name in ("id", "person", "question")} for row in rows(3)]
     file, out = write_lines(tmp_path / "in.jsonl", asked), tmp_path / "out.jsonl"
     (tmp_path / "seeded.py").write_text(
-        "calls = []\ndef answer(messages):\n    calls.append(messages)\n    return 'tea ' * len(calls)\n",
+        "calls = []\ndef answer(person, messages):\n    calls.append((person, messages[0]['content']))\n    return 'tea ' * len(calls)\n",
         encoding="utf-8",
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -159,7 +159,7 @@ def test_a_system_makes_the_candidates(tmp_path: Path) -> None:
         import seeded  # type: ignore[import-not-found]
 
         assert len(seeded.calls) == 9
-        assert "Likes: tea" in seeded.calls[0][0]["content"]
+        assert all("Likes: tea" in told for told in seeded.calls[0])
         assert [len(row["candidates"]) for row in lines(out)] == [3, 3, 3]
         called(tmp_path, *arguments, "--samples", "3")
         assert len(seeded.calls) == 9
@@ -195,7 +195,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
     arguments = [str(file), "--rater", "rule:length", "--out", str(out)]
     good = rows(1)[0]
     for bad, sentence in [
-        ([good, good], r"line 2, field 'id': 'q0' occurs twice"),
+        ([good, {**good, "question": "And then?"}], r"line 2, field 'id': 'q0' occurs twice"),
         ([{**good, "answers": ["a", " "]}], r"line 1, field 'answers\.1' is empty"),
         ([{**good, "answers": []}], "'q0' has no answers to choose among"),
         ([{**good, "person": "ann"}], "nobody is called 'ann'"),

@@ -146,11 +146,16 @@ def test_a_run_reads_back_the_same_from_all_three_formats(
     assert len(parquet) == PEOPLE * 3 * 2, "people × views × rules"
     assert set(parquet["rater_name"]) == {"rule:length", "rule:overlap"}
     assert set(parquet["status"]) == {"ok"}
-    columns = ["item", "view", "rater_name", "status", "label", "value"]
+    assert set(parquet["person"]) == {f"person{number}" for number in range(PEOPLE)}
+    assert set(parquet["prompt"]) == {"Question 0?"}
+    assert parquet["gold"].null_count() == 0
+    columns = ["item", "person", "prompt", "gold", "view", "rater_name", "status", "label", "value"]
     expected = parquet.select(columns).sort(columns)
     jsonl = pl.read_ndjson(world / "out" / "judgments.jsonl", infer_schema_length=None)
     assert_frame_equal(jsonl.select(columns).sort(columns), expected)
-    csv = pl.read_csv(world / "out" / "judgments.csv", schema_overrides={"label": pl.String})
+    csv = pl.read_csv(
+        world / "out" / "judgments.csv", schema_overrides={"label": pl.String, "gold": pl.String}
+    )
     assert_frame_equal(csv.select(columns).sort(columns), expected)
     assert sorted(path.name for path in (world / "out").iterdir()) == [
         "judgments.csv",

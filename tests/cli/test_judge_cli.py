@@ -1,6 +1,7 @@
 """`analyze bias`, `correct` and `calibration` as commands: simulated judges in a real run, tables, and the one JSON object."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,15 @@ def test_bad_usage_is_a_sentence(folder: Path, tmp_path: Path) -> None:
     assert "There is no run 'nothing'" in refused(folder, "analyze", "bias", "nothing")
     assert "is not a file" in refused(
         folder, "analyze", "correct", "last", "--human", str(tmp_path / "no.jsonl")
+    )
+    bare = refused(folder, "analyze", "correct", "last")
+    found = re.search(r"with lines such as (\{.*?\})", bare)
+    assert found is not None, bare
+    assert set(json.loads(found[1])) == {"item", "label"}
+    path = tmp_path / "example.jsonl"
+    path.write_text(found[1] + "\n", encoding="utf-8")
+    assert "1" in call(folder, "analyze", "correct", "last", "--human", str(path)).stdout, (
+        "the example is a label"
     )
     other = write_lines(tmp_path / "other.jsonl", [{"item": "other/1", "label": "0"}])
     assert "has no label for an item of" in refused(

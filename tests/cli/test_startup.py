@@ -59,7 +59,7 @@ def test_a_run_of_choices_imports_no_other_kind(tmp_path: Path) -> None:
             "contexts.retrieval",
             "engine.ray",
         ),
-        *("factory", "labeling", "models.local", "models.openai", "raters.dialogues", "raters.relevance"),
+        *("factory", "labeling", "models.local", "models.openai", "raters.counting"),
         *("reporting.audit", "reporting.dialogue", "reporting.relevance", "simulate", "stages", "training"),
     )
     code = (

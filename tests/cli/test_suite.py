@@ -88,7 +88,7 @@ def test_one_command_gives_the_whole_picture(
     by = {run["benchmark"]: run["results"] for run in body["runs"]}
     assert {row["rater"] for row in by["rewardbench"]} == {"rule:length"}
     assert any(row["rater"] == endpoint.spec() for row in by["answers"])
-    assert "cannot be told to reach 0.9" in again.err
+    assert "reaches 0.9" in again.err
     assert json.loads((tmp_path / "out" / "results.json").read_text())["suite"] == "All round"
 
 
@@ -113,7 +113,7 @@ benchmark = "nowhere.jsonl"
     invoke(monkeypatch, tmp_path, "run", "suites/ci.toml", *options, code=2)
     printed = capsys.readouterr()
     assert "their nearest" in printed.out, "a control alone is shown where nobody writes"
-    assert "there is no such metric in this run" in printed.err
+    assert "There is no win_rate in this run" in printed.err
     suites = {
         suite.get("name", ""): suite for suite in ElementTree.parse(tmp_path / "ci/junit.xml").getroot()
     }
@@ -122,9 +122,9 @@ benchmark = "nowhere.jsonl"
     failures = [case.get("message") for case in prefeval.iter("failure")]
     few = "it is 0.250 over 5 people, and at least 6 are needed."
     assert failures == [
-        f"accuracy of rule:name (history) cannot be told to reach 0.2: {few}",
-        "There is no win_rate in this run.",
-        f"accuracy of rule:name (history) cannot be told to reach 0.9: {few}",
+        f"cannot tell whether accuracy of rule:name (history) reaches 0.2: {few}",
+        "There is no win_rate in this run; there are accuracy, accuracy_debiased, consistency, lift, restraint.",
+        f"cannot tell whether accuracy of rule:name (history) reaches 0.9: {few}",
     ]
     assert (writing.get("failures"), writing.get("errors")) == ("1", "0")
     (failure,) = writing.iter("failure")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from personafit.engine import Job, Lane, Runner, Silence, Summary
-from personafit.engine.retries import RetryPolicy
+from personafit.engine.limits import RetryPolicy
 from personafit.models import Unanswerable, Unusable
 from personafit.store import Ask, Outcome, Status, Store
 

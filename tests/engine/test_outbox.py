@@ -3,8 +3,7 @@
 import asyncio
 from typing import cast
 
-from personafit.engine.lane_run import FinishedJob
-from personafit.engine.outbox import MOST_HELD, WRITE_ROWS, Outbox
+from personafit.engine.lane_run import MOST_HELD, WRITE_ROWS, FinishedJob, Outbox
 
 
 def made(number: int) -> FinishedJob:

@@ -2,12 +2,16 @@
 
 import asyncio
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from personafit.engine import Silence
 from personafit.factory import Built, build, read_config
-from personafit.factory.step import section_kinds
 
 # It does what each prompt asks, tells nobody apart but by name, and notes every call in a file.
 STRONG = """
@@ -43,6 +47,17 @@ async def answer(messages):
 """
 
 
+@contextmanager
+def own_writer(folder: Path) -> Iterator[None]:
+    """Work in a folder, with the writer that is there and not that of another test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(str(folder))
+        sys.modules.pop("strong_writer", None)
+        yield
+    sys.modules.pop("strong_writer", None)
+
+
 def write_build(folder: Path, sections: str, build_section: str = 'languages = ["en", "zh"]') -> Path:
     """A config for the strong writer, beside the writer's own file."""
     (folder / "strong_writer.py").write_text(STRONG, encoding="utf-8")
@@ -54,7 +69,7 @@ def write_build(folder: Path, sections: str, build_section: str = 'languages = [
 
 def run_build(config: Path, out: Path, redo: str | None = None, budget: float | None = None) -> Built:
     """The line inside this process."""
-    return asyncio.run(build(read_config(config, section_kinds()), out, Silence(), redo, budget))
+    return asyncio.run(build(read_config(config), out, Silence(), redo, budget))
 
 
 def calls(folder: Path) -> int:

@@ -23,7 +23,7 @@ LOG_FAULTS: dict[str, tuple[bytes, str]] = {
     "invalid UTF-8": (b'{"question": "\xc3("}', "log.jsonl, line 2 is not UTF-8 (byte 14 cannot be read)"),
     "no answer": (
         b'{"person": {"id": "x"}, "question": "q"}',
-        "log.jsonl, line 2, field 'answer': field required.",
+        "log.jsonl, line 2, field 'answer' is missing; write null where the system made no answer.",
     ),
     "empty question": (
         b'{"person": {"id": "x"}, "question": " ", "answer": "a"}',
@@ -35,23 +35,23 @@ LOG_FAULTS: dict[str, tuple[bytes, str]] = {
     ),
     "unknown person": (
         b'{"person": "zoe", "question": "q", "answer": "a"}',
-        "log.jsonl, line 2, field 'person': nobody is called 'zoe'",
+        "log.jsonl, line 2, field 'person': nothing is known of 'zoe'",
     ),
     "nameless person": (
-        b'{"person": {"Job": "x"}, "question": "q", "answer": "a"}',
+        b'{"person": {}, "question": "q", "answer": "a"}',
         "log.jsonl, line 2, field 'person.id' is missing",
     ),
     "changed person": (
         b'{"person": {"id": "ann", "Job": "cook"}, "question": "q", "answer": "a"}',
-        "log.jsonl, line 2, field 'person': 'ann' was described differently before",
+        "log.jsonl, line 2, field 'person': 'ann' was described differently before, on line 1: 'Job' was 'nurse' and is 'cook'",
     ),
     "same id twice": (
         b'{"id": "1", "person": {"id": "x"}, "question": "q", "answer": "a"}',
-        "log.jsonl, line 2, field 'id': '1' occurs twice; ids must be unique.",
+        "log.jsonl, line 2, field 'id': '1' occurs twice, first on line 1; ids must be unique.",
     ),
-    "unknown field": (
-        b'{"person": {"id": "x"}, "question": "q", "answer": "a", "anser": "b"}',
-        "log.jsonl, line 2, field 'anser': extra inputs are not permitted.",
+    "messages without a question": (
+        b'{"person": {"id": "x"}, "question": [{"role": "assistant", "content": "Hi."}], "answer": "a"}',
+        "log.jsonl, line 2, field 'question': the last message must be the user's.",
     ),
     "unknown expectation": (
         b'{"person": {"id": "x"}, "question": "q", "answer": "a", "expect": "both"}',
@@ -93,9 +93,13 @@ CSV_FAULTS: dict[str, tuple[bytes, str]] = {
         b"person,question,chosen,rejected\na,b,c,d\na,b,c," + b"x" * 9_000_000 + b"\n",
         "pairs.csv, line 3 is not CSV: field larger than field limit",
     ),
+    "one text": (
+        b"person,question,chosen,rejected\na,b,c,c \n",
+        "pairs.csv, line 2, field 'rejected' is the same text as 'chosen'",
+    ),
     "same id twice": (
         b"id,person,question,chosen,rejected\n1,a,b,c,d\n1,a,b,c,e\n",
-        "pairs.csv, line 3, field 'id': '1' occurs twice; ids must be unique.",
+        "pairs.csv, line 3, field 'id': '1' occurs twice, first on line 2; ids must be unique.",
     ),
 }
 

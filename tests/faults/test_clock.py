@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.engine.clock import WorkClock
+from personafit.engine.limits import WorkClock
 from personafit.store import Store
 from tests.faults.world import answers, command, personafit, quiet, sentences, write_benchmark
 from tests.stub_endpoint import StubEndpoint
@@ -71,7 +71,7 @@ def test_patience_is_measured_without_standstills(monkeypatch: pytest.MonkeyPatc
     import asyncio
 
     now = 1000.0
-    monkeypatch.setattr("personafit.engine.clock.time.monotonic", lambda: now)
+    monkeypatch.setattr("personafit.engine.limits.time.monotonic", lambda: now)
 
     async def work() -> tuple[float, float]:
         nonlocal now

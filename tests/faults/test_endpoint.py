@@ -19,7 +19,7 @@ RULES = 2 * ITEMS  # what the control raters judge whatever the endpoint does
 
 # What goes wrong: the exit code, and what the sentence must say.
 FAULTS = {
-    "unauthorized": (2, "refuses the key (HTTP 401) (Incorrect API key provided); set OPENAI_API_KEY"),
+    "unauthorized": (2, "wants a key (HTTP 401) (Incorrect API key provided); set OPENAI_API_KEY"),
     "not_found": (2, "knows no model 'stub' or no chat completions (HTTP 404)"),
     "overloaded": (1, "is overloaded (HTTP 429) (Rate limit reached)"),
     "error": (1, "failed (HTTP 500) (internal error)"),

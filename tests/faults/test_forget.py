@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 
 from personafit.benchmarks.config import RunConfig
 from personafit.store import Store, run_answers
-from personafit.store.schema import HEAD
+from personafit.store.connection import HEAD
 from personafit.store.tables import metadata
 from tests.faults.world import carry_out, personafit, sentences, write_benchmark, write_lines
 from tests.reporting.unpacking import browser_blocks

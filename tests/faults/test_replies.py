@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from personafit._errors import UserError
 from personafit.benchmarks.config import RunConfig
 from personafit.engine import RetryPolicy, Summary
+from personafit.models.chat import THINKING
 from personafit.store import Status, Store, run_answers
 from tests.faults.world import Answer, answers, asks, carry_out, texts, write_benchmark
-from tests.stub_endpoint import LONG_REPLY, ODD_READ, StubEndpoint
+from tests.stub_endpoint import LONG_REPLY, ODD_READ, StubEndpoint, sort_of_thought
 
 IMPATIENT = RetryPolicy(attempts=3, first_pause=0.001, seconds=5.0)
 ITEMS = 12
@@ -20,9 +22,9 @@ ASKS = 2 * ITEMS
 class World:
     """A run against one endpoint that can be taken up again."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, items: int = ITEMS) -> None:
         self.store = folder / "store.db"
-        self._folder = write_benchmark(folder / "world", ITEMS)
+        self._folder = write_benchmark(folder / "world", items)
 
     def run(self, spec: str, retry: frozenset[Status] = frozenset()) -> Summary:
         config = RunConfig(str(self._folder), raters=[spec], views=["profile"], retry=retry)
@@ -91,7 +93,8 @@ def test_nobody_listens(world: World) -> None:
         taken.bind(("127.0.0.1", 0))  # bound and never listening: connections are refused
         summary = world.run(f"openai:stub@http://127.0.0.1:{taken.getsockname()[1]}/v1")
     assert summary.last_failure is not None
-    assert "broke off: Cannot connect to host" in summary.last_failure
+    assert "/v1 cannot be reached (" in summary.last_failure
+    assert "ssl" not in summary.last_failure
 
 
 @pytest.mark.parametrize("parameter", ["logprobs", "max_tokens", "temperature"])
@@ -144,6 +147,40 @@ def test_retry_asks_again_what_was_unparsed_and_the_later_answer_counts(
     requests = len(endpoint.requests)
     world.run(endpoint.spec(), retry=frozenset({Status.UNPARSED}))
     assert len(endpoint.requests) == requests, "nothing is unparsed any more"
+
+
+def test_a_model_that_turns_out_to_reason_loses_no_ask_that_was_under_way(tmp_path: Path) -> None:
+    """The server holds its first replies back until 16 asks are under way, and only some replies show that it reasons."""
+    items, together = 96, 16
+    with StubEndpoint("reasons") as endpoint:
+        endpoint.together = together
+        world = World(tmp_path, items)
+        summary = world.run(endpoint.spec())
+        assert summary.failed == 0, summary.last_failure
+    assert [row[5:7] for row in world.answers()] == [("ok", "ok")] * 2 * items
+    first = endpoint.requests[:together]
+    assert {body["max_tokens"] for body in first} == {16}
+    assert {sort_of_thought(body) for body in first} == {0, 1, 2, 3}, "replies of every sort"
+
+
+def test_a_model_that_only_talks_is_given_room_in_vain_but_not_every_time(
+    world: World, endpoint: StubEndpoint
+) -> None:
+    endpoint.behave("long")
+    world.run(endpoint.spec(",concurrency=1"))
+    assert {row[5] for row in world.answers()} == {"unparsed"}
+    assert len(endpoint.requests) == 2 * ASKS + 1
+    assert sorted({body["max_tokens"] for body in endpoint.requests}) == [16, 16 + THINKING]
+
+
+def test_a_missing_key_ends_a_run_before_anything_is_asked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
+        world.run("openai:gpt-4.1-mini")
+    assert not world.store.exists() or not asks(world.store, "ok")
 
 
 @pytest.mark.parametrize("behaviour", ["refusal", "content_filter"])

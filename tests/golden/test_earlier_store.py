@@ -18,6 +18,8 @@ from tests.golden.server import ScriptedServer
 from tests.golden.taking import carry_out
 
 ASKS = 568
+RAISED = {"choice": 6}
+"""Asks of rules whose version was raised since, made anew at no cost: `rule:name`, version 2."""
 
 
 def _count(store: Store) -> int:
@@ -33,5 +35,5 @@ def test_nothing_is_asked_again(case: Case, tmp_path: Path) -> None:
         assert _count(store) == ASKS
         finished = carry_out(case, store, tmp_path / "data")
         assert server.asked == 0, f"{server.asked} calls for what lies in the store"
-        assert _count(store) == ASKS, "asks that cost no call were made again"
+        assert _count(store) == ASKS + RAISED.get(case.name, 0), "asks that cost no call were made again"
         assert sum(lane.reused for lane in finished.summary.lanes) > 0

@@ -16,16 +16,14 @@ from personafit.contexts import Context, filtering, induction
 from personafit.contexts.persona import Persona
 from personafit.engine.ask import follow_up
 from personafit.items import FIT, GUARDS, ChoiceQuestion, Shown, guarded_question
-from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, DialogueMaterial
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueMaterial, DialogueTurn, StopReason
 from personafit.items.preference import NAMED, PREFER
 from personafit.items.reading import Part, Unit
 from personafit.items.relevance import GRADED, LIST, PAIR, RelevanceQuestion
 from personafit.models import ChatReply, ChatRequest, Message
 from personafit.people import RENDERING, Memory, Person, Task, render_person
-from personafit.raters import aspects, likelihood
-from personafit.raters.naming import NAMING_VERSION
-from personafit.raters.rules import RULES, Rule, rule_code
+from personafit.raters import aspects, prompted
+from personafit.raters.rules import NAMING_VERSION, RULES, Rule, rule_code
 from personafit.simulate import signal, speakers
 from personafit.stages import extracting, preparing, verifying
 from personafit.stages.asking import VERSION as STAGES_VERSION
@@ -165,7 +163,7 @@ def _parsed(question: ChoiceQuestion, count: int, reply: str) -> str | None:
 
 
 def _likelihood() -> Wording:
-    telling = likelihood.TELLING
+    telling = prompted.TELLING
     prompts = [telling.messages(_shown(2), person) for person in (PERSON, "")]
     return Wording("likelihood", telling.version, telling.fingerprint, list(prompts), {})
 

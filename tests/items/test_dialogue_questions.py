@@ -6,11 +6,13 @@ import pytest
 
 from personafit.contexts import Context
 from personafit.items import Part, Shown
-from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
-from personafit.items.dialogue_questions import (
+from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
     QUESTIONS_BY_NAME,
+    Dialogue,
     DialogueMaterial,
+    DialogueTurn,
+    StopReason,
     read_object,
 )
 from personafit.people import Task

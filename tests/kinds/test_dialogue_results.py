@@ -10,7 +10,7 @@ import pytest
 import personafit as pf
 from personafit.items.dialogue import Dialogue, StopReason
 from personafit.kinds.dialogue import DialogueKind
-from personafit.reporting.dialogue_results import history_curve, judge_human_kappa
+from personafit.reporting.dialogue_results import history_curves, judge_human_kappa
 from personafit.reporting.result import Result
 from personafit.statistics.agreement import cohen_kappa
 from personafit.statistics.agreement_intervals import pair_agreement
@@ -133,10 +133,8 @@ def test_a_worse_history_makes_a_curve(tmp_path: Path) -> None:
             marks[f"{person}/{given}"] = mark
     world.judge(by_person(marks))
     results = report(world)
-    points = [
-        (p.kind, p.amount, p.personalization.value) for p in history_curve(results) if p.personalization
-    ]
-    assert points == [("sparse", 0.0, 4.0), ("sparse", 0.5, 3.0), ("sparse", 0.9, 2.0)]
+    (points,) = history_curves(results)["sparse"].values()
+    assert [(amount, mark.value) for amount, mark in points] == [(0.0, 4.0), (0.5, 3.0), (0.9, 2.0)]
     assert one(results, "personalization_effect", {"against": "I"}, given="I~sparse:0.9").value == -2.0
 
 

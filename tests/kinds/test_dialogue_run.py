@@ -65,34 +65,22 @@ def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(
     assert "Effects of contexts" in page.read_text(encoding="utf-8")
 
 
-def test_a_bar_on_personalization_fails_the_command(personafit: Command, tmp_path: Path) -> None:
+def test_a_bar_on_personalization_fails_the_command_and_has_dialogues_held_anew(
+    personafit: Command, tmp_path: Path
+) -> None:
     data = write_tasks(tmp_path / "data", 2)
+    bar = ("--fail-under", "personalization=3.5")
     with Talking() as talking:
-        done = personafit(
-            *(
-                "run",
-                "personalens",
-                "--data",
-                str(data),
-                "-K",
-                "tasks=SD",
-                "--system",
-                talking.model("assistant"),
-                "--system-context",
-                "I",
-            ),
-            *(
-                "--user",
-                talking.model("user"),
-                "--rater",
-                talking.model("judge"),
-                "--fail-under",
-                "personalization=3.5",
-            ),
-            code=1,
-        )
+        who = ("--user", talking.model("user"), "--rater", talking.model("judge"))
+        told = ("--system", talking.model("assistant"), "--system-context", "I")
+        command = ("run", "personalens", "--data", str(data), "-K", "tasks=SD", *told, *who)
+        done = personafit(*command, *bar, code=1)
+        again, plain = personafit(*command, *bar, "--json", code=1), personafit(*command, "--json")
     assert "personalization" in done.err
     assert "3.000" in done.err
+    assert "2 dialogues made, 0 reused." in done.out
+    counts = [(body["made"], body["reused"]) for body in map(json.loads, (again.out, plain.out))]
+    assert counts == [(2, 0), (0, 2)]
 
 
 @pytest.mark.slow

@@ -1,19 +1,24 @@
 """A labelling server as a process of its own, on a free port, and raters who talk to it over HTTP."""
 
 import re
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from personafit.benchmarks import FolderBenchmark, ingest
+from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.cli.common import find_run
 from personafit.labeling.access import Access
 from personafit.labeling.making import StudySetup, make_study
@@ -23,11 +28,29 @@ from personafit.store import Store
 TOKEN = re.compile(r'name="csrf" (?:content|value)="([^"]+)"')
 
 
+@cache
+def _starter() -> tempfile.TemporaryDirectory[str]:
+    """A folder with a store that holds the starter set and nothing else."""
+    folder = tempfile.TemporaryDirectory(prefix="personafit-starter-")
+    with Store(Path(folder.name) / "store.db") as opened:
+        ingest(opened, FolderBenchmark(STARTER, None))
+    return folder
+
+
+def starter_store(path: Path) -> Path:
+    """A store of one's own with the starter set in it: reading that in takes longer than most tests."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(Path(_starter().name) / "store.db", path)
+    return path
+
+
 def new_study(
     store: str | Path, name: str = "pilot", count: int | None = 6, question: str = "fit", **config: Any
 ) -> StudySetup:
-    """A study of the starter set."""
+    """A study of the starter set; a store that is not there yet is made."""
     settings = {"overlap": 2, "seats": 2} | config
+    if isinstance(store, Path) and not store.exists():
+        starter_store(store)
     with Store(store) as opened:
         return make_study(opened, name, "starter", question, StudyConfig(**settings), find_run, count=count)
 

@@ -1,7 +1,16 @@
 """Answers that are written together: which are new, which page is done, and what is refused."""
 
-from personafit.labeling.answers import UNDONE, Answer, AnswerReceipt, NotStored
-from personafit.labeling.batches import GONE, PAUSED, AnswerBatch, Standing, StoredAsk
+from personafit.labeling.answers import (
+    GONE,
+    PAUSED,
+    UNDONE,
+    Answer,
+    AnswerBatch,
+    AnswerReceipt,
+    NotStored,
+    Standing,
+    StoredAsk,
+)
 from personafit.labeling.forms import LabelValue
 from personafit.labeling.records import Field
 
@@ -16,7 +25,7 @@ def answer(
     detail = {"why": why} if why else {}
     answered = None if why else LabelValue("1", 1.0)
     return Answer(
-        id, "s", 0, "r", 0, "p", field, answered, detail, "profile", "", "self", 1.0, required, FLAG
+        "s", 0, "r", "p", field, answered, detail, "profile", "", "self", 1.0, id, 0, required, FLAG
     )  # fmt: skip
 
 

@@ -5,45 +5,59 @@ import random
 import sqlite3
 import time
 import uuid
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.labeling.served import RaterClient, Server, invitation, new_study, serving
+from tests.labeling.served import RaterClient, Server, invitation, new_study, serving, starter_store
 
 KILLS = 10
 
 
-def _stored(store: Path) -> list[tuple[str, str, int, str | None]]:
+def _stored(store: Path, study: str = "pilot") -> list[tuple[str, str, int, str | None]]:
     with closing(sqlite3.connect(store)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return list(
             connection.execute(
-                "SELECT json_extract(a.detail, '$.id'), a.job, a.generation, j.label FROM asks a JOIN judgments j ON j.ask = a.id"
+                "SELECT json_extract(a.detail, '$.id'), a.job, a.generation, j.label FROM asks a JOIN judgments j ON j.ask = a.id "
+                "WHERE json_extract(j.extra, '$.study') = ?",
+                (study,),
             )
         )
 
 
-def test_an_answer_sent_twice_is_stored_once(tmp_path: Path) -> None:
-    store = tmp_path / "store.db"
-    new_study(store)
-    with serving(store) as server, RaterClient(server.address, invitation(store)) as rater:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store in which each test has a study of its own."""
+    return starter_store(tmp_path_factory.mktemp("nothing-lost") / "store.db")
+
+
+@pytest.fixture(scope="module")
+def server(store: Path) -> Iterator[Server]:
+    """The server of that store."""
+    with serving(store) as running:
+        yield running
+
+
+def test_an_answer_sent_twice_is_stored_once(store: Path, server: Server) -> None:
+    new_study(store, "twice")
+    with RaterClient(server.address, invitation(store, "twice")) as rater:
         key = str(uuid.uuid4())
         first, again = rater.answer(0, "A", id=key), rater.answer(0, "A", id=key)
         assert first.json() == again.json() == {"id": key, "generation": 0, "done": True}
         other = rater.answer(0, "B")
         assert other.json()["generation"] == 1
-    rows = _stored(store)
+    rows = _stored(store, "twice")
     assert [row[2] for row in sorted(rows, key=lambda row: row[2])] == [0, 1]
     assert len({row[1] for row in rows}) == 1, "a correction supersedes under the same job"
 
 
-def test_undo_reopens_the_page_and_a_flag_closes_it(tmp_path: Path) -> None:
-    store = tmp_path / "store.db"
-    new_study(store)
-    with serving(store) as server, RaterClient(server.address, invitation(store)) as rater:
+def test_undo_reopens_the_page_and_a_flag_closes_it(store: Path, server: Server) -> None:
+    new_study(store, "undone")
+    with RaterClient(server.address, invitation(store, "undone")) as rater:
         assert rater.answer(0, "A").json()["done"]
         assert not rater.answer(0, None, why="undone").json()["done"]
         assert "/rate/0" in str(rater.http.get("/rate").url)
@@ -52,31 +66,27 @@ def test_undo_reopens_the_page_and_a_flag_closes_it(tmp_path: Path) -> None:
         assert "/rate/2" in str(rater.http.get("/rate").url)
 
 
-def test_the_same_id_from_two_raters_is_two_answers(tmp_path: Path) -> None:
-    store = tmp_path / "store.db"
-    new_study(store)
+def test_the_same_id_from_two_raters_is_two_answers(store: Path, server: Server) -> None:
+    new_study(store, "same")
     with (
-        serving(store) as server,
-        RaterClient(server.address, invitation(store, seat=0)) as one,
-        RaterClient(server.address, invitation(store, seat=1)) as two,
+        RaterClient(server.address, invitation(store, "same", seat=0)) as one,
+        RaterClient(server.address, invitation(store, "same", seat=1)) as two,
     ):
         key = str(uuid.uuid4())
         replies = [rater.answer(page, "A", id=key).json() for rater in (one, two) for page in (0, 1)]
         assert replies == [{"id": key, "generation": 0, "done": True}] * 4
-    assert len(_stored(store)) == 4
+    assert len(_stored(store, "same")) == 4
 
 
-def test_another_device_goes_on_where_the_first_stopped(tmp_path: Path) -> None:
-    store = tmp_path / "store.db"
-    new_study(store)
-    link = invitation(store)
-    with serving(store) as server:
-        with RaterClient(server.address, link) as first:
-            first.answer(0, "A")
-        with RaterClient(server.address, link) as second:
-            assert 'data-position="1"' in second.page
-            shown = second.http.get("/rate/0").text
-            assert "&#34;value&#34;: &#34;A&#34;" in shown or "&#34;value&#34;:&#34;A&#34;" in shown
+def test_another_device_goes_on_where_the_first_stopped(store: Path, server: Server) -> None:
+    new_study(store, "devices")
+    link = invitation(store, "devices")
+    with RaterClient(server.address, link) as first:
+        first.answer(0, "A")
+    with RaterClient(server.address, link) as second:
+        assert 'data-position="1"' in second.page
+        shown = second.http.get("/rate/0").text
+        assert "&#34;value&#34;: &#34;A&#34;" in shown or "&#34;value&#34;:&#34;A&#34;" in shown
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(KILLS, marks=pytest.mark.slow)])

@@ -7,6 +7,7 @@ from email.utils import formatdate
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from personafit.models import (
     ChatReply,
@@ -24,6 +25,7 @@ from tests.stub_endpoint import (
     LONG_REPLY,
     ODD_READ,
     Behaviour,
+    Body,
     StubEndpoint,
     completion,
     failing,
@@ -135,9 +137,9 @@ def test_replies_come_through_whole(endpoint: StubEndpoint, name: str, text: str
         (
             "unauthorized",
             Unusable,
-            "refuses the key (HTTP 401) (Incorrect API key provided); set OPENAI_API_KEY",
+            "wants a key (HTTP 401) (Incorrect API key provided); set OPENAI_API_KEY",
         ),
-        ("forbidden", Unusable, "refuses the key (HTTP 403)"),
+        ("forbidden", Unusable, "does not let this key use model 'stub' (HTTP 403) (as told); check"),
         ("not_found", Unusable, "knows no model 'stub'"),
         ("overloaded", Transient, "is overloaded (HTTP 429)"),
         ("error", Transient, "failed (HTTP 500)"),
@@ -236,6 +238,57 @@ def test_a_rejected_parameter_is_left_out_even_by_requests_under_way(
     assert sent[-1] is False
     limits = [{"max_tokens", "max_completion_tokens"} & set(body) for body in endpoint.requests]
     assert all(len(names) == 1 for names in limits), "some limit is always sent"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "dropped"),
+    [
+        (
+            403,
+            {"message": "You are not allowed to request logprobs from this model", "param": None},
+            "logprobs",
+        ),
+        (400, {"message": "This model does not return log probabilities."}, "logprobs"),
+        (400, {"message": "Unsupported value", "param": "temperature"}, "temperature"),
+        (422, [{"loc": ["body", "top_logprobs"], "msg": "Extra inputs are not permitted"}], "logprobs"),
+        (404, {"message": "No endpoints found that support the setting: seed"}, "seed"),
+        (501, {"message": "log_probs: not implemented"}, "logprobs"),
+    ],
+)
+def test_a_rejection_that_names_a_setting_is_about_the_setting(
+    endpoint: StubEndpoint,
+    behaviour: Callable[[Behaviour], str],
+    status: int,
+    error: Any,
+    dropped: str,
+) -> None:
+    async def behave(_stub: StubEndpoint, _request: web.Request, body: Body) -> web.StreamResponse:
+        if dropped in body:
+            return web.json_response({"detail" if isinstance(error, list) else "error": error}, status=status)
+        return web.json_response(completion(body, "A"))
+
+    endpoint.behave(behaviour(behave))
+    replies = ask(endpoint.spec(), *[ChatRequest(MESSAGES, letters=LETTERS, seed=3)] * 5)
+    assert [reply.text for reply in replies] == ["A"] * 5
+    assert "top_logprobs" not in endpoint.requests[-1] or dropped != "logprobs"
+
+
+def test_a_key_that_may_not_use_a_model_is_not_taken_for_a_setting(
+    endpoint: StubEndpoint, behaviour: Callable[[Behaviour], str]
+) -> None:
+    own = behaviour(failing(403, "Your project has exceeded its quota and may not use this model"))
+    with pytest.raises(Unusable, match="exceeded its quota"):
+        choose(endpoint, own)
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("spec", ["openai:gpt-4.1-mini", "openai:m@http://127.0.0.1:9/v1,key_env=MY_KEY"])
+def test_a_missing_key_is_said_without_connecting(monkeypatch: pytest.MonkeyPatch, spec: str) -> None:
+    name = "MY_KEY" if "MY_KEY" in spec else "OPENAI_API_KEY"
+    monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(Unusable, match=rf"{name} is not set, and http\S+ needs a key"):
+        ask(spec, ChatRequest(MESSAGES))
 
 
 def test_an_older_server_gets_the_older_limit(endpoint: StubEndpoint) -> None:

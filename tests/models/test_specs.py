@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
-from personafit.items.dialogue_questions import DIALOGUES
+from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
 from personafit.items.relevance import ATTRIBUTES
 from personafit.models import ChatRequest, Unanswerable, make_model, parse_spec

@@ -32,11 +32,13 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 
 def one_sentence(error: UserError, start: str = "") -> None:
-    """What a refusal must be."""
+    """What a refusal must be: one sentence, or a heading above one sentence for each fault."""
     said = str(error)
-    assert len(said.splitlines()) == 1, said
+    heading, *faults = said.splitlines()
     assert said.startswith(start), said
-    assert said.endswith("."), said
+    assert heading.endswith("faults:" if faults else "."), said
+    assert len(faults) != 1, said
+    assert all(fault.startswith("  ") and fault.endswith(".") for fault in faults), said
 
 
 def nearly(**fields: Any) -> st.SearchStrategy[dict[str, Any]]:

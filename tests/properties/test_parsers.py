@@ -15,7 +15,7 @@ from personafit.models import ChatReply, ChatRequest, Transient, make_model, par
 from personafit.models.completions import decoded, error_text, letter_scores, pause_asked
 from personafit.models.openai import OpenAIModel
 from personafit.people import Person, flatten
-from personafit.store.rows import storable
+from personafit.store.records import storable
 from tests.properties.strategies import JSON, TEXTS, THOROUGH, nearly, one_sentence
 
 LETTERS = ("A", "B")

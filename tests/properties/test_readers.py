@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, PersonaFeedback, check_folder
-from personafit.benchmarks.answers import Answers, read_log
 from personafit.benchmarks.benchmark import Benchmark, ingest
 from personafit.benchmarks.lines import DEEPEST, read_lines, read_object
+from personafit.benchmarks.rows import file_benchmark
 from personafit.models.replay import ReplayModel
 from personafit.models.spec import parse_spec
 from personafit.store import Store
@@ -122,11 +122,7 @@ def test_answer_logs(data: bytes) -> None:
     with _folder() as folder:
         (folder / "log.jsonl").write_bytes(data)
 
-        def open_it() -> Benchmark:
-            rows, people = read_log(folder / "log.jsonl", {})
-            return Answers(rows, people, 0)
-
-        _store(_read(open_it))
+        _store(_read(lambda: file_benchmark(folder / "log.jsonl")))
 
 
 @THOROUGH

@@ -10,7 +10,7 @@ from personafit.items import Shown
 from personafit.models import ChatReply, Unanswerable, make_model
 from personafit.models.chat import ChatRequest
 from personafit.raters import Verdict, make_rater
-from personafit.raters.likelihood import TELLING, LikelihoodRater, Telling
+from personafit.raters.prompted import TELLING, LikelihoodRater, Telling
 from personafit.store import Status
 from tests.models.test_embedded import ENGINE, weights
 from tests.scripted import ScriptedModel, shown, write_lines

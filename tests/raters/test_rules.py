@@ -8,8 +8,8 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import Context
+from personafit.items.choice import CHOICES
 from personafit.items.preference import PREFERENCES
-from personafit.items.question import CHOICES
 from personafit.items.reading import QuestionSet, Unit
 from personafit.items.relevance import ATTRIBUTES
 from personafit.raters import RULES, make_rater
@@ -191,3 +191,20 @@ def test_a_rule_costs_nothing_and_asks_nobody(asks: QuestionSet, unit: str) -> N
 def test_an_unknown_rule_and_an_unknown_option_are_named(asks: QuestionSet, spec: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         make_rater(spec, asks)
+
+
+@pytest.mark.parametrize(
+    ("facets", "text", "times"),
+    [
+        ({"Name": "Ann Lee"}, "Ann, you know.", 1),
+        ({"name": "Ann Lee"}, "Ann, you know.", 1),
+        ({"Demographics.FULL NAME": "Ann Lee"}, "Dear Ann!", 1),
+        ({"姓名": "赵梦瑶"}, "梦瑶，你好。", 1),
+        ({"Pet.Name": "Ann"}, "Ann barks.", 0),
+    ],
+)
+def test_naming_is_counted_whatever_the_key_and_by_first_name(
+    facets: dict[str, str], text: str, times: int
+) -> None:
+    context = Context("profile", "", tuple(facets.values()), "ann", dict(facets))
+    assert RULES["answer"]["name"].score([Unit(text, "?", context)]) == [times]

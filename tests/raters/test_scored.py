@@ -10,7 +10,7 @@ import pytest
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.items import Part, Shown
-from personafit.items.dialogue_questions import DIALOGUES
+from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
 from personafit.items.reading import QuestionSet
 from personafit.items.relevance import ALONE, ATTRIBUTES

@@ -1,5 +1,6 @@
 """Accuracy by aspect and the heat map, on a run of a function with five heads, against plain computation."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from personafit.reporting.aspects import (
 )
 from personafit.reporting.pieces import Grid
 from personafit.store import Store
-from tests.scripted import run, simple_pairs, write_pairs
+from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
 MODULE = """
 def heads(person, question, answers):
@@ -71,9 +72,14 @@ def judged(store: Store, folder: Path, *raters: str, identical: bool = False) ->
         row["tier"] = "easy" if number % 2 else "hard"
         if number % 3 == 0:  # the shorter answer is the chosen one here
             row["chosen"], row["rejected"] = row["rejected"], row["chosen"]
-    if identical:
-        rows[0]["rejected"] = rows[0]["chosen"]
     write_folder(folder / "mine", ImportedPairs(write_pairs(folder / "mine.csv", rows)))
+    if identical:  # a file of pairs is refused with such a row, a folder is not
+        path = folder / "mine" / "products.jsonl"
+        products = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for product in products:
+            if product["text"] == rows[0]["rejected"]:
+                product["text"] = rows[0]["chosen"]
+        write_lines(path, products)
     config = RunConfig(str(folder / "mine"), raters=list(raters), views=["profile"])
     return load_scores(store, run(store, config).run)
 

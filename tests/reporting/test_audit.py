@@ -9,9 +9,8 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, starter, write_folder
 from personafit.people import Person
-from personafit.reporting.audit import Audit, audit_benchmark
+from personafit.reporting.audit import Audit, audit_benchmark, audit_object, read_audit, write_audit
 from personafit.reporting.audit.checks import STRANGER
-from personafit.reporting.audit.part import audit_object, audit_part, read_audit, write_audit
 from personafit.reporting.pieces import Grid
 from personafit.store import Item, Judgment, Product
 from tests.benchmarks.test_personafeedback import DATA, needs_data
@@ -186,8 +185,7 @@ def test_the_part_of_an_audit_shows_what_the_audit_found_and_is_read_back_from_i
 ) -> None:
     found = audit_benchmark(starter())
     write_audit(found, tmp_path)
-    one = read_audit(tmp_path / "audit.json")
-    part = audit_part(one, {})
+    part = read_audit(tmp_path / "audit.json")
     verdicts, shortcuts = part.lead[-1], part.sections[0].pieces[0]
     assert isinstance(verdicts, Grid)
     assert isinstance(shortcuts, Grid)
@@ -212,6 +210,40 @@ def test_the_part_of_an_audit_shows_what_the_audit_found_and_is_read_back_from_i
     (tmp_path / "half.json").write_text('{"benchmark": "starter", "verdicts": [{}]}')
     with pytest.raises(UserError, match=r"half\.json cannot be read"):
         read_audit(tmp_path / "half.json")
+
+
+def test_a_template_reused_across_people_is_seen(tmp_path: Path) -> None:
+    """Each rejected answer is one text with the person's name and facts filled in; the chosen ones are all different."""
+    rows: list[Row] = [
+        (
+            f"p{n}",
+            f"q{n}",
+            f"Own words {chr(97 + n % 6) * (1 + n)} for this one",
+            "Dear Zoe, as a nurse try noodles 3 times.",
+            None,
+        )
+        for n in range(40)
+    ]
+    found = audit_of(tmp_path, *rows)
+    assert found.occurrences["all"].value == 1.0
+    (counted,) = (one for one in found.verdicts() if one.check == "answer counts")
+    assert counted.grade == "fails"
+    assert "the people its template was written to" in counted.finding
+
+
+def test_a_template_is_what_is_left_without_the_person(tmp_path: Path) -> None:
+    class Own(Toy):
+        def people(self) -> Iterator[Person]:
+            for n, row in enumerate(self.rows):
+                facets = {"name": f"Ann{chr(97 + n)} Lee", "Job": f"job {chr(97 + n)}"}
+                yield Person(id=row[0], language="en", facets=dict(facets))
+
+    rows: list[Row] = [
+        (f"p{n}", f"q{n}", f"As a job {c}, Ann{c}, you know how.", f"Other words {c * 4}", None)
+        for n, c in enumerate("abcdefgh")
+    ]
+    write_folder(tmp_path / "own", Own(*rows))
+    assert audit_benchmark(FolderBenchmark(tmp_path / "own")).occurrences["all"].value == 1.0
 
 
 @needs_data

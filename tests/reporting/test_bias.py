@@ -38,12 +38,17 @@ def biases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RaterBias]:
     ]
     folder = tmp_path_factory.mktemp("world")
     world = make_world(folder, judges, PEOPLE, makers=("gpt-5", "anthropic/claude-4"), seed=3)
-    return {bias.rater["name"]: bias for bias in judge_bias(world.store, world.scores)}
+    return {str(bias.line.rater): bias for bias in judge_bias(world.store, world.scores)}
 
 
 def effect(bias: RaterBias, name: str) -> Effect:
     (found,) = (one for one in bias.effects if one.name == name)
     return found
+
+
+def words(bias: RaterBias, name: str) -> str:
+    """The sentence about one effect after the rater's name, without its full stop."""
+    return str(effect(bias, name).sentence).removeprefix(f"{bias.line.rater}: ").removesuffix(".")
 
 
 def clear(effect: Effect) -> int:
@@ -57,16 +62,14 @@ def clear(effect: Effect) -> int:
 
 def test_a_fair_judge_has_peoples_preferences_and_no_others(biases: dict[str, RaterBias]) -> None:
     fair = biases["fair"]
-    assert "no clear preference by position" in effect(fair, "position").words
+    assert "no clear preference by position" in words(fair, "position")
     assert [clear(effect(fair, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
-    assert effect(fair, "length").words.startswith(
+    assert words(fair, "length").startswith(
         "prefers the longer answer; not distinguishable from people (this run could have detected an odds ratio of "
     )
-    assert effect(fair, "length").words.endswith(
-        "not shown to be equivalent within odds ratios of 0.82 to 1.22)"
-    )
+    assert words(fair, "length").endswith("not shown to be equivalent within odds ratios of 0.82 to 1.22)")
     assert (effect(fair, "length").people.low or 0) > 1
-    assert effect(fair, "naming").words.startswith("shows no clear preference by naming")
+    assert words(fair, "naming").startswith("shows no clear preference by naming")
 
 
 def test_a_steadier_judge_with_peoples_tastes_is_not_called_biased(biases: dict[str, RaterBias]) -> None:
@@ -76,9 +79,7 @@ def test_a_steadier_judge_with_peoples_tastes_is_not_called_biased(biases: dict[
     assert people.high is not None
     assert judge.low > people.high, "its odds ratio is far larger"
     assert [clear(effect(steady, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
-    assert effect(steady, "length").words.startswith(
-        "prefers the longer answer; not distinguishable from people ("
-    )
+    assert words(steady, "length").startswith("prefers the longer answer; not distinguishable from people (")
 
 
 def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) -> None:
@@ -87,9 +88,9 @@ def test_a_planted_position_bias_is_found_alone(biases: dict[str, RaterBias]) ->
     assert odds.low is not None
     assert odds.high is not None
     assert odds.low <= 2.2255 <= odds.high  # e to the 0.8
-    assert first.first_share.low is not None
-    assert first.first_share.low > 0.6
-    assert effect(first, "position").words == "prefers the answer shown first"
+    assert first.first_share is not None
+    assert (first.first_share.low or 0) > 0.6
+    assert words(first, "position") == "prefers the answer shown first"
     assert "order people saw" in (effect(first, "position").people.note or "")
     assert [clear(effect(first, name)) for name in ("length", "mention", "naming")] == [0, 0, 0]
 
@@ -98,24 +99,26 @@ def test_planted_length_mention_and_family_biases_are_found(biases: dict[str, Ra
     # Its difference from people by itself is shown (p = 0.025), beside those of all other judges and features it is not.
     length = effect(biases["long"], "length")
     assert clear(length) == 1
-    assert length.words.startswith("prefers the longer answer; not distinguishable from people (")
+    assert words(biases["long"], "length").startswith(
+        "prefers the longer answer; not distinguishable from people ("
+    )
     assert clear(effect(biases["long"], "mention")) == 0
     assert (
-        effect(biases["short"], "length").words
+        words(biases["short"], "length")
         == "prefers the shorter answer, unlike people, who prefer the longer answer"
     )
     mentions = biases["mentions"]
     assert (
-        effect(mentions, "mention").words
+        words(mentions, "mention")
         == "prefers the answer that mentions more of the person more than people do"
     )
-    assert (
-        effect(biases["names"], "naming").words
-        == "prefers the answer that names the person more than people do"
-    )
+    assert words(biases["names"], "naming") == "prefers the answer that names the person more than people do"
     assert clear(effect(mentions, "length")) == 0
     own = effect(biases["openai:gpt-4o@http://host"], "family")
-    assert own.words == "prefers the answer of its own family more than people do"
+    assert (
+        words(biases["openai:gpt-4o@http://host"], "family")
+        == "prefers the answer of its own family more than people do"
+    )
     assert own.judge.low is not None
     assert own.judge.high is not None
     assert own.judge.low <= 2.718 <= own.judge.high
@@ -123,9 +126,11 @@ def test_planted_length_mention_and_family_biases_are_found(biases: dict[str, Ra
 
 
 def test_what_cannot_be_said_is_said(biases: dict[str, RaterBias]) -> None:
-    assert effect(biases["stuck"], "position").words == "always chooses the answer shown first"
-    assert "decide every choice" in effect(biases["stuck"], "length").words
-    assert biases["stuck"].first_share.value == 1.0
+    assert words(biases["stuck"], "position") == "always chooses the answer shown first"
+    assert "decide every choice" in words(biases["stuck"], "length")
+    share = biases["stuck"].first_share
+    assert share is not None
+    assert share.value == 1.0
     # What cannot be said has no number either: its size would be the ridge's.
     for found in biases["stuck"].effects:
         assert (found.judge.value, found.judge.low, found.difference.value) == (None, None, None)
@@ -136,13 +141,13 @@ def test_what_cannot_be_said_is_said(biases: dict[str, RaterBias]) -> None:
     position = exported["bias_position"]
     assert (position.value, position.low, position.high) == (None, None, None)
     assert "always chooses the answer shown first" in (exported["bias_position_over_people"].note or "")
-    assert "every choice is a tie" in effect(biases["undecided"], "length").words
-    assert "no answered choice" in effect(biases["broken"], "length").words
-    assert biases["broken"].coverage == 0.0
+    assert "every choice is a tie" in words(biases["undecided"], "length")
+    assert "no answered choice" in words(biases["broken"], "length")
+    assert {result.coverage for result in bias_results([biases["broken"]])} == {0.0}
     rule = biases["rule:length"]
-    assert "order cannot matter" in effect(rule, "position").words
-    assert "no model with a family name" in effect(rule, "family").words
-    assert "no pair has an answer of fair" in effect(biases["fair"], "family").words
+    assert "order cannot matter" in words(rule, "position")
+    assert "no model with a family name" in words(rule, "family")
+    assert "no pair has an answer of fair" in words(biases["fair"], "family")
 
 
 def test_every_record_has_a_number_or_a_reason(biases: dict[str, RaterBias]) -> None:
@@ -171,8 +176,8 @@ def test_one_person_gets_numbers_without_intervals(tmp_path: Path) -> None:
     world = make_world(tmp_path, [Judge("fair", margins=False)], people=1, each=30)
     (bias,) = judge_bias(world.store, world.scores)
     assert effect(bias, "length").judge.value is not None
-    assert effect(bias, "length").words.startswith("length has no interval: it needs at least")
-    assert "there are 1" in effect(bias, "length").words
+    assert words(bias, "length").startswith("length has no interval: it needs at least")
+    assert "there are 1" in words(bias, "length")
 
 
 def test_a_win_rate_has_no_human_effect(tmp_path: Path) -> None:
@@ -193,15 +198,16 @@ def test_items_without_gold_leave_the_judges_own_effects(tmp_path: Path) -> None
 def test_choices_among_more_than_two_answers_are_left_out(tmp_path: Path) -> None:
     world = make_world(tmp_path, [Judge("one", always="0")], people=6, each=3, products=3)
     (bias,) = judge_bias(world.store, world.scores)
-    assert "no answered choice between two answers" in effect(bias, "length").words
+    assert "no answered choice between two answers" in words(bias, "length")
 
 
 def test_one_feature_alone_cannot_tell_taste_from_steadiness(biases: dict[str, RaterBias]) -> None:
     found = effect(biases["fair"], "length")
-    assert found.pull is not None
     (unscaled,) = decide_together([Question(Estimate(None, None, None, 9, 9, NO_SCALE))])
-    alone = replace(found, pull=replace(found.pull, difference=unscaled))
-    assert alone.words.startswith("prefers the longer answer; whether more or less than people do cannot")
+    alone = replace(found, tests=(*found.tests[:2], unscaled))
+    assert str(alone.sentence).startswith(
+        "fair: prefers the longer answer; whether more or less than people do cannot"
+    )
 
 
 def test_nothing_is_claimed_of_a_rater_on_people_it_was_fitted_on(tmp_path: Path) -> None:
@@ -211,8 +217,10 @@ def test_nothing_is_claimed_of_a_rater_on_people_it_was_fitted_on(tmp_path: Path
     met = run._replace(config={**run.config, "notes": [note], "raters": world.scores.raters})
     fair, other = judge_bias(world.store, replace(world.scores, run=met))
     assert (fair.met_people, other.met_people) == (note, None)
-    assert all("is no evidence" in found.words and "prefers" not in found.words for found in fair.effects)
-    assert not any("no evidence" in found.words for found in other.effects)
+    assert not any(found.sentence for found in fair.effects)
+    assert all(found.sentence for found in other.effects)
+    noted = [result.note or "" for result in bias_results([fair]) if result.metric.endswith("over_people")]
+    assert all("is no evidence" in note and "prefers" not in note for note in noted)
     assert {result.rater: result.met_people for result in bias_results([fair, other])} == {
         "fair": True,
         "other": False,
@@ -260,6 +268,7 @@ def test_answers_that_were_not_made_are_left_out(tmp_path: Path) -> None:
     marked = replace(world.scores, items=world.scores.items.with_columns(unmade))
     made = replace(world.scores, items=marked.items.filter(pl.col("unmade").is_null()))
     found, expected = (judge_bias(world.store, scores)[0] for scores in (marked, made))
+    assert found.first_share is not None
     assert found.first_share.n == 2 * len(made.items)
     assert found.effects == expected.effects
     assert found.effects != judge_bias(world.store, world.scores)[0].effects
@@ -269,7 +278,7 @@ def test_a_judge_that_likes_length_more_than_people_do_is_said_to(tmp_path: Path
     judges = [Judge("long", margins=False, weights={"length": 2.0, "mention": 1.0})]
     world = make_world(tmp_path, judges, {"length": 0.5, "mention": 1.0}, people=60)
     found = judge_bias(world.store, world.scores)
-    assert effect(found[0], "length").words == "prefers the longer answer more than people do"
+    assert words(found[0], "length") == "prefers the longer answer more than people do"
     assert bias_legend(found) == [LEGEND]
 
 
@@ -278,12 +287,14 @@ def test_claims_are_controlled_over_raters_and_features(tmp_path: Path) -> None:
     judges = [Judge(f"coin{n}", margins=False) for n in range(8)]
     world = make_world(tmp_path, judges, PEOPLE, people=20, each=10, seed=5)
     found = judge_bias(world.store, world.scores)
-    pulls = [one.pull for rater in found for one in rater.effects if one.pull is not None]
-    own = [pull.judge for pull in pulls]
-    differences = sum(pull.difference.p is not None for pull in pulls)
+    tests = [one.tests for rater in found for one in rater.effects]
+    own = [judge for judge, _, _ in tests]
+    differences = sum(difference.p is not None for _, _, difference in tests)
     assert {finding.tests for finding in own} == {8 * 4 + 3 + differences}, (
         "judges', people's once, differences"
     )
     assert any((finding.p or 1.0) < 0.05 for finding in own)
     assert not any(finding.decided for finding in own)
-    assert all("shows no clear preference" in one.words for rater in found for one in rater.effects[:4])
+    assert all(
+        "shows no clear preference" in str(one.sentence) for rater in found for one in rater.effects[:4]
+    )

@@ -12,19 +12,16 @@ from personafit.reporting.claims import (
     ClaimWords,
     FigureUnit,
     Pair,
-    against_control,
     claim,
-    context_effect,
     counted,
     difference_claim,
     lift_claims,
-    list_against_pairs,
-    mean_mark,
-    picks,
     same_words,
-    without_prompt,
 )
-from personafit.reporting.result import Result
+from personafit.reporting.dialogue import context_effect
+from personafit.reporting.preference import mean_mark
+from personafit.reporting.relevance import against_control, list_against_pairs, picks, without_prompt
+from personafit.reporting.result import Figures, Result
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import CONSTANT, too_few
 from personafit.statistics.decisions import Hypothesis, HypothesisTest, decide_together
@@ -148,11 +145,16 @@ def test_two_are_compared_with_all_that_is_known() -> None:
 
 
 def test_relevance_claims() -> None:
-    assert picks("r", 2.0, finding(2.0, 0.1, 1.2), "recall 90 %").endswith("it over-selects (recall 90 %).")
-    assert picks("r", 1.3, finding(1.3, 0.1, 1.2), "recall 90 %") == (
-        "r picks 1.3 times as many attributes as people do (recall 90 %)."
-    )
-    assert "it leaves out" in picks("r", 0.3, finding(0.3, 0.1, 1 / 1.2), "")
+    def picked(times: float, null: float) -> str:
+        found = [("over_selection", times), ("recall", 0.9)]
+        figures = Figures(
+            Result.of(estimate(value, 0.1), metric=name, rater="r", view="none") for name, value in found
+        )
+        return picks("r", "none", figures, finding(times, 0.1, null))
+
+    assert picked(2.0, 1.2).endswith("it over-selects (recall 90.0 %).")
+    assert picked(1.3, 1.2) == "r picks 1.3 times as many attributes as people do (recall 90.0 %)."
+    assert "it leaves out" in picked(0.3, 1 / 1.2)
     assert against_control("r", "rule:overlap", finding(0.1)).startswith(
         "r: beats the best control, rule:overlap (F1 +10.0"
     )

@@ -75,8 +75,8 @@ def test_a_clear_difference_is_called_better_in_either_direction(store: Store, f
         low, high = sorted(abs(end or 0) for end in (comparison.difference.low, comparison.difference.high))
         assert f"(95 % interval {100 * low:+.1f} to {100 * high:+.1f}, p" in sentence
     assert (back.difference.high or 0) < 0, "the record itself stays first minus second"
-    assert forward.p_value is not None
-    assert forward.p_value < 0.001
+    assert forward.tested.p is not None
+    assert forward.tested.p < 0.001
     assert "p < 0.001; 36 shared items" in forward.sentence()
 
 
@@ -95,7 +95,7 @@ def test_noise_is_called_not_distinguishable(store: Store, folder: Path) -> None
     comparison = only(compare_runs(one, two))
     assert "are not distinguishable: they differ by 0.0 points" in comparison.sentence()
     assert ", first minus second, p = 1.000" in comparison.sentence()
-    assert comparison.p_value == pytest.approx(1.0)
+    assert comparison.tested.p == pytest.approx(1.0)
 
 
 def test_a_run_compared_with_itself_scores_the_same_and_is_told_apart_by_run(
@@ -210,7 +210,7 @@ def test_a_win_rate_is_not_compared_with_an_accuracy(store: Store, folder: Path,
             for n in range(3)
         ],
     )
-    answers = run_lines(store, run(store, RunConfig("answers", log=log)).run)
+    answers = run_lines(store, run(store, RunConfig("answers", log=log, raters=["rule:length"])).run)
     pairs = judged(store, folder, "pairs", lambda item: True)
     with pytest.raises(UserError, match=r"reports win_rate and .* accuracy"):
         compare_runs(answers, pairs)

@@ -8,8 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.kinds.lines import Line, Metric, Reference, RunLines
-from personafit.reporting.compare import Comparison, compare_runs
-from personafit.reporting.compare_ranking import rank_runs
+from personafit.reporting.compare import Comparison, compare_runs, rank_runs
 from personafit.store import RunRecord
 
 PEOPLE, EACH = 12, 2

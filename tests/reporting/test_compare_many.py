@@ -12,8 +12,7 @@ from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines, paired_rows
-from personafit.reporting.compare import compare_runs, compare_with_base
-from personafit.reporting.compare_ranking import rank_runs
+from personafit.reporting.compare import compare_runs, rank_runs
 from personafit.statistics.decisions import holm
 from personafit.statistics.ranking import paired_permutation
 from personafit.store import Store
@@ -55,12 +54,10 @@ def right(share: float, seed: int) -> list[bool]:
     return drawn
 
 
-def test_one_comparison_says_what_two_runs_always_said(judged: Callable[..., RunLines]) -> None:
+def test_one_comparison_needs_no_adjustment(judged: Callable[..., RunLines]) -> None:
     runs = [judged("one", right(0.9, 1)), judged("two", right(0.5, 2))]
-    (alone,) = compare_runs(runs[0], runs[1])
-    (listed,) = compare_with_base(runs)
-    assert listed.sentence() == alone.sentence()
-    assert listed.p_holm == listed.p_value
+    (listed,) = compare_runs(*runs)
+    assert listed.tested.p_adjusted == listed.tested.p
     both = paired_rows(listed.first.line, listed.second.line, listed.measured)
     expected = paired_permutation(both["difference"].to_numpy(), both["person"].to_numpy())
     assert listed.permutation == expected
@@ -69,9 +66,9 @@ def test_one_comparison_says_what_two_runs_always_said(judged: Callable[..., Run
 
 def test_every_run_against_the_first_with_holm(judged: Callable[..., RunLines]) -> None:
     runs = [judged("base", right(0.85, 1)), judged("same", right(0.85, 2)), judged("poor", right(0.2, 3))]
-    same, poor = compare_with_base(runs)
-    adjusted = holm([same.p_value, poor.p_value])
-    assert (same.p_holm, poor.p_holm) == adjusted
+    same, poor = compare_runs(*runs)
+    adjusted = holm([same.tested.p, poor.tested.p])
+    assert (same.tested.p_adjusted, poor.tested.p_adjusted) == adjusted
     assert poor.distinguishable
     assert "base.jsonl (profile) is better than replay:" in poor.sentence()
     assert "over 2 comparisons, permutation p" in poor.sentence()
@@ -84,12 +81,12 @@ def test_a_difference_that_holm_takes_back_is_not_claimed(judged: Callable[..., 
     # Wrong about one item of each of five people out of twelve: apart p is a little below 0.05.
     little = [not (item % EACH == 0 and item // EACH < 5) for item in range(ITEMS)]
     runs = [judged("base", base), *(judged(f"other{k}", little) for k in range(3))]
-    (alone,) = compare_with_base(runs[:2])
-    assert alone.p_value is not None
-    assert 0.01 < alone.p_value < 0.05
+    (alone,) = compare_runs(*runs[:2])
+    assert alone.tested.p is not None
+    assert 0.01 < alone.tested.p < 0.05
     assert "is better than" in alone.sentence()
-    for comparison in compare_with_base(runs):
-        assert comparison.p_holm == pytest.approx(3 * alone.p_value)
+    for comparison in compare_runs(*runs):
+        assert comparison.tested.p_adjusted == pytest.approx(3 * alone.tested.p)
         assert not comparison.distinguishable
         assert "are not distinguishable once all 3 comparisons are counted: they differ by 10.4 points" in (
             comparison.sentence()

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from personafit.items.dialogue import StopReason
-from personafit.items.dialogue_questions import DIALOGUES
+from personafit.items.dialogue import DIALOGUES, StopReason
 from personafit.raters import make_rater
 from personafit.reporting import dialogue
 from personafit.reporting.analysis import print_part
 from personafit.reporting.dialogue import DialogueReport, viewer_data
-from personafit.reporting.dialogue_tables import published_rows, result_cell
-from personafit.reporting.pieces import Errors, Grid, Picture
+from personafit.reporting.dialogue_tables import published_rows
+from personafit.reporting.pieces import Errors, Grid, Picture, metric_cell
 from personafit.reporting.report import ReportPart
 from personafit.reporting.report_page import write_page
 from personafit.reporting.result import Result
@@ -151,10 +150,10 @@ def test_figures_in_tables_equal_results_and_controls_come_last(tmp_path: Path) 
     assert (effect["personalization"], effect["completion"]) == ("+2.00", "+100.0")
     against = result("coverage_before_effect", "I", {"against": "wrong:I"})
     shown = row_of(found["Differences between contexts"], "helper", "I − wrong:I")
-    assert shown["coverage before"] == result_cell(against).text
+    assert shown["coverage before"] == metric_cell(against).text
     counted = row_of(found["Counted without a judge"], "helper", "none")
     for metric in ("coverage", "reasking", "exchanges", "majority_coverage"):
-        assert counted[metric.replace("_", " ")] == result_cell(result(metric, "none")).text
+        assert counted[metric.replace("_", " ")] == metric_cell(result(metric, "none")).text
     by_kind = row_of(found["Completion and personalization by kind of task"], "helper", "wrong:I")
     assert (by_kind["SD personalization, 1–4"], by_kind["people"]) == ("1.00", "3")
     turns = row_of(found["Personalization by the assistant's turn"], "helper", "I")

@@ -31,6 +31,10 @@ def scores(store: Store, tmp_path: Path) -> RunScores:
     rows = simple_pairs(PEOPLE, QUESTIONS)
     for number, row in enumerate(rows):
         row["tier"] = "easy" if number % QUESTIONS < 2 else "hard"
+        row["rejected"], row["chosen"] = (
+            f"I cannot help, {number}.",
+            f"A fitting answer, whoever asks, {number}",
+        )
     write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
 
     def decide(view: str, item: int, order: str) -> str:
@@ -63,11 +67,11 @@ def test_a_coder_sees_what_the_rater_saw_and_said(store: Store, scores: RunScore
     for row in draw_errors(store, scores, None, n=1000).iter_rows(named=True):
         gold, choice = row[f"answer_{row['gold']}"], row[f"answer_{row['choice']}"]
         assert gold.startswith("A fitting answer")
-        assert choice.startswith("No, ")
+        assert choice.startswith("I cannot help")
         assert f"job number {row['person'].removeprefix('person')}" in row["person_text"]
         letters = {order: "AB"[order.index(row["choice"])] for order in ("01", "10")}
         assert row["reply"] == f"[order 01]\n{letters['01']}\n\n[order 10]\n{letters['10']}"
-        assert row["guess"].startswith("generic: ") or "unhelpful: very short" in row["guess"]
+        assert row["guess"] == "refusal: refuses: I cannot help"
         assert (row["code"], row["codes"]) == ("", " | ".join(CODES))
         assert (row["view"], row["tier"] in ("easy", "hard")) == ("profile", True)
 

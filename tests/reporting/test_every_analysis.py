@@ -20,7 +20,7 @@ from personafit.kinds import run_lines
 from personafit.kinds.choice_scores import choices_of
 from personafit.kinds.lines import RunLines
 from personafit.reporting.analysis import Analysis
-from personafit.reporting.bias import analyze_bias, judge_bias, line_bias, line_bias_results
+from personafit.reporting.bias import analyze_bias, bias_results, judge_bias, line_bias
 from personafit.reporting.calibration import analyze_calibration, graded_results, line_margins, rater_margins
 from personafit.reporting.correction import analyze_correction, correct_lines, read_unit_labels
 from personafit.reporting.failures import (
@@ -371,7 +371,8 @@ def test_attacked_choices_agree_with_gold_as_they_were(kinds: Kinds) -> None:
         i for i in kinds.store.items(kinds.runs["injection"][0].dataset) if i.slices["version"] == "clean"
     ]
     assert len(table.people) <= len(clean)
-    assert set(table.people) <= {item.slices["of"] for item in clean}
+    assert set(found.source.people.values()) <= {item.slices["of"] for item in clean}
+    assert len(set(table.people)) <= len(set(found.source.people.values()))
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------
@@ -403,7 +404,7 @@ def test_the_confidence_of_a_judge_under_attack_is_that_on_the_choices_as_they_w
     (judge,) = [one for one in rater_margins(kinds.store, scores) if one.rater["name"] == JUDGE]
     assert set(judge.frame["item"]) <= set(scores.items["item"])
     assert set(scores.items["version"]) == {"clean"}
-    assert judge_bias(kinds.store, scores)[0].rater["name"] == JUDGE
+    assert judge_bias(kinds.store, scores)[0].line.rater == JUDGE
     who = find_rater(scores, None)
     assert failure_results(scores, answer_failures(kinds.store, scores, who), who)
 
@@ -484,9 +485,14 @@ def test_bad_labels_are_one_sentence(kinds: Kinds, tmp_path: Any) -> None:
         with pytest.raises(UserError) as error:
             read_unit_labels(path, lines)
         assert sentence in str(error.value)
-    path = write_lines(tmp_path / "bare.jsonl", [{"item": "x", "label": "3"}])
+    dialogues_held = opened(kinds, "dialogue")
+    held = dialogues_held.lines[0].frame["item"][0]
+    path = write_lines(tmp_path / "bare.jsonl", [{"item": held, "label": "3"}])
     with pytest.raises(UserError, match=r"'question' is missing; .* asks completion"):
-        read_unit_labels(path, opened(kinds, "dialogue"))
+        read_unit_labels(path, dialogues_held)
+    path = write_lines(tmp_path / "elsewhere.jsonl", [{"item": "x", "label": "3"}])
+    with pytest.raises(UserError, match=r'write lines such as {"item": .*"question": "completion"}'):
+        read_unit_labels(path, dialogues_held)
 
 
 # -- bias --------------------------------------------------------------------------------------------------------------
@@ -494,7 +500,8 @@ def test_bad_labels_are_one_sentence(kinds: Kinds, tmp_path: Any) -> None:
 
 def test_what_pulls_at_raters_is_a_difference_of_means(kinds: Kinds) -> None:
     lines = opened(kinds, "preference")
-    found = {(one.line.rater, one.name): one for one in line_bias(lines)}
+    biases = line_bias(lines)
+    found = {(bias.line.rater, one.name): one for bias in biases for one in bias.effects}
     frame = lines.lines[0].frame.drop_nulls(["rating", "human", "names"])
     mark, people = frame["rating"].to_numpy(), frame["human"].to_numpy()
     named = frame["names"].to_numpy()
@@ -506,20 +513,21 @@ def test_what_pulls_at_raters_is_a_difference_of_means(kinds: Kinds) -> None:
     both = lines.lines[0].frame.drop_nulls(["first", "last"])
     half = (both["first"] - both["last"]).to_numpy() / 2
     assert found[JUDGE, "position"].judge.value == pytest.approx(half.mean())
-    assert found[JUDGE, "position"].tested is not None
-    assert found["rule:length", "length"].tested is None, "of controls nothing is claimed"
-    assert found[JUDGE, "length"].sentence().startswith(f"{JUDGE}: ")
-    names = {one.metric for one in line_bias_results([*found.values()])}
+    assert found[JUDGE, "position"].tests
+    assert not found["rule:length", "length"].tests, "of controls nothing is claimed"
+    assert str(found[JUDGE, "length"].sentence).startswith(f"{JUDGE}: ")
+    names = {one.metric for one in bias_results(biases)}
     assert {"bias_level_over_people", "bias_mention", "bias_length_people", "bias_position"} <= names
 
 
 def test_relevance_raters_are_asked_whether_they_pick_more_than_people(kinds: Kinds) -> None:
     said, gold = yes_by_hand(kinds, 0), kinds.gold("relevance")
     gap = np.mean([said[item] - (gold[item] == "yes") for item in said])
-    found = {one.name: one for one in line_bias(opened(kinds, "relevance")) if one.line.rater == JUDGE}
+    (bias,) = [one for one in line_bias(opened(kinds, "relevance")) if one.line.rater == JUDGE]
+    found = {one.name: one for one in bias.effects}
     assert found["level"].difference.value == pytest.approx(gap)
     assert set(found) == {"level", "hedged", "list_length"}
-    assert "people in yes_rate" in found["level"].sentence()
+    assert "people in yes_rate" in str(found["level"].sentence)
 
 
 # -- failures ----------------------------------------------------------------------------------------------------------

@@ -17,12 +17,13 @@ from personafit.reporting import RunScores, load_scores
 from personafit.reporting.audit.checks import load_pairs
 from personafit.reporting.failure_rules import MODES, Failures, failures, portraits, terms
 from personafit.reporting.failures import (
+    FAULTS,
     WHO,
     answer_failures,
     ask_model,
     failure_results,
     find_rater,
-    parse_mode,
+    parse_fault,
     question_messages,
 )
 from personafit.store import Store
@@ -68,7 +69,13 @@ def people() -> People:
 
 KNOWN = portraits(people())
 LONG = " It is worth trying this on a quiet afternoon, and to see how it goes after two or three weeks."
+PLAIN = (
+    " A steady routine helps: begin slowly, write down what works, drop what does not, ask friends about theirs, read one chapter "
+    "each evening, walk outdoors every morning, cook simple meals, sleep early, keep weekends free, and judge results monthly, "
+    "never daily, because small changes take patience before anything becomes visible."
+)
 LONG_ZH = "可以先从小的目标开始，每天安排一点时间，坚持几周之后再看看效果如何，慢慢调整自己的节奏。"
+PLAIN_ZH = LONG_ZH + "另外可以请朋友一起监督进度。"
 
 
 def seen(
@@ -81,32 +88,71 @@ def test_terms_are_words_and_pairs_of_characters() -> None:
     assert terms("Go to a Tea-house, 喝红茶 in 京都") == {"tea-house", "喝红", "红茶", "京都"}
 
 
-def test_an_answer_stuffed_with_the_profile_is_over_personalized() -> None:
-    stuffed = "Your carnivorous plants, your tiny balcony, Leeds, typewriters, university: all say you will be fine here."
-    assert "over-personalization" in seen("ann", stuffed)
-    assert "over-personalization" not in seen("ann", stuffed, other=stuffed), "not far above the other"
-    assert "over-personalization" not in seen("ann", f"Try one with your typewriters.{LONG}")
-    assert "over-personalization" in seen(
+def test_an_answer_that_takes_up_much_of_the_profile_uses_it_heavily() -> None:
+    heavy = "Your carnivorous plants on a tiny balcony, repairs of typewriters, vegan since university, and no karaoke bars: fine."
+    assert "takes up 4 statements of the profile" in seen("ann", heavy)["heavy profile use"]
+    assert "heavy profile use" not in seen("ann", heavy, other=heavy), "not far above the other"
+    assert "heavy profile use" not in seen("ann", f"Try one with your typewriters.{LONG}")
+    assert "heavy profile use" in seen(
         "mei", "收藏老式打字机，阳台种食虫植物，京都枯山水庭院，周末都很适合您呀，快去看看吧，祝您愉快"
     )
 
 
+@pytest.mark.parametrize(
+    "answer",
+    ["Repair typewriters.", "Grow carnivorous plants.", "A vegan café near the university in Leeds."],
+)
+def test_an_ordinary_short_reply_raises_no_alarm(answer: str) -> None:
+    assert seen("ann", answer) == {}
+
+
 def test_an_answer_that_shares_no_more_with_the_person_than_with_strangers_is_generic() -> None:
-    assert "generic" in seen("ann", LONG)
-    assert "generic" in seen("mei", LONG_ZH)
-    assert "generic" not in seen("ann", f"Repair a typewriter, or go to the typewriters of Leeds.{LONG}")
-    assert "generic" not in seen("mei", f"在阳台上照看食虫植物。{LONG_ZH}")
-    assert "generic" not in seen("mei", LONG), "in another script nothing could overlap"
+    assert "generic" in seen("ann", PLAIN)
+    assert "generic" in seen("mei", PLAIN_ZH)
+    assert "generic" not in seen("ann", f"Repair a typewriter, or go to the typewriters of Leeds.{PLAIN}")
+    assert "generic" not in seen("mei", f"在阳台上照看食虫植物。{PLAIN_ZH}")
+    assert "generic" not in seen("mei", PLAIN), "in another script nothing could overlap"
+    assert "generic" not in seen("ann", f"Since you mend old machines, this suits you.{PLAIN}")
+    assert "generic" not in seen("mei", f"考虑到您的情况。{PLAIN_ZH}")
+
+
+@pytest.mark.parametrize(
+    ("facets", "answer", "name"),
+    [
+        ({"Name": "Annika"}, "Well, Annika, try this.", "Annika"),
+        ({"name": "Anna Berg"}, "Try this, Anna.", "Anna"),
+        ({"Full Name": "Anna Berg"}, "Dear Ms Berg, try this.", "Berg"),
+        ({"demographics.FIRST_NAME": "Anna"}, "Anna's garden", "Anna"),
+        ({"姓名": "赵美琳"}, "美琳，您可以先试试。", "美琳"),
+    ],
+)
+def test_naming_is_found_whatever_the_key_and_by_the_first_name(
+    facets: dict[str, str], answer: str, name: str
+) -> None:
+    known = portraits(People({"p": Person(id="p", language="en", facets=dict(facets))}))["p"]
+    assert failures(known, "What shall I do?", answer, "")["named"] == f"names the person: {name}"
+    assert "named" not in failures(known, f"I am {name}. What shall I do?", answer, "")
+
+
+@pytest.mark.parametrize(
+    ("facets", "answer"),
+    [
+        ({"Name": "Annika"}, "Annikas are rare."),
+        ({"Name": "Will Young"}, "Will it rain? You are young."),
+        ({"Pets.Name": "Rex"}, "Take Rex along."),
+        ({"Likes": "names"}, "names"),
+    ],
+)
+def test_what_is_no_naming(facets: dict[str, str], answer: str) -> None:
+    known = portraits(People({"p": Person(id="p", language="en", facets=dict(facets))}))["p"]
+    assert "named" not in failures(known, "?", answer, "")
 
 
 @pytest.mark.parametrize(
     ("person", "answer", "saw"),
     [
-        ("ann", "The user may like to try this.", "speaks about the person: The user"),
+        ("ann", "The user may like to try this.", "speaks about the person: The user may like"),
         ("mei", "这位用户可以先试试。", "speaks about the person: 这位用户"),
-        ("ann", "Well, Annika, try this.", "addresses the person by name: Annika"),
-        ("mei", "美琳，您可以先试试。", "addresses the person by name: 美琳"),
-        ("ann", "This is in line with Annika's wishes.", "speaks of the person by name: Annika"),
         ("ann", "As a 34-year-old you can.", "quotes the age: 34-year-old"),
         ("mei", "您今年52岁，可以先试试。", "quotes the age: 52岁"),
         ("ann", "With your Epilepsy, be careful.", "quotes an illness: epilepsy"),
@@ -114,21 +160,35 @@ def test_an_answer_that_shares_no_more_with_the_person_than_with_strangers_is_ge
         ("ann", "On 41,500 a year you can.", "quotes an income: 41,500"),
     ],
 )
-def test_what_is_uncomfortable(person: str, answer: str, saw: str) -> None:
-    assert seen(person, answer + LONG)["uncomfortable"] == saw
+def test_what_is_intrusive(person: str, answer: str, saw: str) -> None:
+    assert seen(person, answer + LONG)["intrusive"] == saw
 
 
 @pytest.mark.parametrize(
     ("person", "question", "answer"),
     [
         ("ann", "How do I win users?", "The user decides."),
-        ("ann", "I am Annika, 34. With epilepsy?", "Yes, Annika: epilepsy at 34 years old is no obstacle."),
-        ("ann", "What shall I do?", "Annikas are rare, and 134 years old is older than you."),
+        ("ann", "What is anycast?", "The network sends the user to the nearest server."),
+        ("ann", "I am 34. With epilepsy?", "Yes: epilepsy at 34 years old is no obstacle."),
+        ("ann", "What shall I do?", "134 years old is older than you."),
         ("mei", "如何获得更多用户？", "该用户很重要。"),
     ],
 )
-def test_what_is_not_uncomfortable(person: str, question: str, answer: str) -> None:
-    assert "uncomfortable" not in seen(person, answer + LONG, question)
+def test_what_is_not_intrusive(person: str, question: str, answer: str) -> None:
+    assert "intrusive" not in seen(person, answer + LONG, question)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I'm sorry, I can’t assist with that request.",
+        f"I'm sorry, but I cannot help.{LONG}",
+        "I can't recommend anything.",
+        f"抱歉，我无法提供建议。{LONG_ZH}",
+    ],
+)
+def test_what_is_a_refusal(answer: str) -> None:
+    assert "refusal" in seen("ann", answer)
 
 
 @pytest.mark.parametrize(
@@ -136,19 +196,16 @@ def test_what_is_not_uncomfortable(person: str, question: str, answer: str) -> N
     [
         "Yes.",
         "可以试试。",
-        f"I'm sorry, but I cannot help.{LONG}",
-        f"抱歉，我无法提供建议。{LONG_ZH}",
-        "What do you like? " * 5,
-        "你喜欢什么？" * 8,
+        "Melanie has 3 children.",
+        "I can't recall you mentioning these workshops. It must be eye-opening.",
+        "How about some graphic novels?",
+        "I'm sorry to hear that. Rest first.",
+        "抱歉听到这个消息，先休息一下。",
+        f"Do not say sorry.{LONG}",
     ],
 )
-def test_what_is_unhelpful(answer: str) -> None:
-    assert "unhelpful" in seen("ann", answer)
-
-
-@pytest.mark.parametrize("answer", [LONG, LONG_ZH, f"What do you like?{LONG}", f"Do not say sorry.{LONG}"])
-def test_what_is_not_unhelpful(answer: str) -> None:
-    assert "unhelpful" not in seen("ann", answer)
+def test_what_is_no_refusal(answer: str) -> None:
+    assert "refusal" not in seen("ann", answer)
 
 
 @pytest.mark.parametrize(
@@ -184,17 +241,17 @@ def test_what_does_not_contradict(person: str, answer: str) -> None:
 
 def test_a_person_alone_in_the_world_is_not_called_generic() -> None:
     alone = portraits(People({"ann": people()["ann"]}))
-    assert "generic" not in failures(alone["ann"], "?", LONG, LONG)
+    assert "generic" not in failures(alone["ann"], "?", PLAIN, LONG)
 
 
 @pytest.mark.parametrize("reply", ["generic", "Generic.", " `none` ", "**over-personalization**"])
 def test_one_word_is_read(reply: str) -> None:
-    assert parse_mode(reply) in (*MODES, "none")
+    assert parse_fault(reply) in (*FAULTS, "none")
 
 
 @pytest.mark.parametrize("reply", ["", "It is generic", "generic, unhelpful", "fine", "not generic"])
 def test_anything_else_is_not(reply: str) -> None:
-    assert parse_mode(reply) is None
+    assert parse_fault(reply) is None
 
 
 @pytest.fixture
@@ -210,7 +267,7 @@ def scores(store: Store, tmp_path: Path) -> RunScores:
         row["tier"] = "easy" if number % 2 else "hard"
         row["person.Job"] = ("drummer", "baker", "notary", "diver", "weaver", "florist")[number // 2]
         row["chosen"] = f"With {row['person.Job']} behind you this is what I would do: take your time.{LONG}"
-        row["rejected"] = f"Sorry, I am unable to say.{number}" if number < 6 else f"{LONG}{number}"
+        row["rejected"] = f"I am unable to say.{number}" if number < 6 else f"{LONG}{number}"
     write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
     config = RunConfig(str(tmp_path / "mine"), raters=["rule:length"], views=["profile"])
     return load_scores(store, run(store, config).run)
@@ -220,11 +277,11 @@ def test_shares_are_counted_for_the_raters_choices_and_for_golds(store: Store, s
     rater = find_rater(scores, None)
     results = failure_results(scores, answer_failures(store, scores, rater), rater)
     shares = {(r.slice["mode"], r.slice["answers"], r.slice.get("tier")): r for r in results}
-    assert shares["unhelpful", WHO[0], None].value == 0.0
-    assert shares["unhelpful", WHO[2], None].value == 0.5
-    assert shares["unhelpful", WHO[2], "easy"].n == 6
-    assert shares["unhelpful", WHO[0], None].rater == "rule:length"
-    assert shares["unhelpful", WHO[2], None].rater == "author"
+    assert shares["refusal", WHO[0], None].value == 0.0
+    assert shares["refusal", WHO[2], None].value == 0.5
+    assert shares["refusal", WHO[2], "easy"].n == 6
+    assert shares["refusal", WHO[0], None].rater == "rule:length"
+    assert shares["refusal", WHO[2], None].rater == "author"
     assert all(r.metric == "failure_share" and r.low is not None for r in results)
     assert len(results) == len(MODES) * len(WHO) * 3
 
@@ -244,19 +301,20 @@ def test_an_unknown_rater_is_named(scores: RunScores) -> None:
         find_rater(scores, "nobody")
 
 
-def test_the_model_is_asked_only_where_no_rule_saw_anything(store: Store, scores: RunScores) -> None:
-    frame = answer_failures(store, scores, find_rater(scores, None))
-    open_rows = sum(all(row[mode] is None for mode in MODES) for row in frame.iter_rows(named=True))
-    assert 0 < open_rows < len(frame)
-    model = ScriptedModel(
-        [ChatReply("uncomfortable"), ChatReply("I would say none"), *[ChatReply("none")] * 50]
+def test_a_model_is_asked_for_the_worst_fault_of_each_answer(store: Store, scores: RunScores) -> None:
+    rater = find_rater(scores, None)
+    frame = answer_failures(store, scores, rater)
+    replies = [ChatReply("uncomfortable"), ChatReply("I would say none"), *[ChatReply("none")] * 50]
+    told, sentence = asyncio.run(ask_model(store, scores, frame, ScriptedModel(replies)))
+    assert (
+        sentence == f"scripted was asked about {len(frame)} answers; {len(frame) - 1} replies could be read."
     )
-    opinion = asyncio.run(ask_model(store, scores, frame, model))
-    assert (opinion.asked, opinion.read) == (open_rows, open_rows - 1)
-    assert len(model.asked) == open_rows
-    assert list(opinion.frame["uncomfortable"].drop_nulls()).count("scripted says so") == 1
-    assert f"asked about {open_rows} answers that no rule decided" in opinion.sentence
-    assert opinion.frame.drop("uncomfortable").equals(frame.drop("uncomfortable"))
+    assert told.drop("said").equals(frame)
+    results = failure_results(scores, told, rater)
+    shares = {(r.slice["mode"], r.slice["answers"]): r for r in results if "tier" not in r.slice}
+    found = [shares["uncomfortable, by the model", who] for who in WHO[1:]]
+    assert sorted((one.value, one.n) for one in found) == [(0.0, 11), (pytest.approx(1 / 12), 12)]
+    assert shares["refusal", WHO[2]].value == 0.5, "the rules count what they saw"
 
 
 def test_the_question_keeps_material_inert() -> None:
@@ -281,8 +339,8 @@ def test_a_busy_model_is_asked_again_and_an_unusable_one_ends_it(store: Store, s
     frame = answer_failures(store, scores, find_rater(scores, None))
     model = Failing([])
     model.error = Transient("busy", retry_after=0.0)
-    opinion = asyncio.run(ask_model(store, scores, frame, model))
-    assert opinion.read == opinion.asked
+    told, _ = asyncio.run(ask_model(store, scores, frame, model))
+    assert told["said"].null_count() == 0
     model.error = Unusable("no such model.")
     with pytest.raises(UserError, match="no such model"):
         asyncio.run(ask_model(store, scores, frame, model))

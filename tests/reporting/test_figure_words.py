@@ -6,7 +6,7 @@ import pytest
 
 from personafit.reporting import drawing, plots
 from personafit.reporting.naming import LONGEST_NAME, lined_name
-from personafit.reporting.plots import PUBLISHED, Dot, Panel, PanelMark, PlotRow, dot_panels
+from personafit.reporting.plots import Dot, Panel, PlotRow
 from personafit.reporting.written import plain, signed
 
 RECORDED = "replay:docs/recordings/qwen2.5-coder-1.5b{}.jsonl,ask=likelihood"
@@ -44,8 +44,8 @@ def test_a_figure_of_series_says_each_line_and_of_many_numbers_the_ends() -> Non
         [PlotRow("a judge", [Dot(60.0), Dot(70.0)])], ["with", "without"], 50.0, "accuracy"
     )
     assert figure.get_label() == "a judge: without 70.0, with 60.0."
-    many = [PanelMark(f"rater {place}", None, place / 10) for place in range(20)]
-    words = dot_panels([("Says yes", None, many)]).get_label()
+    many = [PlotRow(f"rater {place}", [Dot(place / 10)]) for place in range(20)]
+    words = plots.panels_figure(many, [Panel("Says yes", digits=2)]).get_label()
     assert words == (
         "Says yes: rater 19 1.90, rater 18 1.80, rater 17 1.70, then 14 more, rater 2 0.20, rater 1 0.10, rater 0 0.00."
     )
@@ -64,8 +64,6 @@ def test_what_was_published_has_another_mark_than_what_was_measured() -> None:
         PlotRow("a", dots, published=True),
     )
     assert [mark(row) for row in rows] == ["o", "s", "D", "x"]
-    axis = dot_panels([("all", None, [PanelMark("a", PUBLISHED, 0.5)])]).axes[0]
-    assert axis.lines[-1].get_marker() == "x"
 
 
 def test_long_names_stay_apart() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from personafit.benchmarks.injection import Injection
-from personafit.benchmarks.injection.disguises import in_tags
+from personafit.benchmarks.injection import Injection, in_tags
 from personafit.items import guarded_question
 from personafit.reporting.injection import InjectionReport
 from personafit.reporting.pieces import Grid, Picture

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from personafit.reporting import rated_items
-from personafit.reporting.rated_items import LEFT_OUT, raw_replies
+from personafit.reporting.browse import LEFT_OUT
+from personafit.reporting.rated_items import raw_replies
 from personafit.store import Ask, Outcome, RunRecord, Status, Store
 
 
@@ -30,23 +32,28 @@ def judged(store: Store) -> RunRecord:
     return run
 
 
+def replies(store: Store, judged: RunRecord, items: str) -> list[dict[str, Any]]:
+    found = raw_replies(store, judged, {item: item for item in items}, {"judge": 0})
+    return [one for asks in found.values() for one in asks]
+
+
 def test_replies_come_by_item_however_few_are_read_at_a_time(
     store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rated_items, "ROWS", 1)
-    assert [one.reply for one in raw_replies(store, judged, "abc")] == ["a" * 100, "b" * 100, "c" * 100]
+    assert [one["reply"] for one in replies(store, judged, "abc")] == ["a" * 100, "b" * 100, "c" * 100]
 
 
 def test_what_the_page_does_not_show_takes_no_room(
     store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rated_items, "MAX_REPLIES", 150)
-    everything = [(one.item, one.reply, one.detail) for one in raw_replies(store, judged, "abc")]
+    everything = [(one["item"], one["reply"], one["detail"]) for one in replies(store, judged, "abc")]
     assert everything == [("a", "a" * 100, None), ("b", None, LEFT_OUT), ("c", None, LEFT_OUT)]
-    assert [(one.item, one.reply) for one in raw_replies(store, judged, {"c"})] == [("c", "c" * 100)]
+    assert [(one["item"], one["reply"]) for one in replies(store, judged, "c")] == [("c", "c" * 100)]
 
 
 def test_a_long_reply_is_cut(store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rated_items, "MAX_REPLY", 10)
-    (only,) = raw_replies(store, judged, {"b"})
-    assert only.reply == "bbbbbbbbbb … (90 more characters in the store)"
+    (only,) = replies(store, judged, "b")
+    assert only["reply"] == "bbbbbbbbbb … (90 more characters in the store)"

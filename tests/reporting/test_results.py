@@ -9,7 +9,7 @@ import pytest
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.cli.common import results_json
-from personafit.reporting import Result, load_totals, overall_coverage, run_results
+from personafit.reporting import Result, load_totals, run_results
 from personafit.reporting.totals import RunTotals
 from personafit.store import Store
 from tests.scripted import VIEWS, run, simple_pairs, write_pairs, write_recording
@@ -133,7 +133,8 @@ def test_coverage_counts_failed_unparsed_and_unasked_and_the_mean_does_not(
     assert accuracy.coverage == (2 * ITEMS - 3) / (2 * ITEMS)
     assert number(scores, "consistency").n == ITEMS - 2
     # All planned asks: the replayed rater's two orders and two rules in one order, under three views each.
-    assert overall_coverage(scores) == pytest.approx(1 - 3 * 3 / (3 * ITEMS * (2 + 1 + 1)))
+    asked, answered = scores.coverage()
+    assert answered / asked == pytest.approx(1 - 3 * 3 / (3 * ITEMS * (2 + 1 + 1)))
 
 
 def test_what_was_never_asked_lowers_coverage_too(store: Store, folder: Path) -> None:

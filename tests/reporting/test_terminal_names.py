@@ -14,9 +14,8 @@ from personafit.benchmarks.config import RunConfig
 from personafit.reporting.agree import agreements
 from personafit.reporting.agree_part import agreement_part
 from personafit.reporting.agree_ratings import run_source
-from personafit.reporting.audit import audit_benchmark
-from personafit.reporting.audit.part import AuditRecord, audit_object, audit_part
-from personafit.reporting.compare_ranking import Ranked
+from personafit.reporting.audit import audit_benchmark, audit_object, audit_part
+from personafit.reporting.compare import Ranked
 from personafit.reporting.failures import analyze_failures
 from personafit.reporting.terminal import print_pieces
 from personafit.statistics import Estimate
@@ -81,7 +80,7 @@ def test_failure_modes(store: Store, finished: RunRecord, console: Console) -> N
 
 def test_an_audit(folder: Path, console: Console) -> None:
     audit = audit_benchmark(FolderBenchmark(folder))
-    print_pieces(audit_part(AuditRecord.of(audit_object(audit)), {}).pieces(), console)
+    print_pieces(audit_part(audit_object(audit), False).pieces(), console)
     assert TIER in shown(console)
 
 

@@ -156,10 +156,10 @@ def _outcome(
 def test_sums_give_the_numbers_of_whole_frames(
     store: Store, monkeypatch: pytest.MonkeyPatch, metric: str, prompts: int, selected: bool, page: int
 ) -> None:
-    monkeypatch.setattr("personafit.store.paging.ITEMS", page)
-    monkeypatch.setattr("personafit.store.paging.ANSWERS", page)
+    monkeypatch.setattr("personafit.store.reading.ITEMS", page)
+    monkeypatch.setattr("personafit.store.reading.ANSWERS", page)
     if page == 3:  # as in a long run: nothing is read or kept at once, all is read once more
-        monkeypatch.setattr("personafit.store.paging.ASKS_AT_ONCE", 0)
+        monkeypatch.setattr("personafit.store.reading.ASKS_AT_ONCE", 0)
         monkeypatch.setattr("personafit.reporting.totals.HELD", 0)
     run = random_run(store, page + prompts, metric, prompts, selected)
     totals, scores = load_totals(store, run), load_scores(store, run)
@@ -188,12 +188,12 @@ def test_the_browser_gets_the_items_got_wrong_first(
     run = random_run(store, 5)
     everything = load_totals(store, run).sample
     asks = run.planned // len(everything.items)
-    monkeypatch.setattr("personafit.store.paging.ASKS_AT_ONCE", 0)
+    monkeypatch.setattr("personafit.store.reading.ASKS_AT_ONCE", 0)
     if limit == "items":
-        monkeypatch.setattr("personafit.store.paging.ITEMS", 4)
+        monkeypatch.setattr("personafit.store.reading.ITEMS", 4)
         monkeypatch.setattr("personafit.reporting.totals.MAX_ITEMS", 10)
     else:
-        monkeypatch.setattr("personafit.store.paging.ANSWERS_A_PAGE", 4 * asks)
+        monkeypatch.setattr("personafit.store.reading.ANSWERS_A_PAGE", 4 * asks)
         monkeypatch.setattr("personafit.reporting.totals.MAX_ASKS", 10 * asks + 1)
     pages = [len(items) for items, _ in run_pages(store, run, "author")]
     assert pages[:-1] == [4] * (len(pages) - 1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS
+from personafit.items.dialogue import DIALOGUE_QUESTIONS
 from personafit.simulate import Dialogue, StopReason, dialogues
 from personafit.simulate.turns import CAPS
 from personafit.store import Store

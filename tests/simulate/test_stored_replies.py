@@ -8,8 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.config import RunConfig
-from personafit.items.dialogue import Dialogue
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, DialogueQuestion
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueQuestion
 from personafit.kinds.rescore import rescore
 from personafit.reporting.dialogue import DialogueReport
 from personafit.simulate import dialogue_recording, dialogues

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.stages.records import StageFile
+from personafit.stages.records import PromptAnswer, StageFile, read_lines
 from tests.conftest import Command
 from tests.faults.world import write_benchmark
 from tests.reporting.test_extraction import MODELS, stages_folder
@@ -70,7 +70,7 @@ def test_a_folder_of_stages_forgets_with_the_store(
     assert bytes_with(out, *CANARIES, '"p1"', "p1.html", ">p1<") == []
     assert bytes_with(tmp_path / ".personafit", *CANARIES) == []
     assert list(StageFile(out).read_attributes()) == others
-    assert {one.person for one in StageFile(out).read_answers()} == {"p2"}
+    assert {one.person for one in read_lines(StageFile(out).answers, PromptAnswer)} == {"p2"}
     assert (out / "pages" / "p2.html").is_file()
     invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "out")
     assert "nothing has come back since" in capsys.readouterr().out, "a second time is no fault"

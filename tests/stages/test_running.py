@@ -19,7 +19,14 @@ from personafit.benchmarks.folder_records import FolderRecords
 from personafit.people import Person
 from personafit.reporting.extraction_results import stage_results
 from personafit.reporting.people import write_person_pages
-from personafit.stages.records import StageFile, after_refinement, before_refinement
+from personafit.stages.records import (
+    AttributeMatch,
+    PromptAnswer,
+    StageFile,
+    after_refinement,
+    before_refinement,
+    read_lines,
+)
 from personafit.store import Status, Store
 from tests.scripted import write_lines
 from tests.stages.conftest import Bags
@@ -62,7 +69,7 @@ def test_from_a_log_to_people(tmp_path: Path, log: Path, endpoint: StubEndpoint,
     assert people["min"].language == "zh"
     assert list(people["min"].facets) == ["偏好"]
     assert len(people["ann"].attributes) == 3
-    assert done.counts == files.read_summary()
+    assert done.counts == json.loads(files.summary.read_bytes())
     assert done.counts is not None
     assert done.counts["refined"] == {"given": 7, "kept": 5, "rewritten": 1, "dropped": 1, "undecided": 0}
     assert done.counts["verified"]["modes"] == {"over-generalised": 2}
@@ -104,7 +111,7 @@ def test_prompts_are_matched_and_answered_twice(
     )
     run_stages(tmp_path / "store.db", log, tmp_path / "out", endpoint.spec(), prompts=prompts)
     files = StageFile(tmp_path / "out")
-    matched = list(files.read_matched())
+    matched = list(read_lines(files.matched, AttributeMatch))
     assert [(row.prompt, row.person) for row in matched] == [
         ("q1", "ann"),
         ("q1", "bo"),
@@ -113,7 +120,7 @@ def test_prompts_are_matched_and_answered_twice(
     ]
     known = {one.id for person in files.read_people() for one in person.attributes}
     assert all(len(row.attributes) == 1 and set(row.attributes) <= known for row in matched)
-    answers = list(files.read_answers())
+    answers = list(read_lines(files.answers, PromptAnswer))
     assert [answer.given for answer in answers] == ["generic", "personalized"] * 4
     assert all(answer.status == Status.OK and answer.text for answer in answers)
     told = [body for body in endpoint.requests if "what you know about the person" in str(body["messages"])]

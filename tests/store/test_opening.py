@@ -1,12 +1,15 @@
 """Opening a store: the file it is called by path or by URL, and one sentence without the password where it cannot be opened."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from personafit._errors import UserError
-from personafit.store import Store
+from personafit.store import Store, connection
 from personafit.store.connection import BUSY_SECONDS
+from tests.conftest import Command
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,26 @@ def test_by_its_url_a_file_is_opened_in_the_same_way(tmp_path: Path) -> None:
     with Store(f"sqlite:///{tmp_path}/folder/store.db") as store, store.engine.connect() as connection:
         waits = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
     assert waits == 1000 * BUSY_SECONDS, "or a second run on the store ends instead of waiting"
+
+
+def test_a_store_that_another_process_writes_to_is_waited_for_aloud(
+    personafit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for a minute without a word, and then advised another store."""
+    monkeypatch.setattr(connection, "QUIET_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 1)
+    more = ("--rater", "rule:length", "--limit", "4")
+    personafit("run", "starter", *more)
+    with closing(sqlite3.connect(tmp_path / ".personafit" / "store.db", isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        assert "starter" in personafit("report", "last").out, "who reads waits for nobody"
+        said = personafit("run", "starter", *more, "--seed", "2", code=1).err
+        assert said.count("another process is writing to the store; waiting for it, 1 s at most.") == 1
+        assert "database is locked" in said
+        assert "the same command goes on from there" in said
+        assert "--store" not in said
+        lock.execute("ROLLBACK")
+    personafit("run", "starter", *more, "--seed", "2")
 
 
 def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:

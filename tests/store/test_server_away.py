@@ -16,7 +16,7 @@ from sqlalchemy import text
 from personafit.cli import main
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import study_votes
-from personafit.store import Status, Store, reconnecting, run_answers
+from personafit.store import Status, Store, database, run_answers
 from tests.faults.world import sentences, write_benchmark
 from tests.labeling.served import RaterClient, invitation, new_study, serving
 from tests.store.databases import NoPostgres, PostgresServer, create_database, started_postgres
@@ -121,7 +121,7 @@ def test_a_run_ends_with_a_sentence_when_the_server_stays_away(
     url = create_database(mortal.address, "away")
     with SlowEndpoint() as endpoint:
         with monkeypatch.context() as impatient:
-            impatient.setattr(reconnecting, "PATIENCE", 0.3)
+            impatient.setattr(database, "PATIENCE", 0.3)
             gone = _once_some_is_stored(url, mortal.stop)
             code, said = _run(tmp_path, url, endpoint, monkeypatch, capsys)
         gone.join()
@@ -165,7 +165,7 @@ def test_a_mistake_is_no_lost_connection(url: str) -> None:
         began = time.monotonic()
         with pytest.raises(Exception, match=r"(?i)not.null"):
             store.write(bad)
-        assert time.monotonic() - began < reconnecting.PATIENCE / 2, "it was not tried again and again"
+        assert time.monotonic() - began < database.PATIENCE / 2, "it was not tried again and again"
         assert store.job_states(["b0"]) == {}
 
 

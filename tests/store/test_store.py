@@ -26,8 +26,7 @@ from personafit.store import (
     item_rows,
     run_answers,
 )
-from personafit.store.connection import open_engine
-from personafit.store.schema import HEAD
+from personafit.store.connection import HEAD, open_engine
 from personafit.store.tables import asks, metadata
 
 VERSIONS = Path(sys.modules["personafit.store"].__file__ or "").parent / "migrations" / "versions"

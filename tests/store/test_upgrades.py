@@ -10,7 +10,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, MetaData, create_engine, select
 
 from personafit.store import Judgment, Status, Store, run_answers
-from personafit.store.schema import HEAD
+from personafit.store.connection import HEAD
 from personafit.store.tables import metadata
 from tests.store.schemas.make import ROWS, dump_path, versions
 from tests.store.test_store import open_raw, outcome

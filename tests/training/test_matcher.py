@@ -13,8 +13,8 @@ from personafit._hashing import hash_text
 from personafit.benchmarks.recentering import open_relevance
 from personafit.models.embeddings import make_embedder
 from personafit.raters.fitted import open_fitted, save_fitted
-from personafit.raters.fitted.kernel import KernelSettings, Likeness, embed_pairs, sentences_of, topic_of
-from personafit.raters.fitted.matcher import Matcher
+from personafit.raters.fitted.matcher import KernelSettings, Likeness, Matcher, embed_pairs
+from personafit.raters.text import sentences_of, topic_of
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import detection
 from personafit.training.matcher import JudgedPairs, SolvedPairs, fit_matcher, load_judged_pairs, solve_pairs

@@ -12,9 +12,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import PersonaFeedback
 from personafit.raters.fitted import open_fitted, save_fitted
-from personafit.raters.fitted.pairwise import PairwiseModel
-from personafit.raters.fitted.pairwise_features import answer_features
-from personafit.raters.fitted.profiles import field_group, person_profile
+from personafit.raters.fitted.pairwise import PairwiseModel, answer_features, field_group, person_profile
 from personafit.training import cross_fit, deal_folds, fit_pairwise, quality
 from personafit.training.pairwise import PreferencePair
 from personafit.training.pairwise_quality import load_choices

@@ -12,8 +12,8 @@ from personafit._errors import UserError
 from personafit.benchmarks.statements import Statements, load_statements
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.raters.fitted import open_fitted, save_fitted
-from personafit.raters.fitted.verifier import MODES
-from personafit.raters.fitted.verifier_features import FEATURES, Floats, alone_features, statement_features
+from personafit.raters.fitted.model import Floats
+from personafit.raters.fitted.verifier import FEATURES, MODES, alone_features, statement_features
 from personafit.training.verifier import feature_rows, fit_linear, fit_verifier
 from personafit.training.verifier_quality import ALONE, ALWAYS, BY_PERSON, left_out, verifier_quality
 from tests.conftest import Command

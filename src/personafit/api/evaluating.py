@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.api.callables import Callables, Named, each_of
-from personafit.api.frames import benchmark_of, is_file, is_log
+from personafit.api.frames import benchmark_of, is_file
 from personafit.api.places import hint, make_folder, working_on
 from personafit.api.run import Run, open_store
 from personafit.benchmarks import Benchmark
@@ -49,6 +49,7 @@ class EvaluateOptions(TypedDict, total=False):
     options: Mapping[str, str]
     kind: str | None
     retry: Iterable[str]
+    reuse: bool
     command: str | None
 
 
@@ -109,6 +110,7 @@ def evaluate(
     options: Mapping[str, str] | None = None,
     kind: str | None = None,
     retry: Iterable[str] = (),
+    reuse: bool = True,
     backend: str = "local",
     progress: bool = True,
     command: str | None = None,
@@ -143,6 +145,8 @@ def evaluate(
         options: Options of one kind of item only, such as `{"tasks": "SD"}` for dialogues (SD, MD or all).
         kind: Which items are meant, where a folder holds several kinds: choice, relevance, preference ...
         retry: Re-ask items whose last status was one of these: `unparsed`, `refused`, `failed`, `skipped`.
+        reuse: Whether answers that a system made in a finished run may stand in for new ones. False makes them anew, as a gate
+            does, unless the system's fingerprint covers what it does (a recording, weights in a file).
         backend: Where local models run: `local` (this process), `ray`, or a Ray cluster at `ray://HOST:PORT`.
         progress: Whether to show on standard error how far it is.
         command: What to keep with the run as the way to make it again; by default the call's own main arguments.
@@ -167,6 +171,7 @@ def evaluate(
         options=options,
         kind=kind,
         retry=retry,
+        reuse=reuse,
         command=command,
     )
     return carry_out(ready, store, out, backend, progress)
@@ -237,6 +242,7 @@ def prepare(
     options: Mapping[str, str] | None = None,
     kind: str | None = None,
     retry: Iterable[str] = (),
+    reuse: bool = True,
     command: str | None = None,
 ) -> Evaluation:
     """The evaluation that the arguments of `evaluate` ask for; what is wrong with them is said before anything is asked."""
@@ -263,20 +269,18 @@ def prepare(
         budget=budget,
         retry=_statuses(retry),
         command=command or _call(benchmark, raters, systems, limit),
+        fresh=not reuse,
     )
     source: Benchmark | None = None
-    if not isinstance(benchmark, str | Path) or (is_file(benchmark) and not Path(benchmark).is_dir()):
+    if not isinstance(benchmark, str | Path) or is_file(benchmark):
         if config.systems:
             raise UserError(
                 "A system (--system, systems=) goes with a benchmark whose questions it answers, such as `answers`; what is "
                 "evaluated here holds its answers already."
             )
-        if isinstance(benchmark, str | Path) and is_log(Path(benchmark)):
-            config.benchmark, config.log = "answers", Path(benchmark)
-        else:
-            source = benchmark_of(benchmark, data, seed)
-            config.benchmark = source.info.name
-            config.data = None
+        source = benchmark_of(benchmark, data, seed)
+        config.benchmark = source.info.name
+        config.data = None
     with giving(callables.given):
         source = open_source(config) if source is None else source
         ready = Evaluation(config, source, callables.given, callables.notes())

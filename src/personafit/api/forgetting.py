@@ -81,7 +81,7 @@ def _erase_benchmark(folder: Path, person: str, dry_run: bool) -> int:
     if not folder.is_dir():
         return 0
     from personafit.benchmarks import FolderBenchmark, write_folder
-    from personafit.benchmarks.forgotten import WithoutForgotten
+    from personafit.benchmarks.benchmark import WithoutForgotten
 
     source = FolderBenchmark(folder, None)
     if person not in {one.id for one in source.people()}:

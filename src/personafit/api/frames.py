@@ -6,20 +6,9 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, open_benchmark, open_whole
-from personafit.benchmarks.lines import read_lines
-from personafit.benchmarks.pairs import ImportedPairs
 from personafit.people import Person
 
 FILES = (".jsonl", ".csv", ".parquet")
-
-
-def is_log(path: Path) -> bool:
-    """Whether a JSONL file holds answers, which are read line by line, and not pairs."""
-    if path.suffix != ".jsonl":
-        return False
-    for _, row in read_lines(path):
-        return not row.keys() & {"chosen", "rejected"}
-    raise UserError(f"{path} holds no answers.")
 
 
 def _is_benchmark(source: object) -> bool:
@@ -28,7 +17,7 @@ def _is_benchmark(source: object) -> bool:
 
 def is_file(source: object) -> bool:
     """Whether a source is a file of rows."""
-    return isinstance(source, str | Path) and Path(source).suffix in FILES
+    return isinstance(source, str | Path) and Path(source).suffix in FILES and not Path(source).is_dir()
 
 
 def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
@@ -36,17 +25,14 @@ def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
     if _is_benchmark(source):
         benchmark: Benchmark = source
         return benchmark
-    from personafit.benchmarks.rows import rows_benchmark
+    from personafit.benchmarks.rows import file_benchmark, rows_benchmark
 
     known: dict[str, Person] = {}
     if data is not None:
         known = {person.id: person for person in open_whole(str(data)).people()}
     if not isinstance(source, str | Path):
         return rows_benchmark(rows_of(source), known, seed)
-    path = Path(source)
-    if path.suffix == ".csv" and _csv_of_pairs(path):
-        return ImportedPairs(path)
-    return rows_benchmark(rows_of(_read(path)), known, seed, path.stem, path)
+    return file_benchmark(Path(source), known, seed)
 
 
 def named_benchmark(made: Any, name: str) -> Benchmark:
@@ -81,27 +67,3 @@ def rows_of(source: Any) -> list[dict[str, Any]]:
         if not isinstance(row, Mapping):
             raise UserError(f"Row {number} must be a dictionary, not {type(row).__name__}.")
     return [{str(name): value for name, value in row.items()} for row in rows]
-
-
-def _csv_of_pairs(path: Path) -> bool:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            return "answer" not in [name.strip(' "\n') for name in file.readline().split(",")]
-    except (OSError, UnicodeDecodeError):
-        return True  # its reader says what is wrong
-
-
-def _read(path: Path) -> Any:
-    if path.suffix == ".jsonl":
-        return [row for _, row in read_lines(path)]
-    import polars as pl
-
-    try:
-        if path.suffix == ".csv":
-            return pl.read_csv(path, infer_schema=False)
-        return pl.read_parquet(path)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}); check the path.") from error
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        why = " ".join(str(error).split())[:200].rstrip(".")
-        raise UserError(f"{path} cannot be read ({why}).") from error

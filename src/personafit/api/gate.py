@@ -1,13 +1,16 @@
 """How a run ended, in words and as an exit code, and whether it passes its gate (`--fail-under METRIC=X`)."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 from personafit._errors import UserError
+from personafit.api.evaluating import Evaluation
 from personafit.api.places import hint
 from personafit.api.run import Run
 from personafit.engine import Summary
-from personafit.reporting import Result
-from personafit.reporting.assertions import Undecided, missed, totals
+from personafit.reporting.assertions import COVERAGE, MADE, Bar, Undecided, bar_metric, read_bar
+from personafit.statistics.decisions import GateOutcome
 
 
 def say_end(summary: Summary) -> int:
@@ -30,43 +33,57 @@ def say_end(summary: Summary) -> int:
     return code
 
 
-def say_end_of(run: Run, bars: list[tuple[str, float]], undecided: Undecided = Undecided.FAIL) -> int:
-    """Say how a run ended and which bars it missed; returns the exit code."""
+def say_end_of(run: Run, undecided: Undecided = Undecided.FAIL) -> int:
+    """Say how a run ended and which of its bars it does not pass; returns the exit code."""
     assert run.summary is not None
     code = say_end(run.summary)
-    if run.interrupted:
+    if run.interrupted or not run.judged:
         return code
-    if (too_little := run.coverage_gap) is not None:
+    named = {bar_metric(what)[0] for what, _ in run.bars}
+    if COVERAGE not in named and (too_little := run.coverage_gap) is not None:
         hint(f"personafit: {too_little}")
         code = max(code, 1)
-    for metric, least in bars:
-        code = max(code, _check_bar(metric, least, run.figures, undecided))
+    for one in run.verdict.gate:
+        if one.outcome != GateOutcome.PASSES:
+            hint(f"personafit: {one.reason}")
+        if one.stops(undecided):
+            code = max(code, 1 if one.subject else 2)
     return code
 
 
-def parse_bar(text: str, metrics: tuple[str, ...]) -> tuple[str, float]:
-    """What `METRIC=X` says, or why it says nothing."""
-    metric, _, value = text.partition("=")
+def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
+    """What `METRIC=X` or `METRIC[NAME=VALUE]=X` says, or why it says nothing."""
     try:
-        least = float(value)
+        what, least = read_bar(text)
     except ValueError:
-        least = math.nan
+        what, least = text.partition("=")[0], math.nan
+    metric = bar_metric(what)[0]
     if metric not in metrics:  # found out now, not after the run is paid for
         raise UserError(
             f"--fail-under {text}: there is no metric '{metric}'; there are {', '.join(metrics)}."
         )
     if not math.isfinite(least):
-        raise UserError(f"--fail-under {text}: write METRIC=X with X a fraction, such as lift=0.05.")
-    return metric, least
+        raise UserError(
+            f"--fail-under {text}: write METRIC=X with X a fraction, such as lift=0.05, or METRIC[NAME=VALUE]=X for a slice."
+        )
+    return what, least
 
 
-def _check_bar(metric: str, least: float, results: list[Result], undecided: Undecided) -> int:
-    found = totals(results, metric)
-    if not found:
-        raise UserError(f"--fail-under {metric}: there is no such metric in this run.")
-    code = 0
-    for result in found:
-        if sentence := missed(result, least):
-            hint(f"personafit: {sentence}")
-        code = max(code, int(missed(result, least, undecided) is not None))
-    return code
+def gate_metrics(ready: Evaluation) -> tuple[str, ...]:
+    """The metrics that `--fail-under` may name in an evaluation."""
+    made = [MADE] if ready.config.systems or ready.config.log else []
+    return (*ready.kind.bars, COVERAGE, *made)
+
+
+def gated(ready: Evaluation, bars: Sequence[str], reuse: bool) -> Evaluation:
+    """The evaluation under a gate: its bars are kept with the run, and systems make their answers anew unless `reuse` says otherwise."""
+    config, kind = ready.config, ready.kind
+    if not bars:
+        return ready
+    for text in bars:
+        parse_bar(text, gate_metrics(ready))
+    if kind.judged and not (config.raters or kind.default_raters()):
+        raise UserError(
+            "--fail-under needs a judge: name one with --rater SPEC; rules that run as controls pass no gate."
+        )
+    return replace(ready, config=replace(config, gate=list(bars), fresh=not reuse))

@@ -19,14 +19,14 @@ RECORDINGS = HOME / "inspect"
 def import_answers(log: InspectLog, out: Path, person: str, generic: Path | None) -> list[str]:
     """Write the answers of a log as JSONL and return what to say about it, a sentence each."""
     rows = list(log.answers(person, InspectLog(generic) if generic else None))
-    made = [row for row in rows if row is not None]
-    if not made:
-        raise UserError(f"{log.path} holds no answers.")
-    _write(out, made)
-    said = [f"Wrote {len(made):,} answers of {log.model} to {out}."]
-    if missing := len(rows) - len(made):
-        said.append(f"{missing} samples failed or were empty and are left out.")
-    unpaired = sum("generic" not in row for row in made)
+    missing = sum(row["answer"] is None for row in rows)
+    if missing == len(rows):
+        raise _none_completed(log)
+    _write(out, rows)
+    said = [f"Wrote {len(rows):,} answers of {log.model} to {out}."]
+    if missing:
+        said.append(f"{missing} samples failed or were empty: they are written without an answer, and lose.")
+    unpaired = sum("generic" not in row for row in rows)
     if generic is None or unpaired:
         said.append(
             f"{unpaired:,} have no generic answer to be compared with; --generic LOG gives a run without the person."
@@ -37,8 +37,11 @@ def import_answers(log: InspectLog, out: Path, person: str, generic: Path | None
 def import_choices(log: InspectLog, choices: Choices, data: Path | None, store: Store) -> Run:
     """Keep the replies of a log as a recording, and make the run from it: parser, controls and report are the usual ones."""
     benchmark, data = _benchmark(log, choices, data)
+    replies = list(log.replies())
+    if not replies:
+        raise _none_completed(log)
     recording = RECORDINGS / f"{log.path.stem}.jsonl"
-    _write(recording, list(log.replies()))
+    _write(recording, replies)
     return evaluate(
         benchmark,
         data=data,
@@ -48,6 +51,12 @@ def import_choices(log: InspectLog, choices: Choices, data: Path | None, store: 
         seed=choices.seed,
         store=store,
         command=f"personafit data import {log.path}",
+    )
+
+
+def _none_completed(log: InspectLog) -> UserError:
+    return UserError(
+        f"{log.path}: no sample was completed ({log.ending}), so there is nothing to import; run the evaluation again."
     )
 
 

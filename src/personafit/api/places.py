@@ -106,9 +106,9 @@ def results_json(benchmark: str, results: list[Result], command: str | None = No
     return orjson.dumps(body, option=orjson.OPT_INDENT_2)
 
 
-def write_results(folder: Path, run: str, benchmark: str, results: list[Result]) -> None:
-    """Write a run's numbers, and whose they are, so that the folder can be given as a RUN."""
-    (folder / "results.json").write_bytes(results_json(benchmark, results))
+def write_results(folder: Path, run: str, body: dict[str, Any]) -> None:
+    """Write a run as the object that `--json` prints, and whose it is, so that the folder can be given as a RUN."""
+    (folder / "results.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
     (folder / "run.json").write_bytes(orjson.dumps({"run": run}) + b"\n")
 
 

@@ -20,8 +20,14 @@ from personafit.benchmarks import open_benchmark
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
 from personafit.reporting import load_scores
-from personafit.reporting.compare import Comparison, compare_with_base, fitted_notes
-from personafit.reporting.compare_ranking import Ranked, comparison_part, rank_runs
+from personafit.reporting.compare import (
+    Comparison,
+    Ranked,
+    compare_runs,
+    comparison_part,
+    fitted_notes,
+    rank_runs,
+)
 from personafit.reporting.pieces import Sentences
 from personafit.reporting.report import ReportPart
 from personafit.reporting.terminal import print_pieces
@@ -115,8 +121,8 @@ class RunComparison(_Analysis):
                 "value": c.difference.value,
                 "low": c.difference.low,
                 "high": c.difference.high,
-                "p": c.p_value,
-                "p_holm": c.p_holm,
+                "p": c.tested.p,
+                "p_holm": c.tested.p_adjusted,
                 "p_permutation": c.permutation.p,
                 "p_permutation_holm": c.p_permutation_holm,
                 "distinguishable": c.distinguishable,
@@ -166,7 +172,7 @@ def compare(
             names.append(record.name)
     loaded = [opened[name] for name in names]
     within = MARGIN if margin is None else margin
-    compared = compare_with_base(loaded, anyway, within, metric)
+    compared = compare_runs(*loaded, anyway=anyway, margin=within, metric=metric)
     return RunComparison(compared, rank_runs(loaded, within, metric), fitted_notes(loaded))
 
 
@@ -201,6 +207,14 @@ class RaterAgreement(_Analysis):
         from personafit.reporting.agree_part import agreement_part
 
         return agreement_part(self.source, self.agreements, self.rankings, pictures)
+
+    def print(self, console: Console | None = None) -> None:
+        """Print what it comes to and the table of raters; the page and `--json` have the rest."""
+        part = self.part(pictures=False)
+        rest = ", ".join(f"“{section.title}”" for section in part.sections)
+        more = f"Also in --json and on the page of `personafit report`: {rest}." if rest else ""
+        pieces = [Sentences(part.sentences), *part.lead, Sentences([more] if more else [], small=True)]
+        print_pieces(pieces, console or Console())
 
 
 def agree(
@@ -297,7 +311,7 @@ class BenchmarkAudit(_Analysis):
     @property
     def results(self) -> pl.DataFrame:
         """What rules, surface features and the data's own structure score, a row each."""
-        from personafit.reporting.audit.part import audit_results
+        from personafit.reporting.audit import audit_results
 
         return results_frame(audit_results(self.found))
 
@@ -308,16 +322,15 @@ class BenchmarkAudit(_Analysis):
 
     def as_dict(self) -> dict[str, Any]:
         """The audit as the one object that `--json` prints."""
-        from personafit.reporting.audit.part import audit_object
+        from personafit.reporting.audit import audit_object
 
         return audit_object(self.found)
 
     def part(self, pictures: bool = True) -> ReportPart:
         """The audit as a part of a report."""
-        from personafit.reporting.audit.part import AuditRecord, audit_part, audit_pictures
+        from personafit.reporting.audit import audit_part
 
-        one = AuditRecord.of(self.as_dict())
-        return audit_part(one, audit_pictures(one.results) if pictures else {})
+        return audit_part(self.as_dict(), pictures)
 
     def print(self, console: Console | None = None) -> None:
         """Print how many checks fail, every verdict, and what shortcuts score."""
@@ -328,7 +341,7 @@ class BenchmarkAudit(_Analysis):
 
     def write(self, folder: str | Path | None = None, command: str | None = None) -> Path:
         """Write audit.html, audit.json and the plots into a folder, and return where the page is."""
-        from personafit.reporting.audit.part import write_audit
+        from personafit.reporting.audit import write_audit
 
         place = Path(folder) if folder is not None else inside(HOME / "audits", self.found.pairs.name)
         try:
@@ -417,9 +430,10 @@ def analyze(
             from personafit.reporting.failures import analyze_failures
 
             return analyze_failures(where, record, rater, model)
-        from personafit.reporting.power import analyze_power
+        from personafit.reporting.power import analyze_power, plan_run
 
-        return analyze_power(run_lines(where, record), people, items, difference, prompts, metric)
+        pilot = run_lines(where, record)
+        return analyze_power(pilot, plan_run(pilot, people, items, difference, prompts, metric))
 
 
 class _Stores:

@@ -22,10 +22,11 @@ from personafit.api.places import (
 )
 from personafit.engine import Summary
 from personafit.reporting import Result
+from personafit.reporting.asked import lost_asks
+from personafit.reporting.kind_report import KindReport
 from personafit.reporting.pieces import Prose, Sentences
-from personafit.reporting.report import KindReport, ReportPart
-from personafit.reporting.report_page import notebook_html, write_page
-from personafit.reporting.run_report import open_report, verdict_of, with_verdict
+from personafit.reporting.report import ReportPart
+from personafit.reporting.run_report import made_results, open_report, run_bars, verdict_of, with_verdict
 from personafit.reporting.terminal import print_pieces
 from personafit.reporting.verdict import RunVerdict
 from personafit.statistics.decisions import MARGIN
@@ -86,15 +87,14 @@ class Run:
         owns: bool = False,
         notes: Sequence[str] = (),
         margin: float | None = None,
-        bars: Sequence[tuple[str, float]] = (),
     ) -> None:
         """`summary` says how the work went, where this process did it; `owns` closes the store with the run.
 
-        Differences below `margin` count as none in tests of equivalence; `bars` are metrics and what they must reach.
+        Differences below `margin` count as none in tests of equivalence.
         """
         self._margin = MARGIN if margin is None else margin
-        self.bars = list(bars)
-        """Metrics and the least that the gate asks of them; the verdict says whether they reach it."""
+        self.bars = run_bars(record)
+        """Metrics and the least that the run's gate asks of them; the verdict says whether they reach it."""
         self._store = store
         self._notes = list(notes)
         self.record = record
@@ -164,9 +164,22 @@ class Run:
         return [*self._notes, *(str(note) for note in self.record.config.get("notes", []))]
 
     @property
+    def answers(self) -> dict[str, int]:
+        """How many answers the systems made in this run and how many were `reused`; 0 where there are no systems.
+
+        Of those made, `resumed` were made before an interruption; of those reused, `stale` are of systems that may have changed
+        since, as endpoints and functions can.
+        """
+        counts = self.record.config.get("answers") or {}
+        return {name: int(counts.get(name, 0)) for name in ("made", "reused", "resumed", "stale")}
+
+    @cached_property
     def figures(self) -> list[Result]:
         """Every number of the run as a record; `results` is the same as a frame."""
-        return self._report.results if self.judged else []
+        if not self.judged:
+            return []
+        found = self._report.results
+        return [*found, *made_results(self._store, self.record, found)]
 
     @cached_property
     def results(self) -> pl.DataFrame:
@@ -237,9 +250,9 @@ class Run:
         """What the report says first: a sentence for everything that was tested, and what the gate says."""
         if not self.judged:
             return RunVerdict((), note=f"Nothing has been judged in {self.name} yet.")
-        return verdict_of(self._report, self.record, self.bars, self._margin)
+        return verdict_of(self._report, self._store, self.record, self.bars, self._margin)
 
-    @property
+    @cached_property
     def coverage_gap(self) -> str | None:
         """The sentence that says too little was answered for the numbers to stand; None where enough was."""
         if not self.judged:
@@ -248,10 +261,13 @@ class Run:
         bar = self._report.coverage_bar
         if worst is None or worst[1] >= bar:
             return None
-        return f"coverage of {worst[0]} is {100 * worst[1]:.1f} %, below the bar of {100 * bar:.0f} %."
+        said = f"coverage of {worst[0]} is {100 * worst[1]:.1f} %, below the bar of {100 * bar:.0f} %"
+        return f"{said} ({lost})." if (lost := lost_asks(self._store, self.record)) else f"{said}."
 
     def report(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page and return where it is."""
+        from personafit.reporting.report_page import write_page
+
         page = Path(path)
         make_folder(page.parent)
         try:
@@ -262,10 +278,12 @@ class Run:
 
     def write(self, folder: str | Path) -> Path:
         """Write report.html, results.json and run.json into a folder, and return where the page is."""
+        from personafit.reporting.report_page import write_page
+
         place = Path(folder)
         make_folder(place)
         try:
-            write_results(place, self.name, self._report.benchmark, self.figures)
+            write_results(place, self.name, self.as_dict())
             write_page([self.part()], place / "report.html")
         except OSError as error:
             raise UserError(
@@ -274,8 +292,9 @@ class Run:
         return place / "report.html"
 
     def part(self, brief: bool = False) -> ReportPart:
-        """The run as a part of a report; `brief` for its verdict, first picture and first table alone."""
-        return with_verdict(self._report.brief() if brief else self._report.part(), self.verdict)
+        """The run as a part of a report; `brief` for its verdict and first table alone."""
+        part = self._report.brief(pictured=False) if brief else self._report.part()
+        return with_verdict(part, self.verdict)
 
     def print(self, console: Console | None = None) -> None:
         """Print the verdict and the first table."""
@@ -293,6 +312,7 @@ class Run:
             "run": self.name,
             "verdict": self.verdict.as_dict(),
             "gate": [asdict(one) for one in self.verdict.gate],
+            **self.answers,
             "results": [result.as_dict() for result in self.figures],
         }
 
@@ -310,6 +330,8 @@ class Run:
         parts = [f"<p><b>{escape(self.name)}</b>{'' if self.finished else ' (not finished)'}</p>"]
         parts.append(f"<p>{escape(self._said)}</p>")
         if self.judged and "_report" in self.__dict__:
+            from personafit.reporting.report_page import notebook_html
+
             parts.append(notebook_html(self._report.brief().lead))
         parts += [f"<p>{escape(sentence)}</p>" for sentence in [*self.stopped, *self.notes]]
         return "\n".join(parts)

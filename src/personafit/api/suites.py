@@ -1,7 +1,7 @@
 """Suites: every run of a suite, one table of their results, and one report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -11,20 +11,19 @@ from rich.text import Text
 from personafit._errors import UserError
 from personafit._names import inside
 from personafit.api.evaluating import Evaluation, carry_out, evaluation_of
-from personafit.api.gate import parse_bar, say_end_of
+from personafit.api.gate import gated, parse_bar, say_end_of
 from personafit.api.places import HOME, hint, make_folder, out_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.lamp.writing import COPIES
+from personafit.benchmarks.lamp import COPIES
 from personafit.benchmarks.suite import Suite
-from personafit.kinds import find_kind
+from personafit.kinds import KINDS, find_kind
 from personafit.reporting import Result
-from personafit.reporting.assertions import Undecided
+from personafit.reporting.assertions import COVERAGE, MADE, GateVerdict, Undecided, bar_metric
 from personafit.reporting.claims import line_name
 from personafit.reporting.junit import RunCheck, write_suites
 from personafit.reporting.naming import NamedRun, apart
 from personafit.store import RunRecord, Status, Store
 
-Bar = tuple[str, float]
 POINTS = ("rating", "personalization", "naturalness", "coherence")  # on scales of their own
 
 
@@ -40,8 +39,10 @@ class SuiteResult:
     version: str
     """Of the benchmark's data."""
     results: list[Result]
-    bars: list[Bar]
-    """What it had to reach."""
+    gate: tuple[GateVerdict, ...]
+    """What the gate says of everything it had to reach."""
+    answers: dict[str, int]
+    """How many answers were made and reused."""
     missed: str | None
     """The sentence that says too little was answered."""
 
@@ -57,6 +58,8 @@ class SuiteRunner:
         budget: float | None,
         retry: frozenset[Status],
         undecided: Undecided = Undecided.FAIL,
+        bars: Sequence[str] = (),
+        reuse: bool = False,
     ) -> None:
         self.suite = suite
         self._name = name
@@ -64,8 +67,10 @@ class SuiteRunner:
         self._undecided = undecided
         self.failed: list[tuple[str, str]] = []
         """Runs that could not be made, and why."""
-        self._plans: list[tuple[Evaluation, list[Bar]]] = []
-        for config, bars in self.suite.runs:  # what is missing is found before hours of other runs
+        self._plans: list[Evaluation] = []
+        every = dict.fromkeys(metric for one in KINDS for metric in find_kind(one).bars)
+        self._bars = [parse_bar(text, (*every, COVERAGE, MADE)) for text in bars]
+        for config, own in self.suite.runs:  # what is missing is found before hours of other runs
             try:
                 ready = evaluation_of(replace(config, retry=retry, limit=limit or config.limit))
             except UserError as error:
@@ -73,20 +78,22 @@ class SuiteRunner:
                     raise
                 self.failed.append((config.benchmark, str(error)))  # answers of a step that went wrong
                 continue
-            self._plans.append((ready, [parse_bar(text, ready.kind.bars) for text in bars]))
+            ready = gated(ready, own, reuse)
+            fresh = bool(own or bars) and not reuse
+            self._plans.append(replace(ready, config=replace(ready.config, fresh=fresh)))
 
     def estimate(self, store: Store) -> str:
         """What all runs would take."""
-        return "\n".join(ready.estimate(store) for ready, _ in self._plans)
+        return "\n".join(ready.estimate(store) for ready in self._plans)
 
-    def run(self, store: Store, bars: Sequence[Bar]) -> tuple[list[SuiteResult], int]:
+    def run(self, store: Store) -> tuple[list[SuiteResult], int]:
         """Carry all runs out, each from wherever it stands; returns what came of them and the exit code."""
         came: list[SuiteResult] = []
         code, spent = 0, 0.0
         for name, said in self.failed:
             hint(f"personafit: {name}: {said}")
             code = 2
-        for ready, own in self._plans:
+        for ready in self._plans:
             config = ready.config
             rest = None if self._budget is None else max(0.0, self._budget - spent)
             try:
@@ -97,19 +104,14 @@ class SuiteRunner:
                 code = max(code, error.code)
                 continue
             spent += done.cost
-            known = {result.metric for result in done.figures}
-            wanted = [*own, *(bar for bar in bars if bar[0] in known)]
+            known = {COVERAGE, *(result.metric for result in done.figures)}
+            done.bars += [bar for bar in self._bars if bar_metric(bar[0])[0] in known]
             if done.judged:
                 done.write(out_folder(None, done.name))
                 version = str(store.dataset_info(done.record.dataset)["version"])
-                came.append(
-                    SuiteResult(config, done.record, version, done.figures, wanted, done.coverage_gap)
-                )
-            try:
-                ending = say_end_of(done, wanted, self._undecided)
-            except UserError as error:  # a bar on a number that this run has not
-                hint(f"personafit: {config.benchmark}: {error}")
-                ending = error.code
+                gate, gap = done.verdict.gate, done.coverage_gap
+                came.append(SuiteResult(config, done.record, version, done.figures, gate, done.answers, gap))
+            ending = say_end_of(done, self._undecided)
             code = max(code, ending)
             if done.interrupted:
                 return came, ending
@@ -118,7 +120,7 @@ class SuiteRunner:
     def write_junit(self, came: Sequence[SuiteResult], path: Path) -> None:
         """Write all runs as one file for CI."""
         made = [
-            RunCheck(one.run.name, one.results, one.bars, missed=one.missed, undecided=self._undecided)
+            RunCheck(one.run.name, one.results, one.gate, missed=one.missed, undecided=self._undecided)
             for one in came
         ]
         write_suites(path, [*made, *(RunCheck(name, error=said) for name, said in self.failed)])
@@ -147,6 +149,8 @@ class SuiteRunner:
                 "benchmark": one.config.benchmark,
                 "version": one.version,
                 "run": one.run.name,
+                "gate": [asdict(verdict) for verdict in one.gate],
+                **one.answers,
                 "results": [result.as_dict() for result in one.results],
             }
             for one in came

@@ -92,12 +92,12 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     ),
     "lamp": _read_from(
         "lamp",
-        "lamp.choices:LaMP",
+        "lamp:LaMP",
         "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json",
     ),
     "lamp-writing": _read_from(
         "lamp-writing",
-        "lamp.writing:LaMPWriting",
+        "lamp:LaMPWriting",
         "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
     ),
     "rewardbench": _read_from(
@@ -174,28 +174,21 @@ def folder_kinds(folder: Path) -> list[str]:
 
 
 def open_log(log: Path, data: Path | None, seed: int) -> Benchmark:
-    """The answers of a log; `data` has the people whom it names by id."""
-    from personafit.benchmarks.answers import Answers, read_log
+    """The rows of a file; `data` has the people whom it names by id."""
+    from personafit.benchmarks.rows import file_benchmark
 
     people = {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
-    rows, everyone = read_log(log, people)
-    answers = Answers(rows, everyone, seed)
-    if next(answers.items(), None) is None:
-        raise UserError(
-            f"{log}: no answer has one to be compared with; give each line a 'generic' or a 'wrong' answer, or "
-            "answers of several people to the same question."
-        )
-    return answers
+    return file_benchmark(log, people, seed)
 
 
 def open_questions(name: str, data: Path | None) -> Benchmark | None:
     """The questions that systems answer under a benchmark's name; None where its answers are there already."""
     if name == "answers":
-        from personafit.benchmarks.prompts import Prompts
+        from personafit.benchmarks.benchmark import Prompts
 
         return Prompts(open_benchmark(str(data) if data else "starter", kind="choice"))
     if name == "responses":
-        from personafit.benchmarks.recentering.responses_prompts import open_prompts
+        from personafit.benchmarks.recentering.responses import open_prompts
 
         return open_prompts(data)
     return None

@@ -5,21 +5,25 @@ its answer and the same system's answer without the person (generic) or with som
 The item's gold is simply "the tested answer", so a win rate is an accuracy.
 """
 
+import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from personafit._errors import UserError, located
 from personafit._hashing import draw
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
-from personafit.benchmarks.lines import read_lines, required_text, validated
-from personafit.people import Person, flatten
-from personafit.people.script import main_script
+from personafit.contexts.memories import HISTORY, UNTIL
+from personafit.people import Person
+from personafit.people.prompts import PROMPT_SCHEMA
+from personafit.people.render import main_script
 from personafit.store import UNMADE, Item, Judgment, Product, Status
+from personafit.store.forgetting import COPY
 
+RESERVED = (*("against", "expect", "system", "given"), UNMADE, COPY, HISTORY, UNTIL)
+"""Names of slices that mean something by themselves, so that a log cannot use them for metadata."""
 TESTED = "tested"
 TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
 
@@ -38,13 +42,18 @@ INFO = BenchmarkInfo(
 class AnswerRow(BaseModel):
     """One line of an answer log."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="allow")  # what else a log says is kept as the item's slices
 
     id: str | None = Field(None, description="Your own key; default is the line number.")
     person: str | dict[str, Any] = Field(
-        description="Who asked: an id from people.jsonl (--data), or an object with 'id' and whatever is known."
+        description="Who asked: an object with whatever is known (and an 'id'), a description in words, or an id from "
+        "people.jsonl (--data)."
     )
-    question: str = Field(min_length=1, description="What the person asked.")
+    question: str = Field(
+        min_length=1,
+        description="What the person asked: a text, or a list of messages with 'role' and 'content' that ends with the user's.",
+        json_schema_extra=PROMPT_SCHEMA,
+    )
     answer: str | None = Field(
         description="What your system answered, knowing the person; empty or null where it made no answer, which then "
         "loses to the answers it is compared with."
@@ -67,6 +76,8 @@ class AnswerRow(BaseModel):
     given: str | None = Field(
         None, description="What the system was told about the person, such as 'profile'."
     )
+    seconds: float | None = Field(None, ge=0, description="How long the system took to answer.")
+    cost: float | None = Field(None, ge=0, description="What the answer cost, in USD.")
 
 
 class Answers:
@@ -78,12 +89,14 @@ class Answers:
         self.info = INFO.model_copy(
             update={"language": sorted({person.language for person in people.values()})}
         )
-        self._rows = list(rows)
+        self.rows = list(rows)
+        """The answers, each to be compared with others."""
         self._people = people
         self._notes = list(notes or [])
-        self._wrong = _wrong_answers(self._rows, people, seed)
+        self._wrong = _wrong_answers(self.rows, people, seed)
         self._pairs = list(self._make_pairs())
         self._note_missing()
+        self._notes += spent_notes(self.rows)
 
     def people(self) -> Iterator[Person]:
         """Everyone in the log."""
@@ -114,7 +127,7 @@ class Answers:
         return self._notes
 
     def _make_pairs(self) -> Iterator[tuple[Item, Product, Product]]:
-        for row in self._rows:
+        for row in self.rows:
             person = _person_id(row)
             tested = _product(row.answer or "", row, person)
             wrong = self._wrong.get(row.id or "") if row.wrong is None else row.wrong
@@ -135,69 +148,38 @@ class Answers:
                 yield item, tested, other
 
     def _note_missing(self) -> None:
-        if lost := sum(not row.answer for row in self._rows):
+        if lost := sum(not row.answer for row in self.rows):
             self._notes.append(
-                f"{lost} of {len(self._rows)} answers were not made: they lose to every answer they are compared with."
+                f"{lost} of {len(self.rows)} answers were not made: they lose to every answer they are compared with."
             )
         compared = dict.fromkeys(("generic", "wrong"), 0)
         for item, _, _ in self._pairs:
             compared[item.slices["against"]] += 1
         for against, count in compared.items():
-            if count < len(self._rows):
+            if count < len(self.rows):
                 self._notes.append(
-                    f"{len(self._rows) - count} of {len(self._rows)} answers have no {against} answer."
+                    f"{len(self.rows) - count} of {len(self.rows)} answers have no {against} answer."
                 )
 
 
-def read_log(path: Path, people: dict[str, Person]) -> tuple[list[AnswerRow], dict[str, Person]]:
-    """The rows of a log and everyone in it; people given inline join those given with --data."""
-    known, rows, ids = dict(people), [], set()
-    for number, raw in read_lines(path):
-        row = validated(AnswerRow, raw, path, number)
-        required_text(raw, "question", path, number)
-        row.answer, row.generic, row.wrong = (
-            text if text is None or text.strip() else "" for text in (row.answer, row.generic, row.wrong)
-        )
-        row.id = row.id or str(number)
-        if row.id in ids:
-            raise UserError(f"{located(path, number, 'id')}: '{row.id}' occurs twice; ids must be unique.")
-        ids.add(row.id)
-        meet_person(row.person, known, path, number)
-        rows.append(row)
-    if not rows:
-        raise UserError(f"{path} holds no answers.")
-    return rows, known
-
-
-def meet_person(named: str | dict[str, Any], known: dict[str, Person], path: Path, number: int) -> str:
-    """The id of whom a line names or describes; who is described joins those known."""
-    if isinstance(named, str):
-        if named not in known:
-            raise UserError(
-                f"{located(path, number, 'person')}: nobody is called '{named}'; describe the person inline or "
-                "give a folder with people.jsonl by --data."
-            )
-        return named
-    person = inline_person(named, path, number)
-    if person.id in known and known[person.id].version != person.version:
-        raise UserError(
-            f"{located(path, number, 'person')}: '{person.id}' was described differently before; "
-            "give a person the same profile on every line."
-        )
-    known[person.id] = person
-    return person.id
-
-
-def inline_person(profile: dict[str, Any], path: Path, number: int) -> Person:
-    """Somebody described within a line of a file."""
-    person_id = profile.get("id")
-    if not isinstance(person_id, str) or not person_id:
-        raise UserError(f"{located(path, number, 'person.id')} is missing; an inline person needs an id.")
-    facets = profile.get("facets")
-    if not isinstance(facets, dict):
-        facets = flatten({key: value for key, value in profile.items() if key not in ("id", "language")})
-    language = profile.get("language", "und")
-    return validated(Person, {"id": person_id, "language": language, "facets": facets}, path, number)
+def spent_notes(rows: Sequence[AnswerRow]) -> list[str]:
+    """What the answers took in time and money, a sentence for each system of which that is known."""
+    by_system: dict[str | None, list[AnswerRow]] = defaultdict(list)
+    for row in rows:
+        by_system[row.system].append(row)
+    notes = []
+    for system, answers in by_system.items():
+        seconds = sorted(row.seconds for row in answers if row.seconds is not None)
+        costs = [row.cost for row in answers if row.cost is not None]
+        said = []
+        if seconds and median(seconds) >= 0.01:
+            slow = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
+            said.append(f"took {median(seconds):.2g} s at the median, {slow:.2g} s at the 95th percentile")
+        if sum(costs) > 0:
+            said.append(f"cost {sum(costs) / len(costs):.2g} USD each, {sum(costs):.2g} USD in all")
+        if said:
+            notes.append(f"{len(answers):,} answers of {system or 'the system'} {' and '.join(said)}.")
+    return notes
 
 
 def _product(text: str, row: AnswerRow, about: str) -> Product:
@@ -207,8 +189,18 @@ def _product(text: str, row: AnswerRow, about: str) -> Product:
 
 
 def _slices(row: AnswerRow, against: str) -> dict[str, str]:
+    """What tells comparisons apart, and what else the log says of the answer, under its own names."""
     slices = {"against": against, "expect": row.expect, "system": row.system, "given": row.given}
-    return {name: value for name, value in slices.items() if value is not None}
+    more = {name: _metadata(value) for name, value in (row.model_extra or {}).items()}
+    own = {name: value for name, value in slices.items() if value is not None}
+    return {name: value for name, value in more.items() if name not in RESERVED and value} | own
+
+
+def _metadata(value: object) -> str:
+    """A field of a log as a slice's value."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _person_id(row: AnswerRow) -> str:

@@ -6,10 +6,11 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from personafit._errors import UserError
 from personafit._hashing import hash_stream
-from personafit.benchmarks.forgotten import WithoutForgotten
 from personafit.people import Person
-from personafit.store import Item, Judgment, Product, RaterRecord, Store
+from personafit.store import FORGOTTEN_NOTE, Item, Judgment, Product, RaterRecord, Store
+from personafit.store.forgetting import original_of
 
 BATCH = 2000
 
@@ -75,7 +76,7 @@ class BenchmarkInfo(BaseModel):
 
 
 class Benchmark(Protocol):
-    """A source of people, products, items and gold."""
+    """A source of people, products, items and gold. Whoever has no gold, published scores or notes leaves those out and inherits."""
 
     info: BenchmarkInfo
 
@@ -90,27 +91,14 @@ class Benchmark(Protocol):
 
     def gold(self) -> Iterator[Judgment]:
         """The right answers, with votes and tiers where known."""
-
-    def published(self) -> list[Published]:
-        """Scores others have published on it."""
-
-    def notes(self) -> list[str]:
-        """What was repaired or found odd while reading, a sentence each."""
-
-
-class Ungraded:
-    """The part of a benchmark that says nothing: for questions nobody has answered yet, or nobody knows the answer to."""
-
-    def gold(self) -> Iterator[Judgment]:
-        """None: nobody knows."""
         yield from ()
 
     def published(self) -> list[Published]:
-        """None."""
+        """Scores others have published on it."""
         return []
 
     def notes(self) -> list[str]:
-        """None."""
+        """What was repaired or found odd while reading, a sentence each."""
         return []
 
 
@@ -157,3 +145,137 @@ def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
     iterator = iter(rows)
     while batch := list(islice(iterator, BATCH)):
         yield batch
+
+
+class WithoutForgotten:
+    """A benchmark less the people who were forgotten: their items, their gold, and answers written for them."""
+
+    def __init__(self, source: Benchmark, forgotten: set[str]) -> None:
+        self._source = source
+        self._count = len(forgotten)
+        copies = {
+            item.person for item in source.items() if original_of(item.person, item.slices) in forgotten
+        }
+        forgotten = forgotten | copies
+        self._forgotten = forgotten
+        splits = {
+            name: [person for person in people if person not in forgotten]
+            for name, people in source.info.splits.items()
+        }
+        self.info = source.info.model_copy(update={"splits": splits})
+        texts = {product.text for product in source.products() if product.about in forgotten}
+        made = {
+            product.id
+            for product in source.products()
+            if product.about in forgotten or (product.about == "wrong" and product.text in texts)
+        }
+        left, kept = set[str](), set[str]()
+        self._left_out: set[str] = set()
+        for item in source.items():
+            if item.person in forgotten or not made.isdisjoint(item.products):
+                self._left_out.add(item.id)
+                left.update(item.products)
+            else:
+                kept.update(item.products)
+        self._unwanted = made | (left - kept)
+
+    def people(self) -> Iterator[Person]:
+        """Everyone else."""
+        return (person for person in self._source.people() if person.id not in self._forgotten)
+
+    def products(self) -> Iterator[Product]:
+        """Answers that others were given."""
+        return (product for product in self._source.products() if product.id not in self._unwanted)
+
+    def items(self) -> Iterator[Item]:
+        """Items about others."""
+        return (item for item in self._source.items() if item.id not in self._left_out)
+
+    def gold(self) -> Iterator[Judgment]:
+        """Gold of items about others."""
+        return (gold for gold in self._source.gold() if gold.item not in self._left_out)
+
+    def published(self) -> list[Published]:
+        """As in the source."""
+        return self._source.published()
+
+    def notes(self) -> list[str]:
+        """The source's, and how many people are left out."""
+        return [*self._source.notes(), FORGOTTEN_NOTE.format(self._count)]
+
+
+class WithAttributes(Benchmark):
+    """The items of those people of whom something was induced."""
+
+    def __init__(self, source: Benchmark, induced: Iterable[Person]) -> None:
+        self._source = source
+        self._induced = {person.id: person.attributes for person in induced if person.attributes}
+        self._people = [person for person in source.people() if person.id in self._induced]
+        if not self._people:
+            raise UserError(
+                f"Nobody of {source.info.name} has attributes here: the log's people and the benchmark's must have the same ids."
+            )
+        self._items = {item.id for item in source.items() if item.person in self._induced}
+        self.info = source.info.model_copy(update={"name": f"{source.info.name}-induced", "splits": {}})
+
+    def people(self) -> Iterator[Person]:
+        """True profiles with induced attributes."""
+        for person in self._people:
+            yield person.model_copy(update={"attributes": self._induced[person.id]})
+
+    def products(self) -> Iterator[Product]:
+        """The answers of the items that are left."""
+        wanted = {product for item in self.items() for product in item.products}
+        return (product for product in self._source.products() if product.id in wanted)
+
+    def items(self) -> Iterator[Item]:
+        """Items of these people."""
+        return (item for item in self._source.items() if item.id in self._items)
+
+    def gold(self) -> Iterator[Judgment]:
+        """Their gold."""
+        return (gold for gold in self._source.gold() if gold.item in self._items)
+
+    def notes(self) -> list[str]:
+        """The source's."""
+        return self._source.notes()
+
+
+class Prompts(Benchmark):
+    """Each distinct (person, question) of another benchmark, once."""
+
+    becomes = "choice"
+    """The kind of item that a system's answers make of them."""
+
+    def __init__(self, source: Benchmark) -> None:
+        self._source = source
+        self.info = BenchmarkInfo(
+            name=f"{source.info.name}-questions",
+            version=source.info.version,
+            licence=source.info.licence,
+            language=source.info.language,
+            layout=[],
+        )
+
+    def people(self) -> Iterator[Person]:
+        """The source's people."""
+        return self._source.people()
+
+    def products(self) -> Iterator[Product]:
+        """None: they are about to be made."""
+        yield from ()
+
+    def items(self) -> Iterator[Item]:
+        """The questions."""
+        seen: set[str] = set()
+        for item in self._source.items():
+            if item.group not in seen:
+                seen.add(item.group)
+                yield Item(
+                    id=item.id,
+                    kind="prompt",
+                    person=item.person,
+                    prompt=item.prompt,
+                    products=[],
+                    slices=item.slices,
+                )

@@ -37,6 +37,10 @@ class RunConfig:
     retry: frozenset[Status] = frozenset()
     command: str | None = None
     """What was typed, for whoever wants to do it again."""
+    gate: list[str] = field(default_factory=list)
+    """METRIC=X, as `--fail-under` gives them."""
+    fresh: bool = False
+    """Whether systems make their answers anew, unless their fingerprints cover what they do."""
 
 
 @dataclass
@@ -66,8 +70,12 @@ def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> 
     return wanted
 
 
+UNNAMED = ("notes", "command", "gate", "answers", "owner")
+"""What a run's record says beside its configuration, and so is no part of its name."""
+
+
 def run_name(benchmark: str, record: Mapping[str, Any]) -> str:
     """A run's name: the same configuration and data give the same name, so the same command resumes."""
-    parts = {name: value for name, value in record.items() if name not in ("raters", "notes", "command")}
+    parts = {name: value for name, value in record.items() if name not in ("raters", *UNNAMED)}
     raters = [rater["fingerprint"] for rater in record["raters"]]
     return f"{benchmark}-{content_hash([parts, raters])[:8]}"

@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import validated
 from personafit.benchmarks.reach import Refused, refuse_reach
@@ -34,7 +34,7 @@ OPTIONAL = (
 )
 
 
-class FolderBenchmark:
+class FolderBenchmark(Benchmark):
     """A benchmark read from its folder; the first fault met is an error that names file, line and field."""
 
     def __init__(self, folder: Path, kind: str | None = "choice") -> None:
@@ -47,7 +47,7 @@ class FolderBenchmark:
         self.folder = folder
         self.kind = kind
         """What kind of item is read; None reads all."""
-        self._records = FolderRecords(folder, _refuse)
+        self._records = FolderRecords(folder)
 
     def people(self) -> Iterator[Person]:
         """The lines of people.jsonl."""
@@ -71,17 +71,9 @@ class FolderBenchmark:
         deque(self._records.people(), maxlen=0)
         return self._records.conversations()
 
-    def published(self) -> list[Published]:
-        """A folder carries no published figures."""
-        return []
-
     def notes(self) -> list[str]:
         """Where the folder's labels come from."""
         return [self.info.description] if self.info.description else []
-
-
-def _refuse(sentence: str) -> None:
-    raise UserError(sentence)
 
 
 def read_info(path: Path) -> BenchmarkInfo:

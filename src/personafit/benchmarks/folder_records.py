@@ -4,6 +4,8 @@ Ids of products are names within the folder. In the store a product goes by the 
 may use the same names, and an edited answer is another answer that nobody has judged yet.
 """
 
+import sqlite3
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,10 +15,55 @@ from pydantic import BaseModel
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
-from personafit.benchmarks.names import Names
 from personafit.items import MOST
 from personafit.people import Conversation, Person, Task
 from personafit.store import TIE, Item, Judgment, Product
+
+CACHE_KIB = 4_096  # what is held in memory; a small folder never touches the disk
+
+
+class Names:
+    """A set of names, each with a short value, in a temporary file that goes with it."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self._database.close)
+        for statement in (
+            f"PRAGMA cache_size=-{CACHE_KIB}",
+            "PRAGMA journal_mode=OFF",
+            "PRAGMA synchronous=OFF",
+            "CREATE TABLE names (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+            "BEGIN",
+        ):
+            self._database.execute(statement)
+
+    def add(self, name: str, value: str = "") -> bool:
+        """Take in a name; False if it is there already, and then nothing changes."""
+        row = (_storable(name), value)
+        return self._database.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", row).rowcount == 1
+
+    def get(self, name: str) -> str | None:
+        """What the name stands for; None if it is unknown."""
+        query = "SELECT value FROM names WHERE name = ?"
+        row = self._database.execute(query, (_storable(name),)).fetchone()
+        return None if row is None else str(row[0])
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        for (name,) in self._database.execute("SELECT name FROM names ORDER BY name"):
+            yield str(name)
+
+
+def _storable(name: str) -> str:
+    """The name in a form that SQLite takes, whatever code points it has, and that no other name has."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "\x00" + name.encode("utf-8", "surrogatepass").hex()
+    return name
+
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -27,10 +74,19 @@ ANSWERS = {
 }  # labels of other kinds of item
 
 
-class FolderRecords:
-    """Reads a folder; every fault goes to `complain`, which raises or collects. A faulty record is left out."""
+Complain = Callable[[str], None]
+"""Where faults go, which are not put right: raises the sentence as an error, or keeps it."""
 
-    def __init__(self, folder: Path, complain: Callable[[str], None]) -> None:
+
+def refuse(sentence: str) -> None:
+    """Take the first fault as an error."""
+    raise UserError(sentence)
+
+
+class FolderRecords:
+    """Reads a folder; every fault goes to `complain`. A faulty record is left out."""
+
+    def __init__(self, folder: Path, complain: Complain = refuse) -> None:
         self._folder = folder
         self._complain = complain
         self._people: Names | None = None
@@ -212,18 +268,19 @@ class FolderRecords:
         return False
 
     def _lines(self, path: Path, model: type[M]) -> Iterator[tuple[int, M]]:
-        lines = read_lines(path)
+        lines = read_lines(path, self._complain)
         while True:
             try:
                 number, row = next(lines)
             except StopIteration:
                 return
-            except UserError as error:  # a line that is no JSON ends the reading of this file
+            except UserError as error:  # a file that cannot be read any further
                 self._complain(str(error))
                 return
             try:
                 record = validated(model, row, path, number)
             except UserError as error:
-                self._complain(str(error))
+                for fault in error.faults:
+                    self._complain(fault)
                 continue
             yield number, record

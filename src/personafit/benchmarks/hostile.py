@@ -1,36 +1,46 @@
 """Which texts of a benchmark look as if they were written to steer a judge: a warning beside its data, never a verdict on it."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from personafit.benchmarks.benchmark import Benchmark
 from personafit.items.hostile import SIGNS, signs
 from personafit.people import Person, render_person
 
+TURN = re.compile(r"\n\s*(?:user|assistant|用户|助手)\s*[:：]\s*", re.IGNORECASE)
+"""Where the next turn begins in a memory that holds a conversation."""
 
-def profile_text(person: Person) -> str:
-    """Everything of a person that a judge may be shown."""
-    told = [render_person(person), *(memory.text for memory in person.memories)]
-    told += [*(attribute.text for attribute in person.attributes), *person.summaries.values()]
-    return "\n".join(told)
+
+Texts = Iterable[tuple[str, Iterable[str]]]
+"""Pieces of text by the id of the answer or person they belong to."""
+
+
+def profile_pieces(person: Person) -> Iterator[str]:
+    """Everything of a person that a judge may be shown, a memory at a time: each may begin with who said it."""
+    yield render_person(person)
+    for memory in person.memories:
+        yield TURN.sub("\n", memory.text)
+    yield from (attribute.text for attribute in person.attributes)
+    yield from person.summaries.values()
 
 
 def hostile_note(benchmark: Benchmark) -> str | None:
     """A sentence on the texts with signs of an attempt to steer, or None where there are none."""
-    answers = {product.id: product.text for product in benchmark.products()}
-    people = {person.id: profile_text(person) for person in benchmark.people()}
+    answers = {product.id: [product.text] for product in benchmark.products()}
+    people = {person.id: profile_pieces(person) for person in benchmark.people()}
     return describe(answers.items(), people.items())
 
 
-def describe(answers: Iterable[tuple[str, str]], people: Iterable[tuple[str, str]]) -> str | None:
+def describe(answers: Texts, people: Texts) -> str | None:
     """The sentence, from texts by their ids."""
     kinds: Counter[str] = Counter()
     counts, first = [], ""
     for name, texts in (("answers", answers), ("profiles", people)):
         total = flagged = 0
-        for text_id, text in texts:
+        for text_id, pieces in texts:
             total += 1
-            if found := signs(text):
+            if found := {sign for piece in pieces for sign in signs(piece)}:
                 flagged += 1
                 kinds.update(found)
                 first = first or f"{name.removesuffix('s')} {text_id!r}"

@@ -79,24 +79,28 @@ class InspectLog:
                     "tokens_out": usage.output_tokens if usage else 0,
                 }
 
-    def answers(self, person: str, generic: "InspectLog | None" = None) -> Iterator[dict[str, Any] | None]:
-        """A task's answers as lines of an answer log, None for a sample without one; `person` names the field that says whom for."""
-        plain = {_key(sample): _answer(sample) for sample in generic._samples()} if generic else {}
+    @property
+    def ending(self) -> str:
+        """How the evaluation ended, in words: Inspect's status, and the error that stopped it."""
+        error = self._header.error
+        return self._header.status + (f": {one_line(Exception(error.message))}" if error is not None else "")
+
+    def answers(self, person: str, generic: "InspectLog | None" = None) -> Iterator[dict[str, Any]]:
+        """A task's answers as lines of an answer log; `person` names the field that says whom for.
+
+        A sample that failed or said nothing has no answer, and loses to the generic one.
+        """
+        plain = {_key(sample): _answer(sample) or "" for sample in generic._samples()} if generic else {}
         for sample in self._samples():
-            text = _answer(sample)
-            if text is None:
-                yield None
-                continue
-            row = {
+            more = {"generic": plain.get(_key(sample)), "expect": (sample.metadata or {}).get("expect")}
+            yield {
                 "id": _key(sample),
                 "person": self._person(sample, person),
                 "question": self._question(sample),
-                "answer": text,
-                "generic": plain.get(_key(sample)),
-                "expect": (sample.metadata or {}).get("expect"),
+                "answer": _answer(sample),
+                **{name: value for name, value in more.items() if value is not None},
                 "system": self.model,
             }
-            yield {name: value for name, value in row.items() if value is not None}
 
     def _person(self, sample: "EvalSample", field: str) -> dict[str, Any]:
         found = (sample.metadata or {}).get(field)

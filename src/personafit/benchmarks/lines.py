@@ -3,14 +3,14 @@
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from personafit._errors import UserError, field_name, json_kind, located
+from personafit._errors import UserError, field_name, json_kind, located, refuse_faults
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -19,8 +19,13 @@ DEEPEST = 100  # objects and lists within each other
 BOM = codecs.BOM_UTF8
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line of a JSONL file, packed or not, with its number; blank lines are passed over."""
+def read_lines(
+    path: Path, complain: Callable[[str], None] | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line of a JSONL file, packed or not, with its number; blank lines are passed over.
+
+    A line that is no JSON object is an error, or is handed to `complain` and passed over.
+    """
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             number = 0
@@ -32,8 +37,16 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     )
                 if number == 1:
                     line = line.removeprefix(BOM)
-                if line.strip():
-                    yield number, parse_object(line, path, number)
+                if not line.strip():
+                    continue
+                try:
+                    row = parse_object(line, path, number)
+                except UserError as error:
+                    if complain is None:
+                        raise
+                    complain(str(error))
+                    continue
+                yield number, row
     except (OSError, EOFError, zlib.error) as error:
         said = getattr(error, "strerror", None) or "it is not a whole gzip file"
         raise UserError(f"{path} cannot be read ({said}); check the path.") from error
@@ -124,11 +137,16 @@ def required_text(row: Mapping[str, Any], field: str, path: object, number: int 
 
 
 def validated(model: type[M], row: dict[str, Any], path: Path, number: int | None) -> M:
-    """A record from a row, or a sentence that names the first field that does not fit."""
+    """A record from a row, or an error that names every field that does not fit."""
     try:
         return model.model_validate(row)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = field_name(first["loc"])
-        what = first["msg"][0].lower() + first["msg"][1:]
-        raise UserError(f"{located(path, number, field)}: {what}.") from error
+        found: dict[str, str] = {}  # a field that may be of several kinds has a message for each of them
+        for one in error.errors():
+            found.setdefault(field_name(one["loc"]), one["msg"][0].lower() + one["msg"][1:])
+        faults = [f"{located(path, number, field)}: {what}." for field, what in found.items()]
+        try:
+            refuse_faults(faults, located(path, number))
+        except UserError as refused:
+            raise refused from error
+        raise

@@ -12,7 +12,8 @@ from pathlib import Path
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
 from personafit._names import as_name
-from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
+from personafit.benchmarks.row_checks import RowChecks
 from personafit.people import FacetValue, Person
 from personafit.store import Item, Judgment, Product
 
@@ -36,19 +37,30 @@ class PairRow:
     slices: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def content(self) -> tuple[str, ...]:
+        """What makes it another pair than the rest: everything but its id."""
+        told = (self.person.id, self.question, self.chosen, self.rejected, self.tier)
+        return (*told, *(part for pair in self.slices.items() for part in pair))
+
+    @property
     def options(self) -> list[Product]:
         """Both answers, in an order that tells nothing."""
         pair = [Product(kind="answer", text=text) for text in (self.chosen, self.rejected)]
         return sorted(pair, key=lambda product: product.id)
 
 
-class ChosenPairs:
+class ChosenPairs(Benchmark):
     """Rows of pairs as a benchmark."""
 
-    def __init__(self, rows: Sequence[PairRow], name: str, source: str, place: str | Path) -> None:
-        """`source` is said in the title; `place` stands before the number of a row in errors."""
-        self._rows = rows
-        self._place = place
+    def __init__(self, rows: Sequence[PairRow], name: str, source: str, checks: RowChecks) -> None:
+        """`source` is said in the title; `checks` hold what is wrong with the rows so far, and raise for all of it."""
+        for row in rows:
+            if row.chosen.strip() == row.rejected.strip() != "":
+                checks.add(row.number, "rejected", "is the same text as 'chosen': nothing can be preferred.")
+            checks.meet(row.number, row.person)
+        self._rows = [row for row in rows if checks.is_new(row.number, row.id, row.content)]
+        checks.refuse()
+        self._people = {row.person.id: checks.people[row.person.id] for row in rows}
         self.info = BenchmarkInfo(
             name=name,
             version="1",
@@ -56,8 +68,7 @@ class ChosenPairs:
             description=f"Imported from {source}; whoever chose there is the gold, called 'author'.",
             layout=[["tier"]] if any(row.tier for row in rows) else [],
         )
-        self._check_ids()
-        self._people = self._read_people()
+        self._notes = [self.info.description, *checks.notes()]
 
     def people(self) -> Iterator[Person]:
         """Everyone in the rows."""
@@ -86,51 +97,23 @@ class ChosenPairs:
             extra = {"tier": row.tier} if row.tier else None
             yield Judgment(item=self._item_id(row), rater="author", label=label, extra=extra)
 
-    def published(self) -> list[Published]:
-        """Nothing is published on your own pairs."""
-        return []
-
     def notes(self) -> list[str]:
-        """Where the pairs come from."""
-        same = [row.number for row in self._rows if row.chosen == row.rejected]
-        if not same:
-            return [self.info.description]
-        lines = (
-            f"{len(same)} lines have one text as both answers and can only tie, the first at line {same[0]}."
-        )
-        return [self.info.description, f"{Path(self._place).name}: {lines}"]
+        """Where the pairs come from, and how many rows repeat another."""
+        return self._notes
 
     def _item_id(self, row: PairRow) -> str:
         return f"{self.info.name}/{row.id}"
-
-    def _check_ids(self) -> None:
-        seen: set[str] = set()
-        for row in self._rows:
-            if row.id in seen:
-                place = located(self._place, row.number, "id")
-                raise UserError(f"{place}: '{row.id}' occurs twice; ids must be unique.")
-            seen.add(row.id)
-
-    def _read_people(self) -> dict[str, Person]:
-        people: dict[str, Person] = {}
-        for row in self._rows:
-            earlier = people.setdefault(row.person.id, row.person)
-            if earlier.facets != row.person.facets:
-                raise UserError(
-                    f"{located(self._place, row.number, 'person')}: '{row.person.id}' was described differently before; "
-                    "give a person the same fields on every line."
-                )
-        return people
 
 
 class ImportedPairs(ChosenPairs):
     """Pairs from a CSV file as a benchmark."""
 
     def __init__(self, path: Path) -> None:
-        rows = [_pair_row(number, row) for number, row in _read_csv(path)]
-        if not rows:
+        checks = RowChecks(path)
+        rows = [_pair_row(number, row) for number, row in read_csv(path, NEEDED, checks)]
+        if not rows and not checks.faults:
             raise UserError(f"{path} holds no pairs: there is nothing below its first line.")
-        super().__init__(rows, as_name(path.stem), path.name, path)
+        super().__init__(rows, as_name(path.stem), path.name, checks)
 
 
 def _pair_row(number: int, row: dict[str, str]) -> PairRow:
@@ -170,30 +153,30 @@ def described_person(row: Mapping[str, str], question: str) -> Person:
     )
 
 
-def _read_csv(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def read_csv(path: Path, needed: Sequence[str], checks: RowChecks) -> Iterator[tuple[int, dict[str, str]]]:
+    """Each row of a CSV file with the number of its line; what is needed and empty is a fault, and the row is left out."""
     number = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             csv.field_size_limit(LONGEST_CELL)
             reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # no database takes NUL
-            for name in NEEDED:
-                if name not in (reader.fieldnames or []):
-                    raise UserError(
-                        f"{located(path, 1, name)}: this column is missing; needed are {', '.join(NEEDED)}."
-                    )
             names = list(reader.fieldnames or [])
+            if missing := [name for name in needed if name not in names]:
+                raise UserError(
+                    f"{located(path, 1, missing[0])}: this column is missing; needed are {', '.join(needed)}."
+                )
             if twice := next((name for name in names if name and names.count(name) > 1), None):
                 raise UserError(f"{located(path, 1, twice)}: this column is there twice; keep one of them.")
             for row in reader:
                 number = reader.line_num
                 if None in row or None in row.values():
-                    raise UserError(
-                        f"{located(path, number)} has another number of cells than the first line."
-                    )
-                for name in NEEDED:
-                    if not row[name].strip():
-                        raise UserError(f"{located(path, number, name)} is empty.")
-                yield number, row
+                    checks.add(number, None, "has another number of cells than the first line.")
+                    continue
+                empty = [name for name in needed if not row[name].strip()]
+                for name in empty:
+                    checks.add(number, name, "is empty.")
+                if not empty:
+                    yield number, row
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:

@@ -5,18 +5,71 @@ version 2 (one right answer among four); any parquet or JSONL file with those co
 `validation.jsonl.gz`, two rated answers to a prompt on consecutive lines, those two or more points of helpfulness apart.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
-from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.items import MOST
 from personafit.people import Person
+
+GAP = 2  # points of helpfulness between the answers, as the paper asks for
+TURN = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
+
+
+@dataclass(frozen=True, slots=True)
+class RatedPair:
+    """One prompt with a better and a worse answer."""
+
+    line: int
+    prompt: str
+    better: str
+    worse: str
+    gap: float
+
+
+def rated_pairs(path: Path) -> Iterator[RatedPair]:
+    """Every two answers that follow each other on one prompt, `GAP` or more points apart."""
+    before: tuple[dict[str, Any], float] | None = None
+    for number, row in read_lines(path):
+        points = _checked(row, path, number)
+        if before is None or before[0]["prompt"] != row["prompt"]:
+            before = (row, points)
+            continue
+        other, gap = before[0], before[1] - points
+        better, worse = (other, row) if gap > 0 else (row, other)
+        if abs(gap) >= GAP:
+            yield RatedPair(number, _spoken(row["prompt"]), better["response"], worse["response"], abs(gap))
+        before = None
+
+
+def _spoken(prompt: str) -> str:
+    """The prompt with its speakers named, where it has several turns."""
+    first, *rest = TURN.split(prompt)
+    if not rest:
+        return prompt
+    turns = [("User", first), *zip(rest[::2], rest[1::2], strict=True)]
+    return "\n\n".join(f"{who}: {text.strip()}" for who, text in turns if text.strip())
+
+
+def _checked(row: dict[str, Any], path: Path, number: int) -> float:
+    for field in ("prompt", "response", "helpfulness"):
+        if field not in row:
+            raise UserError(f"{located(path, number, field)} is missing; HelpSteer2's layout is wanted.")
+    for field in ("prompt", "response"):
+        if not isinstance(row[field], str) or not row[field].strip():
+            raise UserError(f"{located(path, number, field)} must be a text that is not empty.")
+    points = row["helpfulness"]
+    if isinstance(points, bool) or not isinstance(points, int | float):
+        raise UserError(f"{located(path, number, 'helpfulness')} must be a number, not {points!r:.40}.")
+    return float(points)
+
 
 SECTIONS = {
     "Chat": "alpacaeval-easy alpacaeval-length alpacaeval-hard mt-bench-easy mt-bench-med",

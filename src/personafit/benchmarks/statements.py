@@ -17,8 +17,7 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.people import Conversation
-from personafit.raters.fitted.verifier import MODES
-from personafit.raters.fitted.verifier_features import Turn
+from personafit.raters.fitted.verifier import MODES, Turn
 
 FEWEST_PEOPLE = 3  # one to test on, and two to choose thresholds by leaving one out
 # What our own labels tell apart more finely than the published failure modes do.

@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from personafit._errors import UserError, located
-from personafit.benchmarks.answers import meet_person
-from personafit.benchmarks.benchmark import BenchmarkInfo, Ungraded
+from personafit._errors import UserError
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.row_checks import RowChecks, inline_person
 from personafit.people import Person
 from personafit.store import Item, Product
 
@@ -56,26 +56,40 @@ class CandidateSet:
 
 def read_candidates(path: Path, people: Mapping[str, Person]) -> tuple[list[CandidateSet], dict[str, Person]]:
     """The questions of a file and everyone in it."""
-    known, prompts, ids = dict(people), [], set()
-    for number, raw in read_lines(path):
-        row = validated(CandidateRow, raw, path, number)
-        name = row.id or str(number)
-        if name in ids:
-            raise UserError(f"{located(path, number, 'id')}: '{name}' occurs twice; ids must be unique.")
-        ids.add(name)
-        if not row.question.strip():
-            raise UserError(f"{located(path, number, 'question')} is empty.")
-        for place, answer in enumerate(row.answers):
-            if not answer.strip():
-                raise UserError(f"{located(path, number, f'answers.{place}')} is empty.")
-        who = meet_person(row.person, known, path, number)
-        prompts.append(CandidateSet(name, who, row.question, tuple(row.answers)))
+    checks, prompts = RowChecks(path, people), []
+    for number, raw in read_lines(path, checks.faults.append):
+        with checks.noted():
+            row = validated(CandidateRow, raw, path, number)
+            if not row.question.strip():
+                checks.add(number, "question", "is empty.")
+            for place, answer in enumerate(row.answers):
+                if not answer.strip():
+                    checks.add(number, f"answers.{place}", "is empty.")
+            who = _meet(row.person, checks, number)
+            checks.is_new(number, row.id or str(number), number)  # questions may recur: each gets its answer
+            prompts.append(CandidateSet(row.id or str(number), who, row.question, tuple(row.answers)))
+    checks.refuse()
     if not prompts:
         raise UserError(f"{path} holds no questions.")
-    return prompts, known
+    return prompts, checks.people
 
 
-class Comparisons(Ungraded):
+def _meet(named: str | dict[str, Any], checks: RowChecks, number: int) -> str:
+    """The id of whom a line names or describes; who is described joins those known."""
+    if isinstance(named, str):
+        if named not in checks.people:
+            checks.add(
+                number,
+                "person",
+                f": nobody is called '{named}'; describe the person inline or give a folder with people.jsonl by --data.",
+            )
+        return named
+    person = inline_person(named, checks.place, number)
+    checks.meet(number, person)
+    return person.id
+
+
+class Comparisons(Benchmark):
     """The candidates as a benchmark of pairs: each with its prompt's base. There is no gold."""
 
     def __init__(self, prompts: list[CandidateSet], people: Mapping[str, Person]) -> None:

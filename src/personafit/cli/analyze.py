@@ -48,8 +48,8 @@ def correct(
         Path | None,
         typer.Option(
             metavar="FILE.jsonl",
-            help='People\'s labels, {"item", "label"} on each line, or the votes.jsonl of a study. Required for choices; for '
-            "other kinds the default is what people said about these items in the store.",
+            help='People\'s labels, such as {"item": "answers/17/generic", "label": "answer"} on each line, or the votes.jsonl of a '
+            "study. Required for choices; for other kinds the default is what people said about these items in the store.",
         ),
     ] = None,
     store: StoreOption = None,
@@ -117,7 +117,7 @@ def failures(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", help="Ask this model about choices that no rule decides."),
+        typer.Option(metavar="SPEC", help="Ask this model for the worst fault of each answer."),
     ] = None,
     draw: Annotated[
         int | None,
@@ -130,8 +130,8 @@ def failures(
 ) -> None:
     """Show failure modes: how chosen answers fall short, or where a rater is furthest from people.
 
-    Chosen answers are counted as over-personal, generic, uncomfortable, unhelpful or contradictory, by rules first; with --model, a
-    model is asked once about each answer that no rule decides (its calls are paid again each time). For relevance, preferences and
+    Rules count the chosen answers that take up much of the profile, are generic, name the person, are intrusive, refuse or contradict
+    the profile; with --model, a model is asked for the worst fault of each answer (its calls are paid again each time). For relevance, preferences and
     dialogues the answers furthest from people's are shown, for writing the texts least like the person's own.
 
     **Examples**

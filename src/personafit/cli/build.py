@@ -13,7 +13,6 @@ from personafit.cli.options import BackendOption, BudgetOption
 from personafit.engine import Bars
 from personafit.factory import Built, build, estimate, read_config
 from personafit.factory.config import EXAMPLE
-from personafit.factory.step import section_kinds
 
 EXAMPLE_NAME = "build.toml"
 
@@ -57,7 +56,7 @@ def build_command(
         return
     if config is None:
         raise UserError("build needs a config file; `personafit build --example` writes one.")
-    read = read_config(config, section_kinds())
+    read = read_config(config)
     if dry_run:
         print(estimate(read, out, step, budget))
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from rich.console import Console
 
-from personafit.api.gate import parse_bar, say_end, say_end_of
+from personafit.api.gate import say_end, say_end_of
 from personafit.api.places import (
     HOME,
     LONG,
@@ -72,7 +72,6 @@ def report_run(
     run: Run,
     out: Path | None,
     json: bool,
-    bars: list[tuple[str, float]],
     junit: Path | None = None,
     undecided: Undecided = Undecided.FAIL,
 ) -> int:
@@ -80,8 +79,7 @@ def report_run(
     if not run.judged:  # stopped while the systems were still answering
         if json:
             print_json("answers", [])
-        return say_end_of(run, bars, undecided)
-    run.bars = bars
+        return say_end_of(run, undecided)
     page = write_run(run, out)
     if json:
         print_object(run.as_dict())
@@ -91,8 +89,8 @@ def report_run(
     if junit is not None:
         from personafit.reporting.junit import write_junit
 
-        write_junit(junit, run.figures, bars, run.coverage_gap, undecided)
-    return say_end_of(run, bars, undecided)
+        write_junit(junit, run.figures, run.verdict.gate, run.coverage_gap, undecided)
+    return say_end_of(run, undecided)
 
 
 def write_run(run: Run, out: Path | None) -> Path:
@@ -110,7 +108,6 @@ __all__ = [
     "load_run",
     "make_folder",
     "out_folder",
-    "parse_bar",
     "print_json",
     "print_object",
     "report_run",

@@ -10,6 +10,7 @@ import orjson
 import typer
 
 from personafit._errors import UserError
+from personafit.api.frames import benchmark_of, is_file
 from personafit.benchmarks import (
     BENCHMARKS,
     Benchmark,
@@ -20,6 +21,7 @@ from personafit.benchmarks import (
     open_whole,
     write_folder,
 )
+from personafit.benchmarks.answers import Answers
 from personafit.benchmarks.folder import copy_folder
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.hub.copies import REPOS
@@ -43,7 +45,7 @@ from personafit.cli.options import (
     SeedOption,
     StoreOption,
 )
-from personafit.store import Store, export_frame, run_answers
+from personafit.store import Store, export_frame, judgments_table
 from personafit.training.reward.exports import Target, write_pairs
 from personafit.training.reward.pairs import pairs_of
 
@@ -85,8 +87,8 @@ def get(
 
         personafit data get org/name --out my-benchmark --revision 5f8baaf
     """
+    from personafit.benchmarks.hub.copies import LAYOUTS
     from personafit.benchmarks.hub.getting import fetch_dataset
-    from personafit.benchmarks.hub.layouts import LAYOUTS
 
     fetched = fetch_dataset(name, out, revision, say=lambda line: typer.echo(line, err=True))
     print(
@@ -128,13 +130,20 @@ def push(
 
 @app.command("check")
 def check(
-    benchmark: Annotated[str, typer.Argument(help="A benchmark folder, or a benchmark's name with --data.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="A file of answers or pairs, a benchmark folder, or a benchmark's name with --data."
+        ),
+    ],
     data: DataOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Report every problem of a benchmark's data, with file, line and field.
+    """Report every problem of a file of answers or of a benchmark's data, with file, line and field.
 
     **Examples**
+
+        personafit data check answers.jsonl
 
         personafit data check my-benchmark/
 
@@ -148,18 +157,30 @@ def check(
     more: dict[str, Any] = {}
     if benchmark not in BENCHMARKS and Path(benchmark).is_dir():
         problems = check_folder(Path(benchmark))
+    rows: Benchmark | None = None
+    if is_file(benchmark):
+        try:
+            rows = benchmark_of(benchmark, data, 0)
+        except UserError as error:
+            if not Path(benchmark).is_file():
+                raise
+            problems = error.faults
     if not problems:
         opened: Benchmark | TaskBenchmark
         if benchmark == "personalens":
             opened = open_tasks(data, problems.append)
         else:
-            opened = open_whole(benchmark, data)
+            opened = open_whole(benchmark, data) if rows is None else rows
         if isinstance(opened, TaskBenchmark):
             counts, more = _count_tasks(opened)
             problems = list(dict.fromkeys(problems))  # a file that is read twice has its faults twice
         else:
             counts, more = _count_items(opened)
-        notes = opened.notes()
+            if more["repeated"]:
+                notes = [
+                    f"{more['repeated']:,} items repeat an earlier one (same person, question and answers)."
+                ]
+        notes = [*opened.notes(), *notes]
         if not isinstance(opened, TaskBenchmark) and (warning := hostile_note(opened)) is not None:
             notes = [*notes, warning]
     if json:
@@ -169,7 +190,7 @@ def check(
         for line in [*problems, *notes]:
             print(line)
         if problems:
-            print(f"{len(problems)} problems.")
+            print(f"{len(problems):,} {'problem' if len(problems) == 1 else 'problems'}.")
         else:
             print(_counted(counts, more.get("kinds", {})))
     if problems:
@@ -177,16 +198,20 @@ def check(
 
 
 def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
-    """Count people, items and gold; of a folder, items of every kind."""
+    """Count people, items and gold; of a folder, items of every kind, and of a log of answers its answers."""
     if isinstance(opened, FolderBenchmark):
         opened.kind = None
-    kinds = Counter(item.kind for item in opened.items())
-    counts = {
-        "people": sum(1 for _ in opened.people()),
-        "items": kinds.total(),
-        "gold": sum(1 for _ in opened.gold()),
-    }
-    return counts, {"kinds": dict(kinds)}
+    kinds: Counter[str] = Counter()
+    contents: set[str] = set()
+    for item in opened.items():
+        kinds[item.kind] += 1
+        contents.add(item.hash)
+    counts = {"people": sum(1 for _ in opened.people()), "items": kinds.total()}
+    if isinstance(opened, Answers):
+        counts["answers"] = len(opened.rows)
+    else:
+        counts["gold"] = sum(1 for _ in opened.gold())
+    return counts, {"kinds": dict(kinds), "repeated": kinds.total() - len(contents)}
 
 
 def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
@@ -277,7 +302,7 @@ def convert(
         Target | None, typer.Option(help="Write the benchmark's pairs in the format of this trainer.")
     ] = None,
 ) -> None:
-    """Convert a benchmark to a benchmark folder or a trainer's file, or a run's judgments to a table.
+    """Convert a benchmark to a benchmark folder or a trainer's file, or a run's judgments to a table with person, prompt and gold.
 
     **Examples**
 
@@ -294,11 +319,7 @@ def convert(
         return
     if out.suffix:
         with Store(store_url(store)) as opened:
-            run = find_run(opened, source)
-            frame = run_answers(opened, run.id)
-        names = {rater["fingerprint"]: rater["name"] for rater in run.config.get("raters", [])}
-        if not frame.is_empty():
-            frame = frame.with_columns(frame["rater"].replace(names).alias("rater_name"))
+            frame = judgments_table(opened, find_run(opened, source))
         try:
             export_frame(frame, out)
         except OSError as error:
@@ -345,7 +366,7 @@ def _import_log(
         raise UserError(f"--generic means nothing here: {path} holds choices, not answers.")
     with Store(store_url(store)) as opened:
         run = import_choices(log, choices, data, opened)
-        code = report_run(run, out, json=False, bars=[])
+        code = report_run(run, out, json=False)
     print(f"Replies of {choices.model} are now the run {run.name}: report, compare and agree read it.")
     if code:
         raise typer.Exit(code)

@@ -164,7 +164,7 @@ def _write_pages(out: Path) -> int:
 def _write_benchmark(benchmark: str, out: Path) -> None:
     """Write a benchmark on which the induced profile can be set beside the true one."""
     from personafit.benchmarks import open_benchmark, write_folder
-    from personafit.benchmarks.induced import WithAttributes
+    from personafit.benchmarks.benchmark import WithAttributes
     from personafit.stages.records import StageFile
 
     write_folder(

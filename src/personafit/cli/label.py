@@ -365,16 +365,15 @@ def status(study: Study, json: JsonOption = False, store: StoreOption = None) ->
         personafit label status pilot --json
     """
     from personafit.labeling.overview import overview
-    from personafit.labeling.printing import print_status
+    from personafit.labeling.printing import status_object, status_pieces
+    from personafit.reporting.terminal import print_pieces
 
     with opened_studies(store) as studies:
         numbers = overview(studies, study)
     if json:
-        from personafit.labeling.printing import status_object
-
         print_object(status_object(numbers))
         return
-    print_status(console(), numbers)
+    print_pieces(status_pieces(numbers), console())
 
 
 app.registered_commands.extend(steering.registered_commands)

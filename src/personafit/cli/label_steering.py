@@ -91,7 +91,8 @@ def adjudicate(
         personafit label adjudicate pilot --decisions decisions.csv
     """
     from personafit.labeling.adjudicating import disputes
-    from personafit.labeling.printing import counted, print_disputes
+    from personafit.labeling.printing import counted, dispute_pieces
+    from personafit.reporting.terminal import print_pieces
 
     with opened_studies(store) as studies:
         if decide or decisions is not None:
@@ -116,7 +117,7 @@ def adjudicate(
     elif not found:
         print(f"The raters of {study} disagree about nothing.")
     else:
-        print_disputes(console(), study, found)
+        print_pieces(dispute_pieces(study, found), console())
 
 
 def _decide(

@@ -186,7 +186,7 @@ def audit(
     benchmark: Annotated[str, typer.Argument(help="A benchmark's name (with --data) or folder.")],
     data: DataOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for audit.html, audit.json and figures.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for audit.html, audit.json and shortcuts.png.")
     ] = None,
     seed: SeedOption = 0,
     json: JsonOption = False,

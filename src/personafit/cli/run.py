@@ -11,19 +11,18 @@ from rich.text import Text
 
 from personafit._errors import UserError
 from personafit.api.evaluating import carry_out, prepare
+from personafit.api.gate import gated
 from personafit.benchmarks import BENCHMARKS, folder_kinds
 from personafit.benchmarks.suite import Suite, read_suite
 from personafit.cli.common import (
     console,
     make_folder,
-    parse_bar,
     report_run,
     store_url,
     this_command,
     working_on,
 )
 from personafit.cli.options import read_assignments
-from personafit.kinds import KINDS, find_kind
 from personafit.reporting.assertions import Undecided
 from personafit.store import Status, Store
 
@@ -56,6 +55,9 @@ def run(
             help="Folder with the data as published, or `starter`.",
         ),
     ] = None,
+    log: Annotated[
+        Path | None, typer.Option(hidden=True)
+    ] = None,  # guessed by many: said what to type instead
     rater: Annotated[
         list[str] | None,
         typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="Who judges. Repeatable."),
@@ -183,7 +185,7 @@ def run(
         typer.Option(
             metavar="METRIC=X",
             rich_help_panel=GATE,
-            help="Exit 1 unless the 95 % interval of METRIC lies above X.",
+            help="Exit 1 unless the 95 % interval of METRIC, or METRIC[NAME=VALUE], lies above X.",
         ),
     ] = None,
     undecided: Annotated[
@@ -195,6 +197,14 @@ def run(
             help="Whether a gate that cannot tell fails (default) or passes.",
         ),
     ] = Undecided.FAIL,
+    reuse: Annotated[
+        bool,
+        typer.Option(
+            "--reuse",
+            rich_help_panel=GATE,
+            help="Let a gate reuse answers that systems made in earlier runs.",
+        ),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", rich_help_panel=GATE, help="Folder for report.html and results.json."),
@@ -217,6 +227,8 @@ def run(
         personafit run starter --rater openai:MODEL --limit 50
         personafit run answers.jsonl --rater openai:MODEL --fail-under lift=0.05
     """
+    if log is not None:
+        raise UserError(f"run takes a file of answers by its name, without --log: personafit run {log}")
     prepared = partial(
         prepare,
         benchmark,
@@ -242,7 +254,7 @@ def run(
         if any(own) or seed or samples != 1:
             raise UserError(
                 f"{benchmark} says itself what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
-                "--fail-under, --undecided, --junit, --dry-run, --backend, --store, --out and --json mean something."
+                "--fail-under, --undecided, --reuse, --junit, --dry-run, --backend, --store, --out and --json mean something."
             )
         suite = read_suite(Path(benchmark))
     elif kind is None and benchmark not in BENCHMARKS and len(held := folder_kinds(Path(benchmark))) > 1:
@@ -252,14 +264,13 @@ def run(
         from personafit.api.suites import SuiteRunner
 
         name = Path(benchmark).resolve().stem
-        runner = SuiteRunner(suite, name, limit, budget, frozenset(retry or []), undecided)
-        every = tuple(dict.fromkeys(metric for one in KINDS for metric in find_kind(one).bars))
-        bars = [parse_bar(text, every) for text in fail_under or []]
+        runner = SuiteRunner(
+            suite, name, limit, budget, frozenset(retry or []), undecided, fail_under or [], reuse
+        )
         with Store(store_url(store)) as opened, working_on(backend):
-            code = _run_suite(runner, opened, bars, out, junit, json, dry_run)
+            code = _run_suite(runner, opened, out, junit, json, dry_run)
     else:
-        ready = prepared(kind=kind)
-        bars = [parse_bar(text, ready.kind.bars) for text in fail_under or []]
+        ready = gated(prepared(kind=kind), fail_under or [], reuse)
         with Store(store_url(store)) as opened:
             if dry_run:
                 plan = ready.estimate(opened)
@@ -269,7 +280,7 @@ def run(
             if out is not None:  # found out now, not after an hour of judging
                 make_folder(out)
             with working_on(backend):
-                code = report_run(carry_out(ready, opened), out, json, bars, junit, undecided)
+                code = report_run(carry_out(ready, opened), out, json, junit, undecided)
     if code:
         raise typer.Exit(code)
 
@@ -277,7 +288,6 @@ def run(
 def _run_suite(
     runner: "SuiteRunner",
     store: Store,
-    bars: list[tuple[str, float]],
     out: Path | None,
     junit: Path | None,
     json: bool,
@@ -292,7 +302,7 @@ def _run_suite(
             orjson.dumps({"suite": runner.suite.title, "runs": [], "plan": plan}).decode() if json else plan
         )
         return 0
-    came, code = runner.run(store, bars)
+    came, code = runner.run(store)
     if junit is not None:
         runner.write_junit(came, junit)
     if json:

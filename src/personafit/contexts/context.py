@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from personafit._errors import UserError
 from personafit.people import FacetValue, Person, Task
-from personafit.people.script import main_script
+from personafit.people.render import main_script
 from personafit.store import Item, Product, Status, StoredPeople
 
 SEVERAL_SCRIPTS = frozenset({"und", "mul", "az", "kk", "ku", "mn", "pa", "sr", "tg", "uz"})
@@ -35,11 +35,6 @@ class Context:
     """Ids of what it was made from: memories, and the asks of a model that chose among them."""
     status: Status = Status.OK
     """How making it ended; where a model's reply could not be read, something plainer is told and this says so."""
-
-    @property
-    def called(self) -> str | None:
-        """The person's name, where the context tells it."""
-        return str(self.facets["Name"]) if "Name" in self.facets else None
 
     @cached_property
     def product(self) -> Product:

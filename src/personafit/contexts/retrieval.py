@@ -25,7 +25,7 @@ from personafit.contexts.memories import WAYS, memories_hash
 from personafit.models.embeddings import Embedder, Vectors, make_embedder
 from personafit.people import Memory
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
-from personafit.store.stored_people import person_folder
+from personafit.store.store import person_folder
 
 TERMS = "words-and-bigrams-1"  # changes whenever a text would give other terms
 _RUN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|([^\W_\u3040-\u9fff]+)")

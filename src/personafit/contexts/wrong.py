@@ -13,7 +13,7 @@ from personafit._hashing import draw
 from personafit.contexts.context import Choosy, Context, ContextBuilder, People, Unmade
 from personafit.people import Person
 from personafit.store import Item
-from personafit.store.derived import COPY
+from personafit.store.forgetting import COPY
 
 
 class WrongContext:

@@ -1,9 +1,9 @@
 """Runs keyed jobs: concurrency, retries, resume, progress, budget. It knows no raters."""
 
-from personafit.engine.budget import check_budget
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, together
+from personafit.engine.lane_run import check_budget
+from personafit.engine.limits import RetryPolicy
 from personafit.engine.progress import Bars, ProgressView, Silence
-from personafit.engine.retries import RetryPolicy
 from personafit.engine.runner import Runner
 from personafit.engine.signals import STOP, Stop
 

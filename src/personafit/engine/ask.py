@@ -13,9 +13,10 @@ from typing import TypeVar
 from personafit._hashing import hash_text
 from personafit.engine.jobs import Job
 from personafit.models import ChatReply, ChatRequest, Model
-from personafit.models.chat import THINKING, only_thought
+from personafit.models.chat import THINKING, only_thought, reasoned
 from personafit.store import Ask, Judgment, Outcome, Product, Status
 
+SERVED = ("openai", "inspect")
 DETAIL = 500  # characters of an unusable first reply that are stored beside the second
 QUOTED = 2000  # characters of it, or as many as its tokens may have, that the model is shown again
 
@@ -37,6 +38,8 @@ class Exchange:
     calls: int = 0
     replies: list[ChatReply] = field(default_factory=list)
     """Every reply, those without an answer included."""
+    had_room: bool = False
+    """Whether the last call left room to reason."""
 
     def add(self, reply: ChatReply) -> None:
         """Count one more call."""
@@ -57,11 +60,18 @@ Again = Callable[[ChatReply, T | None], ChatRequest]
 
 
 class Asker:
-    """A model to be asked. Once it shows that it thinks before it answers, every further request leaves room for that."""
+    """A model to be asked. Once it shows that it reasons before it answers, every further request leaves room for that.
+
+    Requests that were under way without room when that came out are sent again: what is cut off before the answer says nothing.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.thinks = bool(model.settings.get("effort"))
+        # A server may hide reasoning or not mark it, so that is tried; a model that runs here shows it, and what it says must not
+        # depend on which ask comes first.
+        unknown = None if model.settings.get("kind") in SERVED else False
+        self.thinks: bool | None = True if model.settings.get("effort") else unknown
+        """Whether it reasons first; None as long as no reply has shown it either way."""
 
     async def ask(
         self,
@@ -74,16 +84,24 @@ class Asker:
         """What the model says, asked at most twice; reply, status and costs are added to the exchange.
 
         `again` is what is said after a reply that cannot be read, or the whole request that follows; without it nothing is asked
-        twice. Neither is a model that refused, or that thought until its room was used up.
+        twice. Neither is a model that refused, or that reasoned until its room was used up. Where the last reply was cut off and
+        had no room to reason, a server is sent the same request once more with room: some do not mark reasoning as such.
         """
         reply = await self.send(request, exchange)
         value = None if reply.refused else read(reply, None)
         missing = value is None or not complete(value)
-        if missing and again is not None and not reply.refused and not only_thought(reply):
+        if missing and again is not None and not reply.refused and not (reply.cut and only_thought(reply)):
             exchange.detail = f"first reply: {reply.text[:DETAIL]}"
-            more = follow_up(request, reply, again) if isinstance(again, str) else again(reply, value)
-            reply = await self.send(more, exchange)
+            request = follow_up(request, reply, again) if isinstance(again, str) else again(reply, value)
+            reply = await self.send(request, exchange)
             value = value if reply.refused else read(reply, value)
+        if value is None and reply.cut and not (reply.refused or exchange.had_room or self.thinks is False):
+            reply = await self._call(request, exchange, room=True)
+            value = None if reply.refused else read(reply, None)
+            if reasoned(reply):
+                self.thinks = True
+            elif value is None and self.thinks is None:
+                self.thinks = False  # it merely talks: no other ask of it is tried so
         exchange.reply, exchange.reasoning = reply.text, reply.reasoning
         if value is None:
             exchange.status = Status.REFUSED if reply.refused else Status.UNPARSED
@@ -91,20 +109,27 @@ class Asker:
 
     async def send(self, request: ChatRequest, exchange: Exchange) -> ChatReply:
         """The reply to a request; one that was cut off before its first word is asked for again, with room to think."""
-        had_room = self.thinks
-        reply = await self.model.chat(self.given_room(request))
-        exchange.add(reply)
-        if not had_room and only_thought(reply):
+        room = bool(self.thinks)
+        reply = await self._call(request, exchange, room)
+        if not room and only_thought(reply):
             self.thinks = True
-            reply = await self.model.chat(self.given_room(request))
-            exchange.add(reply)
+            reply = await self._call(request, exchange, room=True)
+        return reply
+
+    async def _call(self, request: ChatRequest, exchange: Exchange, room: bool) -> ChatReply:
+        reply = await self.model.chat(with_room(request) if room else request)
+        exchange.add(reply)
+        exchange.had_room = room
         return reply
 
     def given_room(self, request: ChatRequest) -> ChatRequest:
-        """The request as this model gets it: the scores of letters say nothing where thoughts come first."""
-        if not self.thinks:
-            return request
-        return replace(request, max_tokens=request.max_tokens + THINKING, letters=())
+        """The request as this model gets it now."""
+        return with_room(request) if self.thinks else request
+
+
+def with_room(request: ChatRequest) -> ChatRequest:
+    """The request with room to reason in; the scores of letters say nothing where reasoning comes first."""
+    return replace(request, max_tokens=request.max_tokens + THINKING, letters=())
 
 
 def follow_up(request: ChatRequest, reply: ChatReply, words: str) -> ChatRequest:

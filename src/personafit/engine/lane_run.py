@@ -1,11 +1,13 @@
-"""A lane while it is worked on: what is planned, what is under way, what was made."""
+"""A lane while it is worked on: what is planned and under way, the money it may spend, and its outcomes on their way into the store."""
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from personafit.engine.jobs import Job, Lane, LaneReport
+from personafit._errors import UserError
+from personafit.engine.jobs import Job, Lane, LaneReport, Summary
 from personafit.store import Outcome
 
 
@@ -78,3 +80,125 @@ async def first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio.
             await work
         writer.result()
     await work
+
+
+WRITE_ROWS = 2000
+WRITE_SECONDS = 0.25
+MOST_HELD = 4 * WRITE_ROWS
+
+
+class Outbox:
+    """What was made and is not stored yet, in the order it was made."""
+
+    def __init__(self) -> None:
+        self._made: list[FinishedJob] = []
+        self._some = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._closed = False
+
+    @property
+    def crowded(self) -> bool:
+        """Whether to wait for room before making more."""
+        return len(self._made) >= MOST_HELD
+
+    def put(self, made: FinishedJob) -> None:
+        """Hand an outcome in."""
+        self._made.append(made)
+        count = len(self._made)
+        if count == 1:
+            self._some.set()
+        elif count == WRITE_ROWS:
+            self._enough.set()
+
+    async def room(self) -> None:
+        """Wait until it is not crowded any more."""
+        while self.crowded:
+            self._taken.clear()
+            await self._taken.wait()
+
+    async def take(self) -> list[FinishedJob]:
+        """The next batch; an empty one when the box is closed and nothing is left."""
+        await self._some.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self._enough.wait()
+        batch, self._made = self._made, []
+        if not self._closed:
+            self._some.clear()
+            self._enough.clear()
+        self._taken.set()
+        return batch
+
+    def close(self) -> None:
+        """Nothing more will be handed in."""
+        self._closed = True
+        self._some.set()
+        self._enough.set()
+
+
+NOTHING = 1e-12  # USD: what is left of sums that cancel
+PAUSE = 0.02  # seconds between two looks whether money that was held back is free again
+
+
+class Budget:
+    """What may be spent, against what a summary says is spent; None is no limit."""
+
+    def __init__(self, most: float | None, summary: Summary) -> None:
+        self.most = most
+        self._summary = summary
+        self._held = 0.0
+
+    def hold(self, run: LaneRun) -> float:
+        """Hold back the money for one ask of a lane; returns how much that is."""
+        self._held += run.dearest
+        return run.dearest
+
+    def free(self, held: float) -> None:
+        """Give back what was held for an ask: it failed, or its cost is known."""
+        self._held -= held
+
+    async def reaches(self, run: LaneRun) -> bool:
+        """Whether there is enough for one more ask, once what is under way has shown its cost if need be.
+
+        Asks under way are counted at what the dearest one cost so far, or else at what one was estimated to cost.
+        """
+        if self.most is None or run.lane.free:
+            return True
+        while self.most <= 0 or self._summary.cost + self._held + run.dearest > self.most:
+            under_way = self._held > NOTHING
+            if self.most <= 0 or self._summary.cost + run.dearest > self.most or not under_way:
+                run.over_budget = True
+                run.report.stopped = self.sentence()
+                return False
+            await asyncio.sleep(PAUSE)
+            if run.report.stopped or run.crash is not None:
+                return False  # another reason to end was found meanwhile; the caller looks at it
+        return True
+
+    def sentence(self) -> str:
+        """Why a lane ended early."""
+        return (
+            f"The budget of {self.most:g} USD does not reach for another ask ({self._summary.cost:.4f} spent); "
+            "what is judged is kept and the same command with a larger --budget goes on from there."
+        )
+
+
+class Priced(Protocol):
+    """A rater or model, as far as its price goes."""
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        """USD per million tokens in and out; None when unknown."""
+
+
+def check_budget(budget: float | None, priced: Sequence[tuple[str, Priced]]) -> None:
+    """Check before anything is spent: every key that is needed is there, and under a budget every price is known."""
+    for name, one in priced:
+        if missing := getattr(one, "missing_key", None):
+            raise UserError(missing)
+        if budget is not None and one.price is None:
+            raise UserError(
+                f"--budget needs to know what {name} costs: add its price in USD per million tokens, "
+                f"as in {name},price=0.40/1.60."
+            )

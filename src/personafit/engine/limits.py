@@ -1,12 +1,14 @@
-"""How many calls an endpoint gets at once: fast growth until it complains, then gentle sawtooth.
+"""Patience with an endpoint: how many calls it gets at once, and how often and how long a failing one is tried again.
 
 Slow start adds one slot per success, which doubles the limit each round trip; an overload takes a third off, at most
 once a second, and honours the pause the server asks for; from then on a round trip of successes adds one slot.
 """
 
 import asyncio
+import random
 import time
 from collections import deque
+from dataclasses import dataclass
 
 START = 16
 SHRINK = 0.67
@@ -78,3 +80,63 @@ class AdaptiveLimit:
             if not turn.done():
                 turn.set_result(None)
                 free -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Bounds on tries of one job."""
+
+    attempts: int = 6
+    seconds: float = 180.0
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    stop_after: int = 10
+    """A lane ends when so many jobs in a row have failed for good and the endpoint is down, not the items."""
+
+    def pause(self, attempt: int, elapsed: float, retry_after: float | None) -> float | None:
+        """Seconds to wait before the next try, or None when it is time to give up."""
+        if attempt >= self.attempts or elapsed >= self.seconds:
+            return None
+        if retry_after:  # "at once" is no advice to follow six times in a row
+            # A server that asks for more patience than the policy has will not be waited for.
+            return retry_after if elapsed + retry_after <= self.seconds else None
+        ceiling = min(self.longest_pause, self.first_pause * 2.0 ** (attempt - 1))
+        return ceiling * random.uniform(0.5, 1.0)  # nosec B311 # jitter only spreads load, it never touches a result
+
+
+TICK = 1.0
+GRACE = 4.0  # seconds a tick may be late on a busy machine before it counts as a standstill
+
+
+class WorkClock:
+    """A monotonic clock that leaves out standstills; it ticks while its block runs."""
+
+    def __init__(self) -> None:
+        self._seen = time.monotonic()
+        self._lost = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> "WorkClock":
+        self._tick()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def now(self) -> float:
+        """Seconds since some moment, standstills left out."""
+        self._look()
+        return self._seen - self._lost
+
+    def _look(self) -> None:
+        """Note the time; whoever comes first after a standstill finds it out."""
+        now = time.monotonic()
+        if self._timer is not None and now - self._seen > TICK + GRACE:
+            self._lost += now - self._seen
+        self._seen = now
+
+    def _tick(self) -> None:
+        self._look()
+        self._timer = asyncio.get_running_loop().call_later(TICK, self._tick)

@@ -5,22 +5,42 @@ same lanes run again do exactly the missing jobs. A chain goes on from its last 
 """
 
 import asyncio
+import contextlib
+import gc
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from personafit.engine.budget import Budget
-from personafit.engine.clock import WorkClock
-from personafit.engine.garbage import rare_collections
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
-from personafit.engine.lane_run import FinishedJob, LaneRun, PendingJobs, finish, first_failure_of
-from personafit.engine.limits import AdaptiveLimit
-from personafit.engine.outbox import Outbox
+from personafit.engine.lane_run import (
+    Budget,
+    FinishedJob,
+    LaneRun,
+    Outbox,
+    PendingJobs,
+    finish,
+    first_failure_of,
+)
+from personafit.engine.limits import AdaptiveLimit, RetryPolicy, WorkClock
 from personafit.engine.progress import ProgressView
-from personafit.engine.retries import RetryPolicy
 from personafit.engine.signals import stop_on_signals
 from personafit.models import ModelError, Transient, Unusable
 from personafit.models.tokens import note_calls
 from personafit.store import Ask, Outcome, Status, Store
+
+ALLOCATIONS = 200_000  # between two walks over the young; Python's own figure is 700
+
+
+@contextlib.contextmanager
+def rare_collections() -> Iterator[None]:
+    """Collect cycles rarely within the block, and as before after it."""
+    young, middle, old = gc.get_threshold()
+    if young:  # 0 is somebody's wish for no collections at all
+        gc.set_threshold(max(young, ALLOCATIONS), middle, old)
+    try:
+        yield
+    finally:
+        gc.set_threshold(young, middle, old)
+
 
 PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
 YIELD_EVERY = 64  # inline jobs between two looks at the event loop

@@ -5,10 +5,11 @@
 
 from personafit.factory.asking import Generation, Maker, Target, Unfit, chosen, plain
 from personafit.factory.bench import Bench, RequestBatch, Stopped
-from personafit.factory.config import BuildConfig, ConfigSection, read_config
+from personafit.factory.config import BuildConfig, ConfigSection
 from personafit.factory.line import Built, build, estimate
 from personafit.factory.prompts import PromptTemplate
 from personafit.factory.quota import Quota
+from personafit.factory.sections import read_config
 from personafit.factory.step import BuildStep, ExpectedAsks
 
 __all__ = [

@@ -18,6 +18,7 @@ from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.store import Ask, Product, RaterRecord, Status
 
 SEEDS = 2**31 - 1
+WIDE = re.compile(r"[\u3400-\u9fff]")  # a Chinese character
 
 
 class Unfit(Exception):
@@ -37,6 +38,20 @@ def plain(reply: str) -> str:
     if not reply.strip():
         raise Unfit("it is empty", "内容是空的")
     return reply.strip()
+
+
+def only_line(reply: str) -> str:
+    """The one line of a reply; more or none is unfit."""
+    lines = [line for line in reply.strip().splitlines() if line.strip()]
+    if len(lines) != 1:
+        raise Unfit("it must be one line", "必须只有一行")
+    return lines[0]
+
+
+def check_language(text: str, language: str) -> None:
+    """Raises Unfit for a sentence in another language: Chinese is where three characters in ten are."""
+    if (language == "zh") != (len(WIDE.findall(text)) > 0.3 * len(text)):
+        raise Unfit("it is in the wrong language", "语言不对，请用中文")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +92,9 @@ class Generation:
 
     target: Target
     text: str | None
-    product: str | None = None
-    maker: str | None = None
+    product: str = ""
+    """The product's id, and below its maker's fingerprint; empty where there is none."""
+    maker: str = ""
     status: Status = Status.OK
     reason: str = ""
 

@@ -2,6 +2,7 @@
 
 import gc
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +18,7 @@ from personafit._hashing import content_hash
 from personafit.engine import Lane, ProgressView, Runner, Silence, Summary, together
 from personafit.factory.asking import Generation, Maker, Target
 from personafit.factory.config import BuildConfig
-from personafit.factory.rows import RowWriter, Scratch, read_records, read_rows
+from personafit.factory.rows import RowWriter, Scratch, in_blocks, read_records, read_rows
 from personafit.models import Model, make_model
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
@@ -149,6 +150,10 @@ class Bench:
         done = orjson.loads((self.folder(step) / "done.json").read_bytes())
         return int(done["counts"].get(stream or step, 0))
 
+    def reasons(self, mark: str = ":") -> Counter[str]:
+        """How often this step rejected something, by the reason up to a mark."""
+        return Counter(str(row["reason"]).partition(mark)[0] for row in self.read_rows(self.step, REJECTED))
+
     # -- what is made --------------------------------------------------------------------------------------------
 
     def write(self, row: BaseModel | dict[str, Any], stream: str | None = None) -> None:
@@ -163,6 +168,10 @@ class Bench:
         """Keep what was rejected, with the reason and who said so."""
         row = {"id": key, "step": self.step, "reason": reason, "by": by, "about": about, "text": text}
         self.write({name: value for name, value in row.items() if value}, REJECTED)
+
+    def reject_reply(self, answer: Generation, model: Model) -> None:
+        """Keep that a model's reply was of no use, and why."""
+        self.reject(answer.target.key, answer.reason, about=answer.target.about, by=model.name)
 
     def scratch(self, name: str) -> Scratch:
         """Rows to put aside and read again within this step; nothing of them is left when it ends."""
@@ -247,13 +256,8 @@ class Bench:
                 )
 
     def _answers(self, maker: Maker, batch: RequestBatch) -> Iterator[Generation]:
-        page: list[Target] = []
-        for wanted in batch.wanted():
-            page.append(wanted)
-            if len(page) == PAGE:
-                yield from self._page(maker, page)
-                page = []
-        yield from self._page(maker, page)
+        for page in in_blocks(batch.wanted(), PAGE, PAGE):
+            yield from self._page(maker, page)
 
     def _page(self, maker: Maker, page: list[Target]) -> Iterator[Generation]:
         keys = [maker.key(wanted) for wanted in page]

@@ -1,7 +1,6 @@
 """What a build is asked for: a TOML file whose sections are checked before anything is spent.
 
-`[build]` and `[models]` live here. Every other section is a class beside the code that reads it, in
-`factory/<room>/config.py`, registered by one line in `step.py`.
+`[build]` and `[models]` are here, every other section is in `sections.py`.
 """
 
 import difflib
@@ -135,7 +134,7 @@ class BuildConfig:
         return found
 
 
-def read_config(path: Path, kinds: Mapping[str, type[ConfigSection]]) -> BuildConfig:
+def config_of(path: Path, kinds: Mapping[str, type[ConfigSection]]) -> BuildConfig:
     """The config of a file; the first fault is one sentence that names the key."""
     try:
         with path.open("rb") as file:

@@ -8,8 +8,6 @@ than a thousandth.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,20 +46,17 @@ def exact_pairs(vectors: Vectors, threshold: float) -> Pairs:
 
 def _cell_pairs(vectors: Vectors, threshold: float) -> Pairs:
     """Each row against the rows whose nearest cell is among its own few nearest; cell by cell, as products of matrices."""
-    nearest = _nearest_cells(vectors)
     from threadpoolctl import threadpool_limits
 
+    directions = main_directions(vectors[:: max(1, len(vectors) // DIRECTIONS_FROM)])
+    cells = Cells(directions, along(vectors, directions), int(CELLS_PER_ROOT * len(vectors) ** 0.5))
+    nearest = cells.nearest(vectors, PROBES)
     members = np.argsort(nearest[:, 0], kind="stable")
     starts = np.searchsorted(nearest[members, 0], np.arange(nearest.max() + 2))
-    looking = np.argsort(nearest, axis=None, kind="stable")
-    places = np.searchsorted(nearest.ravel()[looking], np.arange(nearest.max() + 2))
     found = [np.zeros((0, 2), dtype=np.int64)]
-    with threadpool_limits(
-        1, "blas"
-    ):  # threads that share out such small products mostly wait for each other
-        for cell in range(len(starts) - 1):
+    with threadpool_limits(1, "blas"):  # threads that share out such small products mostly wait
+        for cell, rows in by_cell(nearest):
             here = members[starts[cell] : starts[cell + 1]]
-            rows = looking[places[cell] : places[cell + 1]] // nearest.shape[1]
             for start in range(0, len(rows) if len(here) else 0, BLOCK):
                 asked = rows[start : start + BLOCK]
                 one, other = np.nonzero(vectors[asked] @ vectors[here].T >= threshold)
@@ -71,32 +66,41 @@ def _cell_pairs(vectors: Vectors, threshold: float) -> Pairs:
     return pairs
 
 
-def _nearest_cells(vectors: Vectors) -> NDArray[np.int64]:
-    """The nearest cells of each row, the very nearest first."""
-    few = along(vectors, main_directions(vectors[:: max(1, len(vectors) // DIRECTIONS_FROM)]))
-    found: NDArray[np.int64] = cells_of(few, int(CELLS_PER_ROOT * len(few) ** 0.5)).search(few, PROBES)[1]
-    return found
+class Cells:
+    """Cells that rows fall into by likeness, along the directions in which they differ most: a faiss index of their middles."""
+
+    def __init__(self, directions: Vectors, sample: Vectors, cells: int) -> None:
+        """`sample` are rows along the directions, which the middles are found from."""
+        try:
+            import faiss
+        except ImportError:
+            raise UserError(
+                f"Near-duplicates among {len(sample):,} texts need faiss; get it with {INSTALL}."
+            ) from None
+        self._directions = directions
+        clusters = faiss.Kmeans(
+            sample.shape[1],
+            cells,
+            niter=2,
+            seed=1,
+            spherical=True,
+            max_points_per_centroid=TRAINING_PER_CELL,
+            min_points_per_centroid=1,
+        )
+        clusters.train(sample)
+        self._index = clusters.index
+
+    def nearest(self, vectors: Vectors, count: int) -> NDArray[np.int64]:
+        """The nearest cells of each row, the very nearest first."""
+        found: NDArray[np.int64] = self._index.search(along(vectors, self._directions), count)[1]
+        return found
 
 
-def cells_of(vectors: Vectors, cells: int) -> Any:
-    """Cells that rows fall into by likeness: a faiss index of their middles."""
-    try:
-        import faiss
-    except ImportError:
-        raise UserError(
-            f"Near-duplicates among {len(vectors):,} texts need faiss; get it with {INSTALL}."
-        ) from None
-    clusters = faiss.Kmeans(
-        vectors.shape[1],
-        cells,
-        niter=2,
-        seed=1,
-        spherical=True,
-        max_points_per_centroid=TRAINING_PER_CELL,
-        min_points_per_centroid=1,
-    )
-    clusters.train(vectors)
-    return clusters.index
+def by_cell(nearest: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Each cell that rows look into, with these rows."""
+    order = np.argsort(nearest, axis=None, kind="stable")
+    cells, starts = np.unique(nearest.ravel()[order], return_index=True)
+    yield from zip(cells.tolist(), np.split(order // nearest.shape[1], starts[1:]), strict=True)
 
 
 def main_directions(vectors: Vectors) -> Vectors:
@@ -146,7 +150,7 @@ class NearDuplicates:
         )
         self._count, self._sorted = 0, EXACT // GROWN
         self._size = 0
-        self._cells: _Cells | None = None
+        self._cells: Cells | None = None
 
     def add(self, texts: Sequence[tuple[str, str]]) -> list[str | None]:
         """For each (name, text) the name of an earlier one that says the same, or None, and then it is taken in."""
@@ -175,7 +179,7 @@ class NearDuplicates:
         never = np.iinfo(np.int64).max
         found = np.full(len(fresh), never)
         with threadpool_limits(1, "blas"):  # as among equals: the products are small
-            for cell, rows in self._looked_into(fresh) if self._count else ():
+            for cell, rows in self._looked_into(fresh):
                 stored = self._database.execute(
                     "SELECT place, vector FROM kept WHERE cell = ?", (cell,)
                 ).fetchall()
@@ -191,15 +195,11 @@ class NearDuplicates:
         found[found == never] = -1
         return found
 
-    def _looked_into(self, fresh: Vectors) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Each cell that rows look into, with these rows."""
+    def _looked_into(self, fresh: Vectors) -> Iterable[tuple[int, NDArray[np.int64]]]:
+        """Each cell that rows look into, with these rows; one that holds everything as long as there are few."""
         if self._cells is None:
-            yield 0, np.arange(len(fresh))
-            return
-        nearest = self._cells.nearest(fresh, PROBES_KEPT)
-        order = np.argsort(nearest, axis=None, kind="stable")
-        cells, starts = np.unique(nearest.ravel()[order], return_index=True)
-        yield from zip(cells.tolist(), np.split(order // PROBES_KEPT, starts[1:]), strict=True)
+            return [(0, np.arange(len(fresh)))]
+        return by_cell(self._cells.nearest(fresh, PROBES_KEPT))
 
     def _take_in(self, names: Sequence[str], vectors: Vectors) -> None:
         cells = self._own_cells(vectors)
@@ -221,7 +221,7 @@ class NearDuplicates:
         cells = min(MOST_CELLS, int(CELLS_PER_ROOT * self._count**0.5))
         directions = main_directions(np.concatenate([*self._every(self._count // DIRECTIONS_FROM)]))
         sample = [along(page, directions) for page in self._every(self._count // (cells * TRAINING_PER_CELL))]
-        self._cells = _Cells(directions, cells_of(np.concatenate(sample), cells))
+        self._cells = Cells(directions, np.concatenate(sample), cells)
         self._sorted, start = self._count, 0
         for page in self._every(1):
             own = zip(self._own_cells(page), range(start, start + len(page)), strict=True)
@@ -240,19 +240,6 @@ class NearDuplicates:
 
     def _name(self, place: int) -> str:
         return str(self._database.execute("SELECT name FROM kept WHERE place = ?", (place,)).fetchone()[0])
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Cells, and the directions in which vectors are told apart for them."""
-
-    directions: Vectors
-    index: Any
-
-    def nearest(self, vectors: Vectors, count: int) -> NDArray[np.int64]:
-        """The nearest cells of each row."""
-        found: NDArray[np.int64] = self.index.search(along(vectors, self.directions), count)[1]
-        return found
 
 
 class BlockDuplicates:

@@ -16,12 +16,12 @@ from sqlalchemy import select
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import info_toml
-from personafit.benchmarks.names import Names
+from personafit.benchmarks.folder_records import Names
 from personafit.factory.bench import REJECTED, Bench, BuildModels
 from personafit.factory.config import BuildConfig
 from personafit.factory.questions.scenarios import categories
-from personafit.factory.rows import read_rows, streams
-from personafit.factory.step import BuildStep
+from personafit.factory.rows import read_rows, write_rows
+from personafit.factory.step import BuildStep, table
 from personafit.store import Store
 from personafit.store import tables as t
 
@@ -36,16 +36,16 @@ def write_benchmark(
     """Write the folder anew from the finished steps."""
     folders = [out / "steps" / step.name for step in steps]
     for name in FILES:
-        holders = [folder for folder in folders if name in streams(folder)]
+        holders = [folder for folder in folders if (folder / f"{name}.jsonl").is_file()]
         if name == "people":  # a later step's people are the same, with more known about them
             holders = holders[-1:]
         path = out / f"{name}.jsonl"
         if name in OPTIONAL and not holders:
             path.unlink(missing_ok=True)
         else:
-            _write(path, (row for folder in holders for row in read_rows(folder, name)))
-    _write(out / f"{REJECTED}.jsonl", (row for folder in folders for row in read_rows(folder, REJECTED)))
-    _write(out / "makers.jsonl", _makers(store))
+            write_rows(path, (row for folder in holders for row in read_rows(folder, name)))
+    write_rows(out / f"{REJECTED}.jsonl", (row for folder in folders for row in read_rows(folder, REJECTED)))
+    write_rows(out / "makers.jsonl", _makers(store))
     benches = [(step, Bench(step.name, config, out, models)) for step in steps]
     splits: dict[str, list[str]] = {}
     for step, bench in benches:
@@ -60,14 +60,6 @@ def _makers(store: Store) -> Iterator[dict[str, Any]]:
     for rows in store.stream(query, 500):
         for row in rows:
             yield {"fingerprint": row.fingerprint, "model": row.name, **orjson.loads(row.settings)}
-
-
-def _write(path: Path, rows: Iterator[dict[str, Any]]) -> None:
-    fresh = path.with_suffix(".part")
-    with fresh.open("wb") as file:
-        for row in rows:
-            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-    fresh.replace(path)
 
 
 def _replace(path: Path, text: str) -> None:
@@ -116,33 +108,28 @@ def write_card(config: BuildConfig, out: Path, folders: Sequence[Path], parts: S
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _steps(folders: Sequence[Path]) -> Iterator[str]:
-    yield "| step | rows | rejected | take |"
-    yield "|---|---|---|---|"
+def _steps(folders: Sequence[Path]) -> list[str]:
+    rows = []
     for folder in folders:
         done = orjson.loads((folder / "done.json").read_bytes())
         counts = {name: count for name, count in done["counts"].items() if name != REJECTED}
         made = ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing"
-        yield f"| {done['step']} | {made} | {done['counts'].get(REJECTED, 0):,} | {done['take']} |"
-
-
-def _row(name: str, counts: Sequence[int]) -> str:
-    return f"| {name} | {' | '.join(f'{count:,}' for count in counts)} | {sum(counts):,} |"
+        rows.append((done["step"], made, done["counts"].get(REJECTED, 0), done["take"]))
+    return table(("step", "rows", "rejected", "take"), rows)
 
 
 def _listed(counts: Sequence[int]) -> str:
     return ", ".join(f"{count:,}" for count in counts)
 
 
-def _categories(counts: Counter[str]) -> Iterator[str]:
+def _categories(counts: Counter[str]) -> list[str]:
     """Items by category, beside the published shares where a category is one of those."""
     published = {one.name: f"{100 * one.share:.2f} %" for one in categories().values()}
-    yield "| category | items | share | published (Table 5) |"
-    yield "|---|---|---|---|"
-    for category, count in counts.most_common():
-        share = f"{100 * count / counts.total():.2f} %"
-        yield f"| {category} | {count:,} | {share} | {published.get(category, '–')} |"
-    yield ""
+    rows = (
+        (category, count, f"{100 * count / counts.total():.2f} %", published.get(category, "–"))
+        for category, count in counts.most_common()
+    )
+    return [*table(("category", "items", "share", "published (Table 5)"), rows), ""]
 
 
 def _items(out: Path) -> Iterator[str]:
@@ -164,11 +151,9 @@ def _items(out: Path) -> Iterator[str]:
     yield ""
     names = [*(tier for tier in TIERS if any(tier == one for _, one in tiers))]
     names += sorted({tier for _, tier in tiers} - set(TIERS))
-    yield f"| half | {' | '.join(names)} | all |"
-    yield "|---" * (len(names) + 2) + "|"
-    for half in sorted({half for half, _ in tiers}):
-        yield _row(half, [tiers[half, tier] for tier in names])
-    yield _row("all", [sum(count for (_, one), count in tiers.items() if one == tier) for tier in names])
+    rows = [(half, [tiers[half, tier] for tier in names]) for half in sorted({half for half, _ in tiers})]
+    rows.append(("all", [sum(column) for column in zip(*(counts for _, counts in rows), strict=True)]))
+    yield from table(("half", *names, "all"), ((half, *counts, sum(counts)) for half, counts in rows))
     yield ""
     told = "; ".join(f"{half} {_listed(counts)}" for half, counts in PUBLISHED.items())
     yield (

@@ -143,7 +143,7 @@ def _left(
 ) -> set[str]:
     """The steps that a build would do: what is not done, what is to be done anew, and whatever reads from these."""
     left = {redo} if redo is not None else set()
-    takes = _read_takes(out) if out is not None else {}
+    takes = _read_json(out / "steps" / TAKES) if out is not None else {}
     for step in steps:
         if out is None or left & {*step.after, *step.uses}:
             left.add(step.name)
@@ -190,11 +190,9 @@ def _fingerprint(step: BuildStep, bench: Bench, models: BuildModels) -> str:
 
 
 def _done(bench: Bench, step: str) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = orjson.loads((bench.folder(step) / "done.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return {}
-    return found
+    """What a finished step says of itself; nothing where it has to be done, as after a version that wrote Parquet."""
+    folder = bench.folder(step)
+    return {} if any(folder.glob("*.parquet")) else _read_json(folder / "done.json")
 
 
 def _takes(out: Path, steps: Sequence[BuildStep], redo: str | None) -> dict[str, int]:
@@ -202,7 +200,7 @@ def _takes(out: Path, steps: Sequence[BuildStep], redo: str | None) -> dict[str,
 
     What was begun anew is gone on with until the whole line is done, so that the same command resumes.
     """
-    takes, begun = _read_takes(out), out / "steps" / REDOING
+    takes, begun = _read_json(out / "steps" / TAKES), out / "steps" / REDOING
     if redo is None or not (out / "steps" / redo / "done.json").is_file():
         return takes
     if begun.is_file() and begun.read_text(encoding="utf-8") == redo:
@@ -223,9 +221,9 @@ def _takes(out: Path, steps: Sequence[BuildStep], redo: str | None) -> dict[str,
     return takes
 
 
-def _read_takes(out: Path) -> dict[str, int]:
+def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, int] = orjson.loads((out / "steps" / TAKES).read_bytes())
+        found: dict[str, Any] = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return {}
     return found

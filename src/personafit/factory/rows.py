@@ -1,4 +1,4 @@
-"""What a step made, as a stream on disk: one JSONL file, or Parquet shards once there are many rows; and the queue for people.
+"""What a step made, as JSONL files on disk, and the queue for people.
 
 Rows are written and read one by one, so that a million people need no more memory than a thousand. A step writes into a
 folder of its own that takes its final name when the step is done: what is half written is never taken for whole.
@@ -19,21 +19,15 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines
 
 M = TypeVar("M", bound=BaseModel)
-
-SHARD_ROWS, PART_ROWS = 5_000, 500
-PLAIN = {str, int, float, bool}
-NESTED = "_json"  # ends the names of columns whose values are lists, objects, nulls or of several kinds, written as JSON
+T = TypeVar("T")
 
 
 class RowWriter:
     """Writes one stream of a step."""
 
     def __init__(self, folder: Path, stream: str) -> None:
-        self._folder, self._stream = folder, stream
-        self._path = folder / f"{stream}.jsonl"
-        self._file: IO[bytes] = self._path.open("wb")
+        self._file: IO[bytes] = (folder / f"{stream}.jsonl").open("wb")
         self._digest = hashlib.sha256()
-        self._in_file = self._shards = 0
         self.count = 0
 
     def add(self, row: BaseModel | dict[str, Any]) -> None:
@@ -42,72 +36,18 @@ class RowWriter:
             line = row.model_dump_json(exclude_defaults=True).encode("utf-8", "replace") + b"\n"
         else:
             line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-        if self._in_file == SHARD_ROWS:
-            self._shard()
-            self._file = self._path.open("wb")
         self._file.write(line)
         self._digest.update(line)
-        self._in_file += 1
         self.count += 1
 
     def close(self) -> str:
         """End the stream; returns a hash of all it holds."""
-        if self._shards:
-            self._shard()
-        else:
-            self._file.close()
-        return self._digest.hexdigest()[:32]
-
-    def _shard(self) -> None:
-        """Turn the file so far into a Parquet shard, a few rows at a time: as Python objects all of them take ten times the room."""
-        import polars as pl
-
         self._file.close()
-        kinds: dict[str, set[type]] = {}
-        for row in _lines(self._path):
-            for name, value in row.items():
-                kinds.setdefault(name, set()).add(type(value))
-        nested = {name for name, found in kinds.items() if len(found) > 1 or not found <= PLAIN}
-        schema = {
-            f"{name}{NESTED}" if name in nested else name: str if name in nested else next(iter(found))
-            for name, found in kinds.items()
-        }
-        parts, rows = [], _lines(self._path)
-        while part := list(islice(rows, PART_ROWS)):
-            columns = [
-                [_cell(row, name) if name in nested else row.get(name) for row in part] for name in kinds
-            ]
-            parts.append(pl.DataFrame(dict(zip(schema, columns, strict=True)), schema=schema))
-        self._shards += 1
-        pl.concat(parts).write_parquet(self._folder / f"{self._stream}-{self._shards:05}.parquet")
-        self._path.unlink()
-        self._in_file = 0
-
-
-def _cell(row: dict[str, Any], name: str) -> str | None:
-    """A value as JSON; None only where the row has none, so that a null comes back as one."""
-    return orjson.dumps(row[name]).decode() if name in row else None
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
-        for line in file:
-            yield orjson.loads(line)
+        return self._digest.hexdigest()[:32]
 
 
 def read_rows(folder: Path, stream: str) -> Iterator[dict[str, Any]]:
     """The rows of a stream in the order they were written."""
-    shards = sorted(folder.glob(f"{stream}-[0-9][0-9][0-9][0-9][0-9].parquet"))
-    if shards:
-        import polars as pl
-
-        for shard in shards:
-            for row in pl.read_parquet(shard).iter_rows(named=True):
-                yield {
-                    name.removesuffix(NESTED): orjson.loads(value) if name.endswith(NESTED) else value
-                    for name, value in row.items()
-                    if value is not None
-                }
     path = folder / f"{stream}.jsonl"
     if path.is_file():
         yield from _lines(path)
@@ -118,11 +58,38 @@ def read_records(folder: Path, stream: str, kind: type[M]) -> Iterator[M]:
     return (kind.model_validate(row) for row in read_rows(folder, stream))
 
 
-def streams(folder: Path) -> list[str]:
-    """The names of the streams in a step's folder."""
-    names = [path.stem for path in folder.glob("*.jsonl")]
-    names += [path.stem.rpartition("-")[0] for path in folder.glob("*-[0-9][0-9][0-9][0-9][0-9].parquet")]
-    return sorted(set(names))
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for line in file:
+            yield orjson.loads(line)
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write a JSONL file anew; what is half written never has its name."""
+    fresh = path.with_suffix(".part")
+    with fresh.open("wb") as file:
+        for row in rows:
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+    fresh.replace(path)
+
+
+def text_lines(path: Path, key: str) -> Iterator[str]:
+    """The lines of a text file that a key of the config names."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check `{key}`.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
+
+
+def in_blocks(things: Iterable[T], first: int, then: int) -> Iterator[list[T]]:
+    """Blocks of so many things; few at first, so that a model of no use is found out."""
+    left, size = iter(things), first
+    while block := list(islice(left, size)):
+        yield block
+        size = then
 
 
 class Scratch:
@@ -183,15 +150,11 @@ class Review:
     def write(self, rows: Iterable[dict[str, Any]]) -> None:
         """Write the queue anew; decisions made so far stay, also those about rows that are there no more."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        fresh, seen = self.path.with_suffix(".part"), set()
-        with fresh.open("wb") as file:
-            for row in rows:
-                decision = self.decisions.get(row["id"], "")
-                if decision:
-                    seen.add(row["id"])
-                file.write(orjson.dumps({"decision": decision, **row}, option=orjson.OPT_APPEND_NEWLINE))
-            for key, decision in self.decisions.items():
-                if key not in seen:
-                    row = {"decision": decision, "id": key}
-                    file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
-        fresh.replace(self.path)
+        write_rows(self.path, self._decided(rows))
+
+    def _decided(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        left = dict(self.decisions)
+        for row in rows:
+            left.pop(row["id"], None)
+            yield {"decision": self.decisions.get(row["id"], ""), **row}
+        yield from ({"decision": decision, "id": key} for key, decision in left.items())

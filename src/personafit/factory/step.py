@@ -2,67 +2,43 @@
 
 A step reads what earlier steps made, asks models, and writes rows. It never holds all people: it streams.
 
-**To add a step**, say `letters` in a room `factory/letters/`:
+**To add a step**, say `letters`: its section goes into `sections.py`, its prompts in English and Chinese into `prompts.toml`,
+a line into `STEPS` below, and the step itself into `factory/letters/step.py`:
 
-1. `factory/letters/config.py`: its section of the file. An unknown key, a wrong type and a failed validator are turned
-   into one sentence for you; `faults` looks at the other sections.
+    class LettersStep(BuildStep):
+        name = "letters"
+        after = ("people",)              # whose rows it reads
+        section = LettersSection         # the step runs when the file has the section
+        roles = ("writer",)              # models that shape what it makes ("answerers" is the pool)
+        prompts = (PROMPTS["letters.letter"],)
 
-       class LettersSection(ConfigSection):
-           per_person: int = Field(2, ge=1, description="Letters for each person.")
+        def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
+            people = bench.config.section(PeopleSection).quota
+            yield ExpectedAsks("letters", bench.model("writer"), people, 400, 200)
 
-2. `factory/prompts.toml`: its prompts, our own words, in English and Chinese.
+        async def make(self, bench):
+            def wanted():                # called again to read the answers: it must give the same things each time
+                for person in bench.read("people", Person):
+                    yield Target(person.id, PROMPTS["letters.letter"], person.language, {"person": render_person(person)},
+                                 kind="letter", read=read_letter, about=person.id, parents=(person.id,))
+            for answer in await bench.ask(RequestBatch(bench.model("writer"), wanted, bench.count("people"))):
+                if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
+                else:         bench.reject(answer.target.key, answer.reason, about=answer.target.about)
 
-       ["letters.letter"]
-       version = 1
-       user.en = "Write a short letter by: {person}"
-       user.zh = "..."
+Every `Target` becomes a keyed job of the engine (concurrency, retries, budget, resume by key after kill -9) and, if `read`
+accepts the reply, at first or when asked once more, a stored `Product` with its lineage. `read` returns the product's text or
+raises `Unfit(reason, reason_zh)`; the model is told the reason. Answers come in the order of `wanted`, whatever finished first.
+What follows from an answer (a check, a rewrite) is another `bench.ask`. `Quota` fills a number that must be reached; draw each
+candidate from `draw(seed, "letters", take, number, ...)`, never from a shared random stream. What no model made is a Product
+of the maker `template:NAME-VERSION`, given to `bench.add`. Near-duplicates: `duplicates.py`.
 
-3. `factory/letters/step.py`: the step.
-
-       class LettersStep(BuildStep):
-           name = "letters"
-           after = ("people",)              # whose rows it reads
-           section = LettersSection         # the step runs when the file has the section
-           roles = ("writer",)              # models that shape what it makes ("answerers" is the pool)
-           prompts = (PROMPTS["letters.letter"],)
-
-           def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
-               people = bench.config.section(PeopleSection).quota
-               yield ExpectedAsks("letters", bench.model("writer"), people * self._count(bench), 400, 200)
-
-           async def make(self, bench):
-               def wanted():                # called again to read the answers: it must give the same things each time
-                   for person in bench.read("people", Person):
-                       for number in range(self._count(bench)):
-                           yield Target(f"{person.id}/{number}", PROMPTS["letters.letter"], person.language,
-                                        {"person": render_person(person)}, kind="letter", read=read_letter,
-                                        about=person.id, parents=(person.id,), sample=number)
-               for answer in await bench.ask(RequestBatch(bench.model("writer"), wanted, total)):
-                   if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
-                   else:         bench.reject(answer.target.key, answer.reason, about=answer.target.about)
-
-4. One line in `ROOMS` below.
-
-What the bench does for you: every `Target` becomes a keyed job of the engine (concurrency, retries, budget, resume by
-key after kill -9) and, if `read` accepts the reply, at first or when asked once more, a stored `Product` with maker (model,
-prompt version, seed, take), `given`, `parents` and `about`. `read` returns the product's text or raises `Unfit(reason,
-reason_zh)`; the model is told the reason. A choice names its `letters` and `read=chosen("AB")`. Answers come in the order of `wanted`,
-whatever finished first. What follows from an answer (a check, a rewrite) is another pass: another `bench.ask`.
-
-For a number that must be reached, `Quota` gives rounds of candidate numbers and ends the step with a sentence when a
-model brings nothing new; draw each candidate from `draw(seed, "letters", take, number, ...)`, never from a shared random
-stream. What no model made, such as a text from a template, is a Product too: name the maker `template:NAME-VERSION` and
-give it to `bench.add`. Near-duplicates: `factory/duplicates.py`.
-
-Rows are records or dicts. `bench.write(row)` goes to the stream of the step's name; streams called `people`,
-`conversations`, `products`, `items`, `votes`, `gold` and `tasks` become the files of the benchmark folder when the line
-ends: of `people` the last step's stream counts, of all others every step's, one after the other. `card` returns the
-step's part of card.md; `splits` its part of benchmark.toml. A file outside the build that shapes the step (a corpus, a
-person's review) goes into `outside`, so that editing it makes the step run again.
+`bench.write(row)` goes to the stream of the step's name. Streams called `people`, `conversations`, `products`, `items`, `votes`,
+`gold` and `tasks` become the files of the benchmark folder: of `people` the last step's stream counts, of all others every
+step's. A file outside the build that shapes the step goes into `outside`, so that editing it makes the step run again.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -133,44 +109,30 @@ class BuildStep(ABC):
         return {}
 
 
-# section: (its class, its steps)
-ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "people": ("people.config:PeopleSection", ("people.step:PeopleStep",)),
-    "memories": (
-        "memories.config:MemoriesSection",
-        ("memories.step:MemoriesStep", "memories.profiler:FeaturesStep"),
-    ),
-    "questions": ("questions.config:QuestionsSection", ("questions.step:QuestionsStep",)),
-    "answers": ("answers.config:AnswersSection", ("answers.step:AnswersStep",)),
-    "studies": (
-        "studies.config:StudiesSection",
-        ("studies.truth_step:TruthStep", "studies.tiers_step:TiersStep"),
-    ),
-    "pairs": ("pairs.config:PairsSection", ("pairs.step:PairsStep",)),
+STEPS: dict[str, tuple[str, ...]] = {
+    "people": ("people.step:PeopleStep",),
+    "memories": ("memories.step:MemoriesStep", "memories.profiler:FeaturesStep"),
+    "questions": ("questions.step:QuestionsStep",),
+    "answers": ("answers.step:AnswersStep",),
+    "studies": ("studies.truth_step:TruthStep", "studies.tiers_step:TiersStep"),
+    "pairs": ("pairs.step:PairsStep",),
     "tasks": (
-        "tasks.config:TasksSection",
-        (
-            "tasks.profiles_step:ProfilesStep",
-            "tasks.histories_step:HistoriesStep",
-            "tasks.tasks_step:TasksStep",
-        ),
+        "tasks.profiles_step:ProfilesStep",
+        "tasks.histories_step:HistoriesStep",
+        "tasks.tasks_step:TasksStep",
     ),
 }
-
-
-def section_kinds() -> dict[str, type[ConfigSection]]:
-    """The class of every section a room reads."""
-    return {name: _load(kind) for name, (kind, _) in ROOMS.items()}
+"""The steps of each section."""
 
 
 def steps_of(sections: Iterable[str]) -> list[BuildStep]:
     """The steps of some sections, each after those it reads from."""
     present = set(sections)
     waiting: list[BuildStep] = [
-        _load(step)() for name, (_, steps) in ROOMS.items() if name in present for step in steps
+        _load(step)() for name, steps in STEPS.items() if name in present for step in steps
     ]
     names = {step.name for step in waiting}
-    owners = {_load(step).name: name for name, (_, steps) in ROOMS.items() for step in steps}
+    owners = {_load(step).name: name for name, steps in STEPS.items() for step in steps}
     for step in waiting:
         for needed in step.after:
             if needed not in names:
@@ -189,6 +151,15 @@ def steps_of(sections: Iterable[str]) -> list[BuildStep]:
         waiting.remove(ready)
         ordered.append(ready)
     return ordered
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """A Markdown table for a card; counts have their thousands apart."""
+    cells = (
+        [f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in (columns, *rows)
+    )
+    head, *body = (f"| {' | '.join(line)} |" for line in cells)
+    return [head, "|---" * len(columns) + "|", *body]
 
 
 def _load(place: str) -> Any:

@@ -1,7 +1,14 @@
 """Kinds of item and the questions about them."""
 
-from personafit.items.guards import GUARDS, GuardedQuestion, guarded_question
-from personafit.items.question import FIT, MOST, ChoiceQuestion, inert
+from personafit.items.choice import (
+    FIT,
+    GUARDS,
+    MOST,
+    ChoiceQuestion,
+    GuardedQuestion,
+    guarded_question,
+    inert,
+)
 from personafit.items.reading import (
     Part,
     PartAnswer,

@@ -1,14 +1,37 @@
-"""A dialogue between a simulated user and an assistant, as something that can be judged.
+"""A dialogue between a simulated user and an assistant, and what is asked about it: rubrics of our own, what the judge is shown, and how a
+reply is read.
 
-How dialogues are kept in the store is told in `simulate.records`; raters and reports get them whole.
+Six questions are about the dialogue as a whole, a seventh about each of the assistant's turns. A reply has to be one JSON object,
+bare or in one code fence, with whole numbers inside the scale; anything else is no answer, whatever the question. Everything said
+in a dialogue is material: it stands between tags that nothing in it can close. How dialogues are kept in the store is told in
+`simulate.records`; raters and reports get them whole.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal
+
+import orjson
 
 from personafit._hashing import content_hash
+from personafit._versions import fingerprint_of
+from personafit.items.reading import (
+    Part,
+    PartAnswer,
+    Question,
+    QuestionSet,
+    Reading,
+    Shown,
+    Tags,
+    Unit,
+    finite_numbers,
+    replay_key,
+    words_of,
+)
+from personafit.models import ChatReply, Message
 from personafit.people import Task
 from personafit.store import Item
 
@@ -106,3 +129,255 @@ class Dialogue:
     def content(self) -> str:
         """Hash of what was said, for job keys of judgments."""
         return content_hash([[turn.role, turn.text] for turn in self.turns] + [["closing", self.closing]])
+
+
+View = Literal["given", "full"]
+VIEWS: tuple[View, ...] = ("given", "full")
+REPLY_TOKENS = 300
+_WORDS = words_of("dialogue")
+
+TAGS = Tags("turn", "dialogue", "closing", "goal", "known", "preferences")
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
+
+INTRODUCTION = _WORDS["introduction"]
+
+COMPLETION = _WORDS["completion"]
+PERSONALIZATION = _WORDS["personalization"]
+TURNS = PERSONALIZATION.replace("Give one mark:", _WORDS["each_turn"]) + _WORDS["turns"]
+NATURALNESS = _WORDS["naturalness"]
+COHERENCE = _WORDS["coherence"]
+SPEAKERS = {"user": "person who wants something from an assistant", "assistant": "capable human assistant"}
+
+
+@dataclass(frozen=True)
+class DialogueMaterial:
+    """What is shown of a dialogue; one serves all questions. What is known of the person is the context."""
+
+    dialogue: Dialogue
+    preferences: str = ""
+    """The person's preferences that bear on the task; those who judge completion see them."""
+
+    @cached_property
+    def transcript(self) -> str:
+        """The dialogue as judges read it."""
+        return transcript(self.dialogue)
+
+
+@dataclass(frozen=True)
+class DialogueQuestion(Question):
+    """One question about a dialogue: wording, scale and parser together."""
+
+    reading: ClassVar[str] = "dialogue-1"
+    sought: ClassVar[str] = "how good a dialogue is"
+
+    name: str
+    rubric: str
+    low: int
+    high: int
+    needs: frozenset[str] = frozenset()
+    """What the judge is shown beside the dialogue: goal, known."""
+    by_turn: bool = False
+    version: str = "1"
+    """Of rubric, layout and parser together."""
+
+    @property
+    def truth(self) -> bool:
+        """Whether the answer is yes or no."""
+        return (self.low, self.high) == (0, 1)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the version; a question that is not among ours is known by its words too."""
+        ours = QUESTIONS_BY_NAME.get(self.name) == self
+        words = None if ours else [self.rubric, self.low, self.high, sorted(self.needs), self.by_turn]
+        return fingerprint_of(f"dialogue/{self.name}", self.version, words)
+
+    def messages(self, shown: Shown) -> tuple[Message, ...]:
+        """The prompt; the dialogue first and the question last, so that prompt caches are hit seven times."""
+        material: DialogueMaterial = shown.material
+        parts = [INTRODUCTION, material.transcript]
+        if "goal" in self.needs:
+            parts.append(TAGS.tagged("goal", material.dialogue.task.goal))
+            if material.preferences:
+                parts.append(TAGS.tagged("preferences", material.preferences))
+        if "known" in self.needs:
+            whose = "the assistant could know" if shown.context.name == "given" else "there is to know"
+            parts.append(f"What {whose} about the person before the dialogue began:")
+            parts.append(TAGS.tagged("known", shown.context.text) if shown.context.text else "Nothing.")
+        parts += [self.rubric, self.closing(material.dialogue)]
+        return ({"role": "user", "content": "\n\n".join(parts)},)
+
+    def closing(self, dialogue: Dialogue) -> str:
+        """The last words of the prompt: what a reply has to look like."""
+        reason = '"reason" (one sentence) and '
+        if self.truth:
+            return f'Reply with one JSON object and nothing else: {reason}"complete" (true or false).'
+        scale = f"a whole number from {self.low} to {self.high}"
+        if self.by_turn:
+            return (
+                f'Reply with one JSON object and nothing else: {reason}"scores", a list of {dialogue.exchanges} marks, one for each turn '
+                f"of the assistant in order, each {scale}."
+            )
+        return f'Reply with one JSON object and nothing else: {reason}"score", {scale}.'
+
+    def again(self, shown: Shown) -> str:
+        """What is said after a reply that cannot be read."""
+        return f"That could not be read. {self.closing(shown.material.dialogue)}"
+
+    def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
+        """The mark, or one for each turn of the assistant."""
+        marks = self.parse(reply.text, shown.material.dialogue)
+        return None if marks is None else Reading(tuple(_marked(shown, marks)))
+
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """The marks of the scale."""
+        return tuple(str(mark) for mark in range(self.low, self.high + 1))
+
+    def said(self, shown: Shown, answer: str) -> PartAnswer | None:
+        """The mark of the one part shown."""
+        return _marked(shown, [int(answer)])[0] if answer in self.choices(shown) else None
+
+    def parts(self, dialogue: Dialogue) -> tuple[Part, ...]:
+        """What gets a mark: the dialogue, or each turn of the assistant."""
+        if not self.by_turn:
+            return (Part(dialogue.id),)
+        turns = [turn for turn in dialogue.turns if turn.role == "assistant"]
+        return tuple(Part(dialogue.id, turn_target(turn), turn.text) for turn in turns)
+
+    def reply_tokens(self, shown: Shown) -> int:
+        """Room for a reason and the marks."""
+        return REPLY_TOKENS
+
+    def recorded_as(self, shown: Shown) -> str:
+        """The name of the request in recordings."""
+        return judge_key(shown.material.dialogue, shown.context.name, self.name, shown.sample)
+
+    def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
+        """A mark inside the scale, a truth value where that is asked, or a list of marks, one for each turn."""
+        marks = finite_numbers(returned if self.by_turn else [returned])
+        if marks is None or len(marks) != len(shown.parts):
+            return None
+        whole = [int(mark) for mark in marks if mark == int(mark) and self.low <= mark <= self.high]
+        return _marked(shown, whole) if len(whole) == len(marks) else None
+
+    def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
+        scale = f"from {self.low} to {self.high}"
+        return f"{len(shown.parts)} whole numbers {scale}" if self.by_turn else f"a whole number {scale}"
+
+    def parse(self, reply: str, dialogue: Dialogue) -> list[int] | None:
+        """The marks, one or one per turn, or None."""
+        body = read_object(reply)
+        if body is None:
+            return None
+        if self.truth:
+            complete = body.get("complete")
+            return [int(complete)] if isinstance(complete, bool) else None
+        if not self.by_turn:
+            return [body["score"]] if self._in_scale(body.get("score")) else None
+        scores = body.get("scores")
+        if not isinstance(scores, list) or len(scores) != dialogue.exchanges:
+            return None
+        return scores if all(self._in_scale(score) for score in scores) else None
+
+    def _in_scale(self, score: Any) -> bool:
+        return (
+            type(score) is int and self.low <= score <= self.high
+        )  # True is an int to isinstance, but no mark
+
+
+@dataclass(frozen=True)
+class DialogueScore(Question):
+    """A score of what the assistant said, for raters that score answers: rules and reward models.
+
+    Scores have no scale in common with marks: they are compared by rank, and between systems on one task.
+    """
+
+    version: ClassVar[str] = "1"
+    scored_by: ClassVar[tuple[str, ...]] = ("answer",)
+    sought: ClassVar[str] = "how good a dialogue is"
+
+    name: str = "score"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the version."""
+        return fingerprint_of("dialogue/score", self.version)
+
+    def messages(self, shown: Shown) -> tuple[Message, ...]:
+        """None: no model is asked for a score."""
+        return ()
+
+    def again(self, shown: Shown) -> str:
+        """Nothing."""
+        return ""
+
+    def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
+        """Nothing can be read."""
+        return None
+
+    def units(self, shown: Shown, unit: str) -> list[Unit]:
+        """All that the assistant said, as an answer to what the user wants."""
+        dialogue: Dialogue = shown.material.dialogue
+        said = "\n\n".join(turn.text for turn in dialogue.turns if turn.role == "assistant")
+        return [Unit(said, shown.prompt, shown.context)]
+
+
+def _marked(shown: Shown, marks: Sequence[int]) -> list[PartAnswer]:
+    return [PartAnswer(part, str(mark), float(mark)) for part, mark in zip(shown.parts, marks, strict=True)]
+
+
+def turn_target(turn: DialogueTurn) -> str:
+    """What marks of a turn are kept under."""
+    return f"turn {turn.index + 1}"
+
+
+def judge_key(dialogue: Dialogue, view: str, question: str, sample: int) -> str:
+    """The name of a request in recordings; what was said is part of it, not who is on record as having said it."""
+    item = f"{dialogue.person}/{dialogue.task.id}|{dialogue.given}|{dialogue.sample}|{dialogue.content}"
+    return replay_key(item, view, question, sample)
+
+
+def read_object(reply: str) -> dict[str, Any] | None:
+    """The one JSON object a reply consists of, bare or in a code fence; None if it is anything else."""
+    text = reply.strip()
+    if match := _FENCE.fullmatch(text):
+        text = match[1].strip()
+    if not text.startswith("{"):
+        return None
+    try:
+        body = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return body if isinstance(body, dict) else None
+
+
+def transcript(dialogue: Dialogue) -> str:
+    """The dialogue as judges read it."""
+    turns = [
+        f'<turn number="{turn.index + 1}" by="{turn.role}">\n{TAGS.inert(turn.text)}\n</turn>'
+        for turn in dialogue.turns
+    ]
+    if dialogue.closing:
+        turns.append(f'<closing by="user">\n{TAGS.inert(dialogue.closing)}\n</closing>')
+    return "\n".join(["<dialogue>", *turns, "</dialogue>"])
+
+
+def _sided(name: str, rubric: str) -> list[DialogueQuestion]:
+    return [
+        DialogueQuestion(f"{name}.{side}", rubric.format(side=side, person=SPEAKERS[side]), 1, 5)
+        for side in SPEAKERS
+    ]
+
+
+DIALOGUE_QUESTIONS: tuple[DialogueQuestion, ...] = (
+    DialogueQuestion("completion", COMPLETION, 0, 1, frozenset({"goal"})),
+    DialogueQuestion("personalization", PERSONALIZATION, 1, 4, frozenset({"known"})),
+    *_sided("naturalness", NATURALNESS),
+    *_sided("coherence", COHERENCE),
+    DialogueQuestion("personalization.turns", TURNS, 1, 4, frozenset({"known"}), by_turn=True),
+)
+QUESTIONS_BY_NAME = {question.name: question for question in DIALOGUE_QUESTIONS}
+INSTRUMENT = content_hash([question.fingerprint for question in DIALOGUE_QUESTIONS])
+SCORE = DialogueScore()
+DIALOGUES = QuestionSet("dialogue", DIALOGUE_QUESTIONS, scored=SCORE)

@@ -33,7 +33,8 @@ _MIXED = re.compile(r"[A-Za-z][Ͱ-ϿЀ-ӿ]|[Ͱ-ϿЀ-ӿ][A-Za-z]|[⺀-⿟]|[Ａ-�
 _IMITATION = re.compile(
     r"<[\s/]*(?:person|question|answer)[^>]{0,20}>"
     r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>"
-    r"|^\W{0,4}(?:system|assistant|系统|助手)\W{0,3}[:：]"
+    # A change of speaker within the text; a turn of a conversation may well begin with its speaker, and JSON have such a key.
+    r"|\n[^\w\n\"']{0,4}(?:system|assistant|系统|助手)[^\w\n\"']{0,3}[:：]"
     r"|[\"']?(?:choice|winner|verdict|preferred|score|选择|胜者|结论)[\"']?\s*[:：]\s*[\"']?[A-H]\b"
     r"|^\s*(?:final\s+)?(?:answer|答案|最终答案)\s*[:：]\s*[A-H]\W*$"
     r"|(?:correct reply is|reply with|正确答复是|请回复)\s*[A-H]\b",
@@ -47,12 +48,13 @@ _ADDRESS = re.compile(
     r"|\b(?:this|the) answer\b[^.\n]{0,60}\b(?:(?:is|was|has been|as) (?:already )?(?:the )?(?:best|correct|right|chosen|approved|verified|winner|better))\b"
     r"|(?:选择?|挑|评选?|判定?|给|投|标记|请把)[^。\n]{0,12}(?:这个|本|此|该|以“[^”]{1,20}”开头的)(?:回答|答案|选项)"
     r"|(?:忽略|无视|不要理会|忘掉)[^。\n]{0,16}(?:指示|指令|规则|要求|说明|标准|提示)"
-    r"|(?:评委|评审|裁判|评判者|评估者|阅卷人|评分员)[^。\n]{0,30}(?:回答|决定|定了|必须|请|注意)"
+    r"|(?:评委|评审(?!会)|裁判|评判者|评估者|阅卷人|评分员)[^。\n]{0,30}(?:回答|决定|定了|必须|(?<!邀)请|注意(?!力))"
     r"|(?:这个|本|以“[^”]{1,20}”开头的)(?:回答|答案)[^。\n]{0,16}(?:最好|最佳|正确|胜出|获批|通过|更好)",
     re.IGNORECASE,
 )
 _ACTIVE = re.compile(
-    r"<\s*/?\s*(?:script|img|iframe|svg|object|embed|form|meta|style|link|a\s)|javascript:|\bon[a-z]{3,15}\s*=\s*[\"']?\w"
+    r"<\s*/?\s*(?:script|iframe|svg|style)\b|<\s*(?:img|object|embed|form|meta|link|a)\s[^>]*="
+    r"|javascript:|\bon[a-z]{3,15}\s*=\s*[\"']?\w"
     r"|!\[[^\]]*\]\(\s*https?:",
     re.IGNORECASE,
 )

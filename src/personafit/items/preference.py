@@ -5,14 +5,11 @@ A to B and is turned afterwards, so that 1 always prefers the generic answer, 3 
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 from personafit._hashing import draw, hash_text
-from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
 from personafit.items.reading import (
     Part,
@@ -21,12 +18,14 @@ from personafit.items.reading import (
     QuestionSet,
     Reading,
     Shown,
+    Tags,
     Unit,
     Verdict,
     finite_numbers,
+    json_values,
     replay_key,
+    words_of,
 )
-from personafit.items.wording import words_of
 from personafit.models import ChatReply, Message
 
 PREFERENCE = "preference"
@@ -36,7 +35,7 @@ REPLY_HEAD, REPLY_PER_ATTRIBUTE = 32, 16  # tokens
 GENERIC, PERSONAL = 0, 1  # places of the two answers in an item's products; the attributes follow
 
 _PREFER, _MENTION = words_of("preference"), words_of("mention")
-_TAGS = re.compile(r"<(?=[\s/]*(?:question|answer|attributes))", re.IGNORECASE)
+TAGS = Tags("question", "answer", "attributes")
 
 
 NOT_MADE = "the system made no answer, and loses to the generic one: nobody was asked"
@@ -94,21 +93,16 @@ class PreferenceQuestion(AttributeQuestion):
     closing: str = _PREFER["closing"]
     reminder: str = _PREFER["reminder"]
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """That of the version, and of other words than the usual ones."""
-        return fingerprint_of(PREFERENCE, own_version(self), other_words(self))
-
     def messages(self, shown: Shown) -> tuple[Message, ...]:
         """The prompt; both orders of a pair share its beginning, so that prompt caches are hit."""
         count = len(shown.parts)
         example = json.dumps({str(number): 3 for number in range(1, min(count, 2) + 1)})
         parts = [
             self.task,
-            tagged("question", shown.prompt),
-            tagged("attributes", _numbered(shown)),
+            TAGS.tagged("question", shown.prompt),
+            TAGS.tagged("attributes", _numbered(shown)),
             *(
-                tagged(f"answer_{letter}", shown.texts[place])
+                TAGS.tagged(f"answer_{letter}", shown.texts[place])
                 for letter, place in zip("AB", shown.order, strict=True)
             ),
             self.closing.format(example=example),
@@ -203,18 +197,13 @@ class MentionQuestion(AttributeQuestion):
     closing: str = _MENTION["closing"]
     reminder: str = _MENTION["reminder"]
 
-    @cached_property
-    def fingerprint(self) -> str:
-        """That of the version, and of other words than the usual ones."""
-        return fingerprint_of(MENTION, own_version(self), other_words(self))
-
     def messages(self, shown: Shown) -> tuple[Message, ...]:
         """The prompt, without the generic answer."""
         parts = [
             self.task,
-            tagged("question", shown.prompt),
-            tagged("attributes", _numbered(shown)),
-            tagged("answer", shown.texts[PERSONAL]),
+            TAGS.tagged("question", shown.prompt),
+            TAGS.tagged("attributes", _numbered(shown)),
+            TAGS.tagged("answer", shown.texts[PERSONAL]),
             self.closing,
         ]
         return ({"role": "user", "content": "\n\n".join(parts)},)
@@ -241,13 +230,7 @@ def _numbered(shown: Shown) -> str:
 
 def numbers_in(reply: str, count: int) -> set[int] | None:
     """The numbers of a JSON list, as the whole reply or its last line; None if it is none, or names what is not there."""
-    text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
-    lines = text.splitlines()
-    for candidate in (text, lines[-1] if lines else ""):
-        try:
-            value = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
+    for value in json_values(reply):
         if isinstance(value, list) and all(type(one) is int and 1 <= one <= count for one in value):
             return set(value)
     return None
@@ -263,19 +246,17 @@ def marks_in(reply: str, count: int) -> dict[int, int]:
 
     A number that is named twice, or is on no list, or has no mark from 1 to 5, has no mark.
     """
-    text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
-    lines = text.splitlines()
-    for candidate in (text, lines[-1] if lines else ""):
-        try:
-            pairs = json.loads(candidate, object_pairs_hook=list)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(pairs, list) and candidate.lstrip().startswith("{"):
-            return _valid(pairs, count)
+    for value in json_values(reply, object_pairs_hook=_JsonPairs):
+        if isinstance(value, _JsonPairs):
+            return _valid(value, count)
     return {}
 
 
-def _valid(pairs: list[tuple[str, Any]], count: int) -> dict[int, int]:
+class _JsonPairs(list[tuple[str, Any]]):
+    """A JSON object with every name as often as it stands there."""
+
+
+def _valid(pairs: _JsonPairs, count: int) -> dict[int, int]:
     keys = [key for key, _ in pairs]
     return {
         int(key): mark
@@ -287,11 +268,6 @@ def _valid(pairs: list[tuple[str, Any]], count: int) -> dict[int, int]:
         and type(mark) is int
         and LOWEST <= mark <= HIGHEST
     }
-
-
-def tagged(name: str, text: str) -> str:
-    """Material between tags; nothing in it can close one."""
-    return f"<{name}>\n{_TAGS.sub('‹', text)}\n</{name}>"
 
 
 PREFER, NAMED = PreferenceQuestion(), MentionQuestion()

@@ -5,16 +5,36 @@ model scores `units` and `decide` turns the scores into answers; a function's re
 `choices` or writes an answer, which goes through `said`.
 """
 
+import json
+import re
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any, ClassVar
 
 from personafit._hashing import draw
+from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
 from personafit.engine.ask import Exchange
 from personafit.models import ChatReply, Message
 from personafit.store import TIE, Status
+
+
+@cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / "wordings.toml").read_text(encoding="utf-8"))
+
+
+def words_of(section: str) -> dict[str, str]:
+    """The texts of one question by their names; `section` is its table in wordings.toml, such as `relevance.pair`."""
+    found = _file()
+    for name in section.split("."):
+        found = found[name]
+    return found
+
 
 NOTHING = Context("none", "", (), None)
 PLACES = "0123456789abcdefghij"  # an answer's place in the name of an order
@@ -139,10 +159,10 @@ class Question(ABC):
     sought: ClassVar[str] = "what is asked"
     """What it asks for, in the sentence that says a rater cannot answer it."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def fingerprint(self) -> str:
-        """What a model's settings call its wording and parser."""
+        """What a model's settings call its wording and parser: the version, and other words than the usual ones."""
+        return fingerprint_of(self.name, own_version(self), other_words(self))
 
     @property
     def instrument(self) -> str:
@@ -233,6 +253,31 @@ class QuestionSet:
     def by_score(self) -> Question:
         """The question that rules, reward models and fitted models answer."""
         return self.scored or self.asked[0]
+
+
+class Tags:
+    """The tags that a question puts its material between. Nothing in a text can open or close one of them."""
+
+    def __init__(self, *names: str) -> None:
+        self._opening = re.compile(rf"<(?=[\s/]*(?:{'|'.join(names)}))", re.IGNORECASE)
+
+    def inert(self, text: str) -> str:
+        """The text with its tags disarmed."""
+        return self._opening.sub("‹", text)
+
+    def tagged(self, name: str, text: str) -> str:
+        """Material between tags."""
+        return f"<{name}>\n{self.inert(text)}\n</{name}>"
+
+
+def json_values(reply: str, **how: Any) -> Iterator[Any]:
+    """What a reply says in JSON: all of it, a code fence left out, and then its last line."""
+    text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
+    for candidate in (text, next(reversed(text.splitlines()), "")):
+        try:
+            yield json.loads(candidate, **how)
+        except (ValueError, RecursionError):
+            continue
 
 
 def replay_key(item: str, view: str, order: str, sample: int) -> str:

@@ -5,7 +5,6 @@ or better avoided? By list: of all that is known, which few should change the re
 for the few of a list is what keeps a model from saying yes to nearly everything.
 """
 
-import json
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -24,10 +23,12 @@ from personafit.items.reading import (
     QuestionSet,
     Reading,
     Shown,
+    Tags,
     Unit,
     finite_numbers,
+    json_values,
+    words_of,
 )
-from personafit.items.wording import words_of
 from personafit.models import ChatReply, Message
 
 RELEVANCE = "relevance"
@@ -46,7 +47,7 @@ EMPTY = "the attribute is empty: nobody was asked"
 MOST_LISTED = 100  # attributes in one list call; a longer list is asked about in parts
 
 _WORDS, _PAIR, _GRADED, _LIST = (words_of(f"relevance{way}") for way in ("", ".pair", ".graded", ".list"))
-_TAGS = re.compile(r"<(?=[\s/]*(?:question|known|reason))", re.IGNORECASE)
+TAGS = Tags("question", "known", "reason")
 
 
 def shown_content(shown: Sequence[Part], view: str) -> str:
@@ -114,7 +115,7 @@ class RelevanceQuestion(Question):
 
     def messages(self, shown: Shown) -> tuple[Message, ...]:
         """The prompt; what many asks share comes first, so that prompt caches are hit."""
-        question = self.withheld if shown.context.name == ALONE else tagged("question", shown.prompt)
+        question = self.withheld if shown.context.name == ALONE else TAGS.tagged("question", shown.prompt)
         parts = [f"{self.task} {self.material}", question, self._known(shown), self.closing]
         return ({"role": "user", "content": "\n\n".join(parts)},)
 
@@ -176,9 +177,9 @@ class RelevanceQuestion(Question):
 
     def _known(self, shown: Shown) -> str:
         one = shown.parts[0]
-        known = tagged("known", one.text)
+        known = TAGS.tagged("known", one.text)
         if shown.context.name == REASON and one.note:
-            known += "\n\n" + tagged("reason", one.note)
+            known += "\n\n" + TAGS.tagged("reason", one.note)
         return known
 
 
@@ -290,7 +291,7 @@ class ListQuestion(RelevanceQuestion):
         for number, text in enumerate(distinct_attributes(shown), 1):
             why = reasons[text] if shown.context.name == REASON else None
             lines.append(f"{number}. {text}" + (f" (why: {_one_line(why)})" if why else ""))
-        return tagged("known", "\n".join(lines))
+        return TAGS.tagged("known", "\n".join(lines))
 
 
 def _label(score: float, threshold: float | None) -> str | None:
@@ -308,11 +309,6 @@ def list_name(group: str, person: str) -> str:
     return f"{group}@{person}"
 
 
-def tagged(name: str, text: str) -> str:
-    """Material between tags; nothing in it can close one."""
-    return f"<{name}>\n{_TAGS.sub('‹', text)}\n</{name}>"
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())  # a line break in an entry could pass for another entry
 
@@ -323,13 +319,7 @@ def _last_words(reply: str) -> str:
 
 
 def _numbers(reply: str) -> list[int] | None:
-    text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
-    lines: Sequence[str] = text.splitlines()
-    for candidate in (text, lines[-1] if lines else ""):
-        try:
-            value = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
+    for value in json_values(reply):
         if isinstance(value, list) and all(type(number) is int for number in value):
             return value
     return None

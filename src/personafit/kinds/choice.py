@@ -5,6 +5,7 @@ A system answers each question told of the person, of nobody and of somebody els
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
@@ -24,10 +25,10 @@ from personafit.contexts import (
     makers,
 )
 from personafit.engine import Runner, Summary, check_budget
-from personafit.items.question import CHOICES, UNMADE_NOTE
+from personafit.items.choice import CHOICES, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
 from personafit.kinds.choice_scores import choice_lines, load_scores
-from personafit.kinds.kind import Kind, Made, RunPlan, left_of
+from personafit.kinds.kind import Kind, Made, RunPlan, count_answers, left_of, open_attempt
 from personafit.kinds.lines import RunLines
 from personafit.models import make_model
 from personafit.raters import Rater
@@ -111,6 +112,8 @@ class ChoiceKind(Kind):
         names = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
         models = [make_model(spec) for spec in config.systems]
         check_budget(config.budget, [(model.name, model) for model in models])
+        attempt, owner = open_attempt(store, config, models, partial(_making_name, config))
+        name = _making_name(config, attempt)
         givens: list[list[ContextBuilder]] = [
             [make_context(name, people, config.seed, default_model([spec])) for name in names]
             for spec in config.systems
@@ -119,13 +122,18 @@ class ChoiceKind(Kind):
         check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(every)])
         called = {name: given.name for name, given in zip(names, givens[0], strict=True)}
         answerings = [
-            Answering(store, dataset, people, model, each, selected)
+            Answering(store, dataset, people, model, each, selected, name if attempt else "")
             for model, each in zip(models, givens, strict=True)
         ]
         try:
-            record = {"benchmark": "answers", "systems": config.systems, "stage": "answering"}
+            record = {
+                "benchmark": "answers",
+                "systems": config.systems,
+                "stage": "answering",
+                "owner": owner,
+            }
             asks = sum(answering.count for answering in answerings)
-            run = store.begin_run(_making_name(config), dataset, record, asks)
+            run = store.begin_run(name, dataset, record, asks)
             runner = Runner(store, run.id, progress, config.retry, config.budget)
             told = await make_contexts(every, store, people, answerings[0].items, runner)
             if told is not None and told.ended_early:
@@ -141,7 +149,9 @@ class ChoiceKind(Kind):
         of_pairs = [one for one in config.where if one not in asked.where]
         rest = left_of(config.budget, summary)
         judged = replace(config, limit=None, users=None, where=of_pairs, budget=rest)
-        return Made(answers, summary, run.name, judged)
+        unmade = sum(answering.unmade() for answering in answerings)
+        counts = count_answers(summary.lanes[-len(models) :], models, config.fresh, unmade)
+        return Made(answers, summary, run.name, judged, counts)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
         """What answering and judging would take."""
@@ -216,13 +226,14 @@ def _answers(
 
 def _answer_rows(answering: "Answering", given_names: Sequence[str]) -> tuple[list[AnswerRow], int]:
     """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are."""
-    rows, missing = [], 0
+    rows, missing, spent = [], 0, answering.spent()
     for item, texts in answering.tried():
         for given in given_names:
             wanted = (given, "none", f"wrong:{given}")
             missing += sum(texts.get(name) == "" for name in wanted)
             if given not in texts:
                 continue
+            seconds, cost = spent.get((item.id, given), (None, None))
             rows.append(
                 AnswerRow(
                     id=f"{hash_text(answering.system.name)[:6]}/{given}/{item.id}",
@@ -234,6 +245,8 @@ def _answer_rows(answering: "Answering", given_names: Sequence[str]) -> tuple[li
                     expect="generic" if item.slices.get("expect") == "generic" else "personal",
                     system=answering.system.name,
                     given=given,
+                    seconds=seconds,
+                    cost=cost,
                 )
             )
     return rows, missing
@@ -244,7 +257,9 @@ def _of_questions(config: RunConfig) -> list[str]:
     return [condition for condition in config.where if condition.partition("=")[0] not in OF_PAIRS]
 
 
-def _making_name(config: RunConfig) -> str:
+def _making_name(config: RunConfig, attempt: int) -> str:
+    """What the run that makes the answers is called."""
     parts = [config.systems, config.givens, str(config.data), config.users, config.limit, config.seed]
     parts += [_of_questions(config)] if _of_questions(config) else []
+    parts += [attempt] if attempt else []
     return f"answering-{content_hash(parts)[:8]}"

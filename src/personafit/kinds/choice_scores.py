@@ -20,6 +20,7 @@ from personafit.store import (
     option_counts,
     pair_lengths,
     run_answers,
+    run_items,
 )
 
 SYSTEM = ("system", "given")
@@ -187,11 +188,7 @@ def load_scores(store: Store, run: RunRecord, answers: pl.DataFrame | None = Non
         items = items.filter(pl.col("item").is_in(run.config["selected"]))
     everything = run_answers(store, run.id) if answers is None else answers
     whole = pl.col("target") == ""
-    answers, parts = (
-        (everything, everything)
-        if everything.is_empty()
-        else (everything.filter(whole), everything.filter(~whole))
-    )
+    answers, parts = everything.filter(whole), everything.filter(~whole)
     scored = _scored(answers, items, option_counts(store, run.dataset), run.config["question"])
     scores = {
         (rater["fingerprint"], view): _per_item(
@@ -297,9 +294,7 @@ def _clean_scores(scores: RunScores) -> RunScores:
         rows = frame.drop("person", "of", strict=False)
         return rows.join(kept, on="item", how="inner", maintain_order="left")
 
-    answers = scores.answers
-    if not answers.is_empty():
-        answers = answers.join(kept.select("item"), on="item", how="semi", maintain_order="left")
+    answers = scores.answers.join(kept, on="item", how="semi", maintain_order="left")
     return replace(
         scores,
         items=own,
@@ -313,12 +308,8 @@ def choice_items(store: Store, run: RunRecord) -> pl.DataFrame | None:
     kind = run.config.get("kind", "choice")
     if kind not in ("choice", "injection"):
         return None
-    items = item_rows(store, run.dataset)
-    if run.config["selected"] is not None:
-        items = items.filter(pl.col("item").is_in(run.config["selected"]))
-    if kind == "choice":
-        return items
-    return clean_items(items)
+    items = run_items(store, run)
+    return items if kind == "choice" else clean_items(items)
 
 
 def clean_items(items: pl.DataFrame) -> pl.DataFrame:

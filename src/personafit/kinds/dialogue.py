@@ -5,6 +5,7 @@ against coverage like everything that has no answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -13,21 +14,21 @@ import polars as pl
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.config import UNNAMED, RunConfig
 from personafit.contexts import Context, TaskItem, context_fingerprint, default_model, make_context
-from personafit.items.dialogue import Dialogue
-from personafit.items.dialogue_questions import (
+from personafit.engine import Lane
+from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
     DIALOGUES,
     QUESTIONS_BY_NAME,
+    Dialogue,
     DialogueMaterial,
     DialogueQuestion,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.kinds.dialogue_scores import DIALOGUE_METRICS, dialogue_lines, load_dialogues
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
 from personafit.kinds.lines import Metric, RunLines
-from personafit.kinds.selecting import rows_of_users, rows_where, select_items
 from personafit.models import ChatRequest, Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.spec import parse_spec
@@ -91,7 +92,8 @@ class DialogueKind(Kind):
             make_context(name, plan.people, config.seed, makes) for name in config.givens or GIVENS
         ]
         plan.state |= {"systems": systems, "user": user}
-        plan.making = [simulation.lane for simulation in simulations(plan)]
+        plan.systems = [system.model for system in systems]
+        plan.making = [partial(_lane, plan, system) for system in systems]
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
         """The tasks that their sort, people, slices and limit leave."""
@@ -161,7 +163,7 @@ class DialogueKind(Kind):
 
     def run_name(self, plan: RunPlan) -> str:
         """The run's name; what is known of judges is part of it."""
-        parts = {name: value for name, value in plan.record.items() if name not in ("notes", "command")}
+        parts = {name: value for name, value in plan.record.items() if name not in UNNAMED}
         parts["raters"] = [
             {name: value for name, value in rater.items() if name != "control"} for rater in parts["raters"]
         ]
@@ -232,9 +234,14 @@ def simulations(plan: RunPlan) -> list[Simulation]:
             givens=plan.builders,
             seed=plan.config.seed,
             samples=plan.config.samples,
+            attempt=plan.attempt,
         )
         for system in plan.state["systems"]
     ]
+
+
+def _lane(plan: RunPlan, system: Assistant) -> Lane:
+    return next(one for one in simulations(plan) if one.system is system).lane()
 
 
 def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterator[Shown]:

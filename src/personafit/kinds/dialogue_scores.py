@@ -13,15 +13,14 @@ from typing import Any, Literal
 import polars as pl
 from sqlalchemy import select
 
-from personafit.items.dialogue import StopReason
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, QUESTIONS_BY_NAME, SCORE
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, QUESTIONS_BY_NAME, SCORE, StopReason
 from personafit.kinds.lines import Line, Metric, Reference, RunLines, control_of
 from personafit.people import Person
-from personafit.raters.dialogues.counting import Counted, MajorityGuess, count_dialogue
+from personafit.raters.counting import Counted, MajorityGuess, count_dialogue
 from personafit.simulate import dialogues
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import ClusteredSums
-from personafit.store import RunRecord, Status, Store, item_rows, run_answers
+from personafit.store import RunRecord, Status, Store, run_answers, run_items
 from personafit.store import tables as t
 
 WHOLE = [question.name for question in DIALOGUE_QUESTIONS if not question.by_turn]
@@ -147,7 +146,7 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
         schema=_SCHEMA,
     )
     answers = _answers(store, run, set(counted))
-    tasks = _tasks(store, run)
+    tasks = run_items(store, run).rename({"item": "task"})
     samples = {rater["fingerprint"]: judge_samples(run, rater) for rater in run.config["raters"]}
     return DialogueRun(
         run=run,
@@ -228,33 +227,9 @@ def _unit(counted: Counted, majority: float | None) -> dict[str, Any]:
     }
 
 
-def _tasks(store: Store, run: RunRecord) -> pl.DataFrame:
-    rows = item_rows(store, run.dataset)
-    if run.config.get("selected") is not None:
-        rows = rows.filter(pl.col("item").is_in(run.config["selected"]))
-    return rows.rename({"item": "task"})
-
-
 def _answers(store: Store, run: RunRecord, wanted: set[str]) -> pl.DataFrame:
-    frame = run_answers(store, run.id)
-    if frame.is_empty():
-        return pl.DataFrame(schema=_ANSWERS)
     known = pl.col("question").is_in([*QUESTIONS_BY_NAME, SCORE.name]) & pl.col("item").is_in(list(wanted))
-    return frame.filter(known).select(list(_ANSWERS)).cast({"value": pl.Float64, "detail": pl.String})
-
-
-_ANSWERS: dict[str, Any] = {
-    "item": pl.String,
-    "question": pl.String,
-    "rater": pl.String,
-    "view": pl.String,
-    "sample": pl.Int64,
-    "target": pl.String,
-    "status": pl.String,
-    "value": pl.Float64,
-    "detail": pl.String,
-    "ask": pl.String,
-}
+    return run_answers(store, run.id).filter(known)
 
 
 def _marks(answers: pl.DataFrame, samples: Mapping[str, int]) -> pl.DataFrame:

@@ -12,12 +12,11 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit.benchmarks.config import chosen_people
-from personafit.benchmarks.injection.items import ATTACKED, CLEAN, PLACEBO
+from personafit.benchmarks.injection import ATTACKED, CLEAN, PLACEBO
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import RunPlan
+from personafit.kinds.kind import RunPlan, rows_where, select_items
 from personafit.kinds.lines import CONTROL_RATERS, Line, Metric, RunLines, control_of
-from personafit.kinds.selecting import rows_where, select_items
-from personafit.store import RunRecord, Status, Store, gold_answers, item_rows, run_answers
+from personafit.store import RunRecord, Status, Store, gold_answers, run_answers, run_items
 
 ASKED = ("rater", "view", "order", "sample")
 LETTERS = "AB"
@@ -155,18 +154,14 @@ def _lines(effects: Effects, rows: pl.DataFrame, items: pl.DataFrame) -> Iterato
             asked = mine.with_columns(unit=key, asked=pl.lit(1, pl.Int64), answered=pl.lit(1, pl.Int64))
             frame = pl.concat([asked, missing.filter(pl.col("asked") > 0)], how="diagonal")
             control = control_of(rater["name"], view, CONTROL_RATERS, {})
-            yield Line(
-                rater["name"], rater["fingerprint"], view, None, None, frame, control, not rater["control"]
-            )
+            yield Line.of(rater, view, frame, control)
 
 
 def load_effects(store: Store, run: RunRecord) -> Effects:
     """Read a run back and hold each attacked ask against its two companions."""
     info = store.dataset_info(run.dataset)
     gold = gold_answers(store, run.dataset, info["gold"]).select("item", "gold")
-    items = item_rows(store, run.dataset).join(gold, on="item", how="left", maintain_order="left")
-    if run.config["selected"] is not None:
-        items = items.filter(pl.col("item").is_in(run.config["selected"]))
+    items = run_items(store, run).join(gold, on="item", how="left", maintain_order="left")
     items = items.drop("person").rename({"of": "person"})
     answers = _answered(store, run)
     of_item = items.select(
@@ -201,11 +196,8 @@ def load_effects(store: Store, run: RunRecord) -> Effects:
 
 
 def _answered(store: Store, run: RunRecord) -> pl.DataFrame:
-    columns = ["item", *ASKED, "label", "value"]
-    answers = run_answers(store, run.id)
-    if answers.is_empty():
-        return pl.DataFrame(schema={name: pl.Float64 if name == "value" else pl.String for name in columns})
-    return answers.filter(target="", status=Status.OK.value).select(columns)
+    answers = run_answers(store, run.id).filter(target="", status=Status.OK.value)
+    return answers.select("item", *ASKED, "label", "value")
 
 
 def _aim() -> pl.Expr:

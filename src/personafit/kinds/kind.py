@@ -6,24 +6,23 @@ judgments, reports read them back.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import count, groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from personafit._errors import UserError
-from personafit._hashing import draw, hash_text
+from personafit._hashing import content_hash, draw, hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.benchmarks.config import RunConfig, run_name
+from personafit.benchmarks.config import RunConfig, chosen_people, run_name
 from personafit.contexts import Context, ContextBuilder, People, Unmade, default_model, make_context
-from personafit.engine import Lane, Summary
+from personafit.engine import Lane, LaneReport, Summary
 from personafit.items.reading import PLACES, Part, QuestionSet, Shown, order_places
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines
-from personafit.kinds.selecting import rows_of_users, rows_where, select_items
-from personafit.models import ChatRequest, Model
+from personafit.models import ChatRequest, Model, is_fixed
 from personafit.people import Person
 from personafit.raters import Rater
-from personafit.raters.asking import short_reply
+from personafit.raters.rater import short_reply
 from personafit.store import (
     MET,
     Item,
@@ -34,10 +33,12 @@ from personafit.store import (
     gold_answers,
     item_rows,
     run_answers,
+    run_items,
 )
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
+
 
 ShownAgain = Callable[[Sequence[Any]], Shown | None]
 PAGE = 500  # items worked on together at most
@@ -68,6 +69,10 @@ class RunPlan:
     """Who makes things, as they are stored beside the raters."""
     making: list[Callable[[], Lane]] = field(default_factory=list)
     """What is made in this run before it is judged: dialogues, texts."""
+    systems: list[Model] = field(default_factory=list)
+    """Who makes it, one for each lane."""
+    attempt: str = ""
+    """Name of the run that makes everything anew; empty where systems never did."""
     record: dict[str, Any] = field(default_factory=dict)
     run: RunRecord | None = None
     """The run, once it has begun."""
@@ -119,6 +124,8 @@ class Made:
     run: str
     config: RunConfig
     """What is left to be asked for: the questions are chosen, part of the budget is spent."""
+    answers: dict[str, Any] = field(default_factory=dict)
+    """How many answers were made and reused (`count_answers`)."""
 
 
 class Kind:
@@ -319,9 +326,7 @@ class Kind:
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A run read back: for each rater and context every planned item with what was said of it, scored."""
         info = store.dataset_info(run.dataset)
-        items = item_rows(store, run.dataset)
-        if run.config["selected"] is not None:
-            items = items.filter(pl.col("item").is_in(run.config["selected"]))
+        items = run_items(store, run)
         gold = gold_answers(store, run.dataset, info["gold"]).unique(
             "item", keep="first", maintain_order=True
         )
@@ -342,18 +347,7 @@ class Kind:
                         )
                 frame = _by_unit(scored, [metric.source for metric in metrics])
                 control = CONTROL_CONTEXTS.get("wrong" if name.startswith("wrong:") else name)
-                lines.append(
-                    Line(
-                        rater["name"],
-                        rater["fingerprint"],
-                        name,
-                        None,
-                        None,
-                        frame,
-                        "rule" if rater["control"] else control,
-                        not rater["control"],
-                    )
-                )
+                lines.append(Line.of(rater, name, frame, "rule" if rater["control"] else control))
         slices = [tuple(names) for names in info["layout"] if set(names) <= set(items.columns)]
         return RunLines(run, info, self.name, lines, metrics, slices)
 
@@ -363,17 +357,15 @@ class Kind:
 
 def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, view: str, asked: int) -> pl.DataFrame:
     """Every item with what one rater said of it under one context: a row for each part, or one without an answer."""
-    schema: dict[str, Any] = {
-        **dict.fromkeys(("item", "target", "order", "label"), pl.String),
-        "value": pl.Float64,
-    }
-    said = pl.DataFrame(schema=schema | {"answered": pl.Int64})
-    if not answers.is_empty():
-        mine = answers.filter(
-            pl.col("rater") == rater, pl.col("view") == view, pl.col("status") == Status.OK.value
-        )
-        counted = mine.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
-        said = counted.with_columns(answered=pl.len().over("item", "target").cast(pl.Int64))
+    mine = answers.filter(rater=rater, view=view, status=Status.OK.value)
+    said = mine.select(
+        "item",
+        "target",
+        "order",
+        "label",
+        "value",
+        answered=pl.len().over("item", "target").cast(pl.Int64),
+    )
     rows = items.join(said, on="item", how="left", maintain_order="left")
     return rows.with_columns(
         pl.col("answered").fill_null(0),
@@ -429,18 +421,94 @@ def note_fitted_prompts(raters: Sequence[Rater], prompts: Iterator[str]) -> Iter
             )
 
 
+def open_attempt(
+    store: Store, config: RunConfig, systems: Sequence[Model], name: Callable[[int], str]
+) -> tuple[int, str | None]:
+    """Which attempt at a run this is, and whose it is where its answers are made anew; 0 where they never were.
+
+    A run that makes them anew goes on with its own last attempt if that was interrupted, and else begins the next one. Any other
+    run uses those of the last attempt.
+    """
+    if all(map(is_fixed, systems)):
+        return 0, None
+    runs = {run.name: run for run in store.runs()}
+    last = next(number for number in count(0) if name(number + 1) not in runs)
+    if not config.fresh:
+        return last, None
+    owner = content_hash([config.raters, config.views, config.samples, config.where])
+    run = runs.get(name(last)) if last else None
+    own = run is not None and run.finished is None and run.config.get("owner") == owner
+    return last if own else last + 1, owner
+
+
+def count_answers(
+    lanes: Sequence[LaneReport], systems: Sequence[Model], fresh: bool, unmade: int = 0
+) -> dict[str, Any]:
+    """How many answers this run made and how many it reused, as its record says it.
+
+    `resumed` of those made were made before an interruption; `stale` of those reused are of systems that may have changed since.
+    """
+    made = reused = resumed = stale = 0
+    for lane, system in zip(lanes, systems, strict=True):
+        made += lane.finished
+        if is_fixed(system):
+            reused += lane.reused
+        elif fresh:
+            resumed += lane.reused
+        else:
+            stale += lane.reused
+    empty = max(0, unmade - sum(lane.failed for lane in lanes))
+    return {
+        "made": max(0, made + resumed - empty),
+        "reused": reused + stale,
+        "resumed": resumed,
+        "stale": stale,
+    }
+
+
 def left_of(budget: float | None, spent: Summary | None) -> float | None:
     """What of a budget is left."""
     return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
 
 
-__all__ = [
-    "Kind",
-    "Made",
-    "RunPlan",
-    "contexts_of",
-    "left_of",
-    "note_fitted_prompts",
-    "order_name",
-    "orders",
-]
+def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
+    """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
+
+    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine.
+    """
+    strata = [name for name in rows.columns if name != "item"]
+    ranked = rows.with_columns(
+        pl.Series("rank", [hash_text("select", item, str(seed)) for item in rows["item"]])
+    ).sort("rank")
+    if not strata:
+        return frozenset(ranked["item"].head(limit))
+    # The k-th of n items in a stratum stands at (k + ½) / n: taking the lowest spreads the sample evenly.
+    spread = ranked.with_columns(
+        ((pl.int_range(pl.len()).over(strata) + 0.5) / pl.len().over(strata)).alias("place")
+    ).sort("place", "rank")
+    return frozenset(spread["item"].head(limit))
+
+
+def rows_of_users(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows about the people that `--people` selects; all of them without it."""
+    if config.users is None:
+        return rows
+    present = sorted(set(rows["person"]))
+    rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.users, config.seed)))
+    if rows.is_empty():
+        raise UserError(f"--people {config.users} leaves nobody to evaluate.")
+    return rows
+
+
+def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows of the slices that --where means; all where it is not given."""
+    for condition in config.where:
+        name, _, value = condition.partition("=")
+        names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
+        if name not in names:
+            there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
+            raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
+        rows = rows.filter(pl.col(name).cast(pl.String) == value)
+        if rows.is_empty():
+            raise UserError(f"--where {condition}: no item that is left has that; check the value.")
+    return rows

@@ -57,6 +57,19 @@ class Line:
     notes: tuple[str, ...] = ()
     """What is to be said of every figure of the line."""
 
+    @classmethod
+    def of(
+        cls,
+        rater: Mapping[str, Any],
+        view: str,
+        frame: pl.DataFrame,
+        control: str | None,
+        notes: tuple[str, ...] = (),
+    ) -> "Line":
+        """The line of a rater as the run's record has it, over whatever was judged."""
+        who = rater["name"], rater["fingerprint"]
+        return cls(*who, view, None, None, frame, control, not rater["control"], notes)
+
     @property
     def key(self) -> tuple[str | None, str | None, str | None, str | None]:
         """What tells it from the other lines of its run."""

@@ -7,6 +7,7 @@ a list. Matching and answering are keyed jobs like everything that costs: they r
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,9 +15,15 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, ingest
 from personafit.benchmarks.config import RunConfig, chosen_people
-from personafit.benchmarks.recentering.responses import CONTROLS, GENERATOR, GIVEN, INFO
-from personafit.benchmarks.recentering.responses_made import MadeResponses
-from personafit.benchmarks.recentering.responses_prompts import ResponsePrompts, Situation
+from personafit.benchmarks.recentering.responses import (
+    CONTROLS,
+    GENERATOR,
+    GIVEN,
+    INFO,
+    MadeResponses,
+    ResponsePrompts,
+    Situation,
+)
 from personafit.contexts import (
     AttributesContext,
     ContextBuilder,
@@ -39,14 +46,24 @@ from personafit.items.preference import (
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
 from personafit.items.relevance import ATTRIBUTES
-from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, left_of, order_name, orders
+from personafit.kinds.kind import (
+    Kind,
+    Made,
+    RunPlan,
+    ShownAgain,
+    count_answers,
+    left_of,
+    open_attempt,
+    order_name,
+    orders,
+)
 from personafit.kinds.lines import Metric, RunLines
 from personafit.models import ChatRequest, Model, make_model
 from personafit.raters import Rater, make_rater
-from personafit.raters.asking import SHORT_REPLY
+from personafit.raters.rater import SHORT_REPLY
 from personafit.simulate import Answering
 from personafit.simulate.answering import USUAL_TOKENS
-from personafit.stages.prompting import Matching
+from personafit.stages.prompting import Matching, Wish
 from personafit.store import Item, RunRecord, Store
 
 if TYPE_CHECKING:
@@ -189,10 +206,17 @@ async def _make_responses(
     situations = [one for one in prompts.situations.values() if selected is None or one.id in selected]
     models = [make_model(spec) for spec in config.systems]
     check_budget(config.budget, [(model.name, model) for model in models])
-    record = {"benchmark": INFO.name, "systems": config.systems, "givens": givens, "stage": "answering"}
-    parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
     planned = len(situations) * len(models) * (1 + len(givens))
-    run = store.begin_run(f"responding-{content_hash(parts)[:8]}", dataset, record, planned)
+    attempt, owner = open_attempt(store, config, models, partial(_making_name, config))
+    fresh = _making_name(config, attempt) if attempt else ""
+    record = {
+        "benchmark": INFO.name,
+        "systems": config.systems,
+        "givens": givens,
+        "stage": "answering",
+        "owner": owner,
+    }
+    run = store.begin_run(_making_name(config, attempt), dataset, record, planned)
     summary: Summary | None = None
     notes: list[str] = []
     answerings = []
@@ -219,7 +243,7 @@ async def _make_responses(
                 else:
                     builders.append(make_context(given, people, config.seed, default_model([spec])))
                 called[given] = builders[-1].name
-            answerings.append(Answering(store, dataset, dict(people), model, builders, selected))
+            answerings.append(Answering(store, dataset, dict(people), model, builders, selected, fresh))
         told = [builder for answering in answerings for builder in answering.givens]
         check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(told)])
         runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
@@ -236,6 +260,15 @@ async def _make_responses(
     if summary.ended_early:
         return Made(None, summary, run.name, config)
     answers = []
+    counts = count_answers(
+        summary.lanes[-len(models) :],
+        models,
+        config.fresh,
+        sum(answering.unmade() for answering in answerings),
+    )
+    shares: dict[
+        tuple[str, str], list[int]
+    ] = {}  # whose answers told what: how many were asked for, and made
     for answering in answerings:
         lost = alone = 0
         for item, texts in answering.tried():
@@ -243,6 +276,9 @@ async def _make_responses(
                 if (answering.system.name, given, item.id) in unmatched or called[given] not in texts:
                     continue
                 name, generic = called[given], texts.get("none")
+                asked = shares.setdefault((answering.system.name, name), [0, 0])
+                asked[0] += 1
+                asked[1] += bool(generic and texts[name])
                 if not generic:  # nothing to compare with
                     alone += 1
                     continue
@@ -262,7 +298,16 @@ async def _make_responses(
         raise UserError(
             f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
         )
-    return Made(MadeResponses(prompts, answers, notes), summary, run.name, config)
+    counts["shares"] = [[*who, *asked] for who, asked in shares.items()]
+    return Made(MadeResponses(prompts, answers, notes), summary, run.name, config, counts)
+
+
+def _making_name(config: RunConfig, attempt: int) -> str:
+    """What the run that makes the answers is called."""
+    givens = wanted_givens(config.givens)
+    parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
+    parts += [attempt] if attempt else []
+    return f"responding-{content_hash(parts)[:8]}"
 
 
 def _selected(prompts: ResponsePrompts, config: RunConfig) -> frozenset[str] | None:
@@ -290,7 +335,8 @@ async def _match(
     rater = make_rater(spec, ATTRIBUTES, people)
     try:
         check_budget(budget, [(rater.record.name, rater)])
-        matching = Matching(store, rater, situations)
+        wanted = [Wish(one.id, one.id, one.person, one.prompt, one.known) for one in situations]
+        matching = Matching(store, rater, wanted)
         store.add_raters([rater.record])
         summary = await Runner(store, run, progress, config.retry, budget).run([matching.lane()])
     finally:

@@ -21,7 +21,7 @@ from sqlalchemy import select
 from personafit.benchmarks.recentering.responses import HUMAN, SIMULATED
 from personafit.items.preference import GENERIC, HIGHEST, LOWEST, MENTION, MIDDLE, PERSONAL, PREFERENCE
 from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, control_of
-from personafit.raters.naming import names_attribute
+from personafit.raters.rules import names_attribute
 from personafit.statistics import Estimate, length_controlled_rate
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import pair_agreement
@@ -39,18 +39,6 @@ SHOWN = "attributes"
 """What raters are shown of the person."""
 CONTROLS = {"rule:length": "longer answer", "rule:mention": "mention"}
 BY_RANK = "its differences of scores are put on the scale by rank: none is 3, the largest either way 1 or 5"
-ANSWERS = {
-    "item": pl.String,
-    "target": pl.String,
-    "rater": pl.String,
-    "question": pl.String,
-    "order": pl.String,
-    "sample": pl.Int64,
-    "status": pl.String,
-    "label": pl.String,
-    "value": pl.Float64,
-    "detail": pl.String,
-}
 PANEL = {"item": pl.String, "target": pl.String, "rater": pl.String, "voter": pl.String, "value": pl.Float64}
 SCALE = (float(LOWEST), float(HIGHEST))
 RULE = "rule"
@@ -88,7 +76,7 @@ class PreferenceScores:
 def load_preferences(store: Store, run: RunRecord) -> PreferenceScores:
     """Read a preference run back."""
     info = store.dataset_info(run.dataset)
-    units, answers = unit_rows(store, run), preference_answers(store, run)
+    units, answers = unit_rows(store, run), run_answers(store, run.id)
     gold, votes = said_before(store, run.dataset)
     people_are, panel, human = _people(gold, votes, info["gold"])
     units = units.join(human, on=["item", "target"], how="left", maintain_order="left")
@@ -168,9 +156,7 @@ def _line(units: pl.DataFrame, answers: pl.DataFrame, rater: dict[str, Any], sam
             pl.when(both).then(same.cast(pl.Float64)).alias("same"),
         )
     control = control_of(rater["name"], None, CONTROLS, {})
-    return Line(
-        rater["name"], rater["fingerprint"], SHOWN, None, None, frame, control, not rater["control"], notes
-    )
+    return Line.of(rater, SHOWN, frame, control, notes)
 
 
 def rated_units(frame: pl.DataFrame) -> pl.DataFrame:
@@ -257,14 +243,6 @@ def _units(item: Item, texts: dict[str, str]) -> list[dict[str, Any]]:
         }
         for target in dict.fromkeys(item.products[PERSONAL + 1 :])
     ]
-
-
-def preference_answers(store: Store, run: RunRecord) -> pl.DataFrame:
-    """Every answer about an attribute, one row per job and target; asks that failed have no target and no answer."""
-    frame = run_answers(store, run.id)
-    if frame.is_empty():
-        return pl.DataFrame(schema=ANSWERS)
-    return frame.select(pl.col(name).cast(kind) for name, kind in ANSWERS.items())
 
 
 def said_before(store: Store, dataset: str) -> tuple[pl.DataFrame, pl.DataFrame]:

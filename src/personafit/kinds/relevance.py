@@ -28,9 +28,8 @@ from personafit.items.relevance import (
     list_name,
     with_parts,
 )
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where
 from personafit.kinds.lines import Metric, RunLines
-from personafit.kinds.selecting import rows_of_users, rows_where
 from personafit.raters import Rater
 from personafit.store import Item, RunRecord, Store
 from personafit.store import tables as t

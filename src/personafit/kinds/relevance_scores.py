@@ -21,7 +21,7 @@ from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, c
 from personafit.statistics import Estimate
 from personafit.statistics import detection as detecting
 from personafit.statistics.detection import crossfit_threshold, standing
-from personafit.store import RunRecord, Status, Store, gold_answers, item_rows
+from personafit.store import RunRecord, Status, Store, gold_answers, run_items
 from personafit.store import tables as t
 
 HEDGED = re.compile(r"\b(?:may|might|likely)\b", re.IGNORECASE)
@@ -91,19 +91,8 @@ def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
         for view in rater["views"]:
             mine = answers.filter((pl.col("rater") == rater["fingerprint"]) & (pl.col("view") == view))
             frame, notes = _decided(items, mine, samples)
-            lines.append(
-                Line(
-                    rater["name"],
-                    rater["fingerprint"],
-                    view,
-                    None,
-                    None,
-                    frame,
-                    control_of(rater["name"], view, CONTROLS, {ALONE: "attribute alone"}),
-                    not rater["control"],
-                    notes,
-                )
-            )
+            control = control_of(rater["name"], view, CONTROLS, {ALONE: "attribute alone"})
+            lines.append(Line.of(rater, view, frame, control, notes))
     lines += _published(store, run, info, items)
     return RelevanceScores(run, info, items, lines, answers, products)
 
@@ -115,11 +104,9 @@ def _products(store: Store, dataset: str) -> dict[str, str]:
 
 def _items(store: Store, run: RunRecord, info: dict[str, Any], products: dict[str, str]) -> pl.DataFrame:
     gold = gold_answers(store, run.dataset, info["gold"]).unique("item", keep="first", maintain_order=True)
-    items = item_rows(store, run.dataset).join(
+    items = run_items(store, run).join(
         gold.select("item", "gold"), on="item", how="left", maintain_order="left"
     )
-    if run.config["selected"] is not None:
-        items = items.filter(pl.col("item").is_in(run.config["selected"]))
     texts = store.texts(set(products.values()))
     attributes = [texts.get(products[item], "") for item in items["item"]]
     number = pl.col("prompt_index") if "prompt_index" in items.columns else pl.lit(None, pl.String)

@@ -4,7 +4,8 @@ Nobody judges: what was written is held against the person's own words when the 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import polars as pl
@@ -12,9 +13,10 @@ import polars as pl
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.lamp.writing import COPIES, MAKERS
+from personafit.benchmarks.lamp import COPIES, MAKERS
 from personafit.contexts import default_model, make_context
-from personafit.items.question import CHOICES
+from personafit.engine import Lane
+from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
 from personafit.kinds.choice import rows_with_tiers
 from personafit.kinds.kind import Kind, RunPlan
@@ -23,7 +25,7 @@ from personafit.models import make_model
 from personafit.simulate import Answering
 from personafit.simulate.answering import QUESTION
 from personafit.statistics.rouge import INSTRUMENT, rouge
-from personafit.store import RaterRecord, RunRecord, Status, Store, item_rows, run_answers
+from personafit.store import RaterRecord, RunRecord, Status, Store, run_answers, run_items
 
 METRICS = ("rouge_1", "rouge_l")
 MEASURE, SEEN = "rouge", "own words"
@@ -72,14 +74,14 @@ class WritingKind(Kind):
             answerings.append(
                 Answering(plan.store, plan.dataset, plan.people, make_model(spec), told, plan.selected)
             )
-        plan.models = [one.system for one in answerings]
+        plan.models = plan.systems = [one.system for one in answerings]
         plan.speakers = [
             RaterRecord(
                 fingerprint=one.fingerprint, name=one.system.name, kind="system", settings=one.system.settings
             )
             for one in answerings
         ]
-        plan.making = [one.lane for one in answerings]
+        plan.making = [partial(_lane, plan, one) for one in answerings]
         # As contexts call themselves: memory:k=3 is memory.
         names = [builder.name for builder in plan.builders[: len(every)]]
         plan.state |= {"answerings": answerings, "givens": names[: len(typed)], "contexts": names}
@@ -123,6 +125,10 @@ class WritingKind(Kind):
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per system and context, and one per kind of text that needs no writing."""
         return writing_lines(load_writing(store, run))
+
+
+def _lane(plan: RunPlan, answering: Answering) -> Lane:
+    return replace(answering, attempt=plan.attempt).lane()
 
 
 def _metrics(whole: int | None) -> list[Metric]:
@@ -171,15 +177,11 @@ class WritingScores:
 
 def load_writing(store: Store, run: RunRecord) -> WritingScores:
     """Read a run back and measure every text."""
-    items = item_rows(store, run.dataset).select("item", "person", "prompt", "task")
-    if run.config["selected"] is not None:
-        items = items.filter(pl.col("item").is_in(run.config["selected"]))
+    items = run_items(store, run).select("item", "person", "prompt", "task")
     kept = set(items["item"])
     texts = _kept_texts(store, run.dataset, kept)
     own = texts.pop(MAKERS[0])
-    answers = run_answers(store, run.id)
-    if not answers.is_empty():
-        answers = answers.filter(pl.col("question") == run.config["question"])
+    answers = run_answers(store, run.id).filter(pl.col("question") == run.config["question"])
     lines = [
         *_written(store, run, items, own, answers),
         *(
@@ -218,17 +220,9 @@ def _written(
         for given in run.config["contexts"]:
             asked_for = given in run.config["givens"]
             control = None if asked_for else control_of(system["name"], given, {}, CONTROL_CONTEXTS)
-            found: dict[str, str] = {}
-            if not answers.is_empty():
-                mine = answers.filter(
-                    (pl.col("rater") == system["fingerprint"])
-                    & (pl.col("view") == given)
-                    & (pl.col("status") == Status.OK.value)
-                )
-                texts = store.texts(mine["ask"])
-                found = {
-                    item: texts[ask] for item, ask in mine.select("item", "ask").iter_rows() if ask in texts
-                }
+            mine = answers.filter(rater=system["fingerprint"], view=given, status=Status.OK.value)
+            texts = store.texts(mine["ask"])
+            found = {item: texts[ask] for item, ask in mine.select("item", "ask").iter_rows() if ask in texts}
             frame = _measured(items, own, found)
             yield writing_line(system["name"], system["fingerprint"], given, frame, control)
 

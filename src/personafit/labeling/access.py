@@ -15,7 +15,7 @@ from sqlalchemy import Engine, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from personafit.labeling.keying import kept, store_secret
-from personafit.store.study_tables import label_settings
+from personafit.store.tables import label_settings
 
 SESSION_SECONDS = 30 * 24 * 3600
 RESEARCHER_SECONDS = 12 * 3600  # without opening a page
@@ -100,8 +100,6 @@ class Access:
 
     def set_password(self, token: str, password: str) -> bool:
         """Set the password for the first time; False when the token is wrong or a password is there."""
-        from argon2 import PasswordHasher
-
         expected = self._value("setup")
         if (
             self.has_password()
@@ -109,7 +107,7 @@ class Access:
             or not hmac.compare_digest(expected.encode(), token.encode())
         ):
             return False
-        hashed = PasswordHasher().hash(password)
+        hashed = _hashed(password)
         if self._kept("password", hashed) != hashed:
             return False
         with self._engine.begin() as connection:
@@ -118,9 +116,7 @@ class Access:
 
     def change_password(self, password: str) -> None:
         """Set another password; all sessions end."""
-        from argon2 import PasswordHasher
-
-        self._put("password", PasswordHasher().hash(password))
+        self._put("password", _hashed(password))
         self.end_researchers()
 
     def check_password(self, password: str) -> bool:
@@ -202,6 +198,12 @@ class Access:
     def anonymous_csrf(self, about: str) -> str:
         """The token of a form that is shown before there is a session, such as consent to an invitation."""
         return hmac.new(self._secret, f"form:{about}".encode(), sha256).hexdigest()
+
+
+def _hashed(password: str) -> str:
+    from argon2 import PasswordHasher
+
+    return PasswordHasher().hash(password)
 
 
 def same(expected: str, given: str | None) -> bool:

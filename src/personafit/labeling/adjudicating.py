@@ -16,12 +16,12 @@ import polars as pl
 from sqlalchemy import func, select
 
 from personafit._errors import UserError
-from personafit.labeling.answers import UNDONE, AnswerEntry, job_key, outcome
+from personafit.labeling.answers import UNDONE, Answer, job_key, outcome
 from personafit.labeling.forms import LabelValue
 from personafit.labeling.planning import note
-from personafit.labeling.records import Field, Page, Role
-from personafit.labeling.studies import Studies
-from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
+from personafit.labeling.records import Arrangement, Field, Page, Role
+from personafit.labeling.studies import ADJUDICATED, Studies
+from personafit.labeling.votes import DECIDING, adjudicated_votes, study_votes
 from personafit.store import Outcome, RaterRecord
 from personafit.store import tables as t
 
@@ -67,7 +67,7 @@ def disputes(studies: Studies, name: str) -> list[Dispute]:
         given.setdefault(unit, []).append(Vote(row["rater"], row["kind"], row["label"], row["note"]))
     form, found = studies.form(name), []
     for page in studies.pages(name, (Role.ITEM,)):
-        for field in form.fields(page, unshuffled(page)):
+        for field in form.fields(page, Arrangement.stored(page)):
             said = given.get((page.id, field.item, field.question, field.target), [])
             counts = Counter(vote.label for vote in said)
             decision = decided.get((field.item, field.question, field.target))
@@ -90,7 +90,7 @@ def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str
         )
         rows = studies.store.frame(query.distinct().order_by(judged.label)).iter_rows()
         return {label: LabelValue(label, value) for label, value in rows}
-    form, order = studies.form(name), unshuffled(page)
+    form, order = studies.form(name), Arrangement.stored(page)
     answers = [form.answered(page, order, field, option.value) for option in field.options]
     return {answer.label: answer for answer in answers if answer is not None and answer.label is not None}
 
@@ -200,19 +200,17 @@ def _store(studies: Studies, name: str, dispute: Dispute, answer: LabelValue | N
 
 def _outcome(studies: Studies, name: str, dispute: Dispute, answer: LabelValue | None, why: str) -> Outcome:
     config = studies.study(name).config
-    query = select(func.max(t.asks.c.generation)).where(t.asks.c.job == dispute.key)
-    with studies.engine.connect().execution_options(read_only=True) as connection:
-        last = connection.execute(query).scalar()
-    entry = AnswerEntry(
-        id=str(uuid.uuid4()),
-        job=dispute.key,
-        generation=0 if last is None else last + 1,
-        field=dispute.field,
+    ((last,),) = studies.store.rows(select(func.max(t.asks.c.generation)).where(t.asks.c.job == dispute.key))
+    decided = Answer(
+        study=name,
+        seat=DECIDING,
         rater=ADJUDICATED,
-        answer=answer,
+        page=dispute.page.id,
+        field=dispute.field,
+        answered=answer,
         detail={"note": why or None, "why": UNDONE if answer is None else None},
+        view=config.view,
+        order=Arrangement.stored(dispute.page).order,
         perspective=config.perspective,
-        order=unshuffled(dispute.page).order,
-        at=time.time(),
     )
-    return outcome(name, config, entry)
+    return outcome(decided, str(uuid.uuid4()), 0 if last is None else last + 1, time.time())

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from sqlalchemy import select
 
-from personafit.labeling.records import Page, Role
+from personafit.labeling.records import Arrangement, Page, Role
 from personafit.labeling.studies import Studies
-from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes, unshuffled
+from personafit.labeling.votes import adjudicated_votes, study_votes
 from personafit.reporting.agree_ratings import (
     GOLD,
     HUMAN,
@@ -36,7 +36,7 @@ LETTERS = frozenset("ABCDEFGH")
 
 
 @dataclass(frozen=True)
-class Figures:
+class QuestionAgreement:
     """Agreement on one question."""
 
     question: str
@@ -55,14 +55,22 @@ def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
     people = {item: page.person for page in pages for item in page.items}
     people |= dict(votes.select("item", "person").iter_rows())  # what raters made themselves is on no page
     source = Source(name, people, _choices(studies, name, pages), prompts=_prompts(studies, name))
-    answered = votes.filter(pl.col("label").is_not_null() | pl.col("value").is_not_null())
     kinds = dict(votes.select("rater", "kind").unique(maintain_order=True).iter_rows())
     source.unanswered = votes.filter(pl.col("status") == "skipped").height
     source.add(
-        answered.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items()),
+        _columns(_answered(votes)),
         {code: VotingRater(f"{kind}:{code}", kind) for code, kind in kinds.items()},
     )
     return source
+
+
+def _answered(votes: pl.DataFrame) -> pl.DataFrame:
+    return votes.filter(pl.col("label").is_not_null() | pl.col("value").is_not_null())
+
+
+def _columns(votes: pl.DataFrame) -> pl.DataFrame:
+    """The columns that agreement is computed from."""
+    return votes.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items())
 
 
 def study_source(studies: Studies, name: str) -> Source:
@@ -80,12 +88,7 @@ def study_source(studies: Studies, name: str) -> Source:
         else:
             _add_judged(source, store, run, items)
     _add_gold(source, study.dataset, store)
-    decided = adjudicated_votes(studies, name).select(
-        pl.lit(f"gold:{ADJUDICATED}").alias("rater") if column == "rater" else pl.col(column).cast(dtype)
-        for column, dtype in VOTE.items()
-    )
-    if not decided.is_empty():
-        source.add(decided, {f"gold:{ADJUDICATED}": VotingRater(ADJUDICATED, GOLD)})
+    _add_gold_rows(source, adjudicated_votes(studies, name))
     source.parts = [part.filter(pl.col("question").is_in(questions)) for part in source.parts]
     return source
 
@@ -106,11 +109,11 @@ def add_studies(source: Source, store: Store, dataset: str) -> None:
         other = studies.study(name).dataset
         known = same.of(other) if store.has_dataset(other) else ()
         votes = study_votes(studies, name).filter(pl.col("item").is_in([*known, *made]))
-        answered = votes.filter(pl.col("label").is_not_null() | pl.col("value").is_not_null())
+        answered = _answered(votes)
         keyed = answered.with_columns(pl.lit(f"{name}:") + pl.col("rater"))
         kinds = dict(keyed.select("rater", "kind").unique(maintain_order=True).iter_rows())
         source.add(
-            keyed.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items()),
+            _columns(keyed),
             {key: VotingRater(f"{kind}:{key.removeprefix(f'{name}:')}", kind) for key, kind in kinds.items()},
         )
         if HUMAN in kinds.values():  # people one by one: what they say together is made of it
@@ -177,7 +180,7 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
             known.get("control", False),
             met=run.met_people.get(fingerprint),
         )
-    source.add(keyed.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items()), raters)
+    source.add(_columns(keyed), raters)
 
 
 def _add_gold(source: Source, dataset: str, store: Store) -> None:
@@ -186,24 +189,18 @@ def _add_gold(source: Source, dataset: str, store: Store) -> None:
     if store.dataset_info(dataset)["metric"] == "win_rate":
         return  # there it only marks which answer was tested: nobody said that it is right
     judgment = tables.judgments.c
-    columns = (
-        judgment.question,
-        judgment.item,
-        judgment.target,
-        judgment.rater,
-        judgment.label,
-        judgment.value,
-    )
-    gold = store.frame(select(*columns).where(judgment.ask.like(f"{dataset}#%")))
-    if gold.is_empty():
-        return
-    gold = gold.with_columns(pl.lit("gold:") + pl.col("rater")).select(
-        pl.col(column).cast(dtype) for column, dtype in VOTE.items()
-    )
-    source.add(gold, {key: VotingRater(key.removeprefix("gold:"), GOLD) for key in gold["rater"].unique()})
+    columns = [judgment[name] for name in VOTE]
+    _add_gold_rows(source, store.frame(select(*columns).where(judgment.ask.like(f"{dataset}#%"))))
 
 
-def study_agreement(studies: Studies, name: str, votes: pl.DataFrame) -> list[Figures]:
+def _add_gold_rows(source: Source, gold: pl.DataFrame) -> None:
+    if not gold.is_empty():
+        keyed = _columns(gold.with_columns(pl.lit("gold:") + pl.col("rater")))
+        names = keyed["rater"].unique()
+        source.add(keyed, {key: VotingRater(key.removeprefix("gold:"), GOLD) for key in names})
+
+
+def study_agreement(studies: Studies, name: str, votes: pl.DataFrame) -> list[QuestionAgreement]:
     """Agreement on every question that asks for a label, with intervals over people and prompts."""
     return [_figures(table) for table in rating_tables(votes_source(studies, name, votes))]
 
@@ -222,13 +219,13 @@ def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[st
         field.item
         for page in pages
         if page.sides
-        for field in form.fields(page, unshuffled(page))
+        for field in form.fields(page, Arrangement.stored(page))
         if field.kind == "written"
         or (field.options and {option.value for option in field.options} <= LETTERS)
     )
 
 
-def _figures(table: Ratings) -> Figures:
+def _figures(table: Ratings) -> QuestionAgreement:
     names = [rater.name.partition(":")[2] for rater in table.raters]
     figures, others = _computed(
         table.codes.tobytes(),
@@ -240,7 +237,9 @@ def _figures(table: Ratings) -> Figures:
         table.halves,
     )
     units = int(((table.codes >= 0).sum(1) >= 2).sum())
-    return Figures(table.question, len(names), units, figures, dict(zip(names, others, strict=True)))
+    return QuestionAgreement(
+        table.question, len(names), units, figures, dict(zip(names, others, strict=True))
+    )
 
 
 @lru_cache(TABLES_HELD)
@@ -248,8 +247,8 @@ def _computed(
     codes: bytes,
     values: bytes,
     shape: tuple[int, int],
-    people: tuple[str, ...],
-    prompts: tuple[str, ...],
+    people: tuple[int, ...],
+    prompts: tuple[int, ...],
     ordinal: bool,
     halves: bool,
 ) -> tuple[dict[str, Estimate], tuple[Estimate, ...]]:

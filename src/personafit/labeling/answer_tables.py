@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import orjson
 from sqlalchemy import BigInteger, Engine, Float, Integer, PoolProxiedConnection, Table
 
-from personafit.labeling.answers import UNDONE
-from personafit.labeling.batches import PagePlace, Standing, StoredAsk
+from personafit.labeling.answers import UNDONE, PagePlace, Standing, StoredAsk
 from personafit.store import tables as t
 
 Rows = Sequence[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""A rater's answer: what it consists of on its way into the store, and how the answers that stand are read again.
+"""A rater's answer: what it consists of, what becomes of answers that are written together, and how those that stand are read again.
 
 The unit of saving is one field of one page. Its job key names study, page, question, target and rater; a later answer to the same
 field is a later generation and supersedes. The browser gives each answer an id of its own, so one that is sent twice is stored once.
@@ -14,13 +14,16 @@ from sqlalchemy import select
 from personafit._hashing import hash_text
 from personafit.labeling.forms import LabelValue
 from personafit.labeling.keying import Hashed
-from personafit.labeling.records import Field, StudyConfig
+from personafit.labeling.records import Field, RaterState
 from personafit.store import Ask, Judgment, Outcome, Status, Store
 from personafit.store import tables as t
-from personafit.store.rows import storable
+from personafit.store.records import storable
 
 UNDONE = "undone"
 CANNOT_TELL = "cannot tell"
+PAUSED = "This study is paused at the moment; your answers so far are kept."
+CLOSED = "This study is closed for you; your answers so far are kept."
+GONE = "The study has changed and this page is not part of it any more; please reload."
 BUSY = "The answer could not be stored just now; it is kept in this browser and sent again."
 
 
@@ -35,25 +38,26 @@ class NotStored(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """One answer on its way into the store."""
+    """One answer on its way into the store: a rater's, one that was imported, or a decision of the researcher's."""
 
-    id: str
-    """The browser's own id of it."""
     study: str
     seat: int
     rater: str
-    position: int
     page: str
     field: Field
     answered: LabelValue | None
     """None for what is no label: cannot tell, undone, a text."""
     detail: dict[str, Any]
-    """Client time, note, text, and why there is no label."""
+    """Client time, note, text, and why there is no label; what is None is left out."""
     view: str
     order: str
     perspective: str
-    seconds: float
-    required: tuple[Field, ...]
+    seconds: float = 0.0
+    id: str = ""
+    """The browser's own id of it, where it came by a browser."""
+    position: int = 0
+    """Place of the page among the rater's."""
+    required: tuple[Field, ...] = ()
     """All required fields of the page: when all have an answer, the page is done."""
     flag: Field | None = None
     """The page's flag: a page that is flagged is done whatever else is open."""
@@ -98,82 +102,176 @@ class Given(NamedTuple):
 def standing_answers(store: Store, jobs: Sequence[str]) -> dict[str, Given]:
     """The last answer to each of these jobs; one that was undone is absent."""
     found: dict[str, Given] = {}
-    columns = (
-        t.asks.c.job,
-        t.asks.c.generation,
-        t.asks.c.status,
-        t.asks.c.detail,
-        t.asks.c.order,
-        t.asks.c.at,
-    )
-    query = select(*columns, t.asks.c.seconds, t.judgments.c.label, t.judgments.c.value).join(
-        t.judgments, t.judgments.c.ask == t.asks.c.id
-    )
+    ask, judgment = t.asks.c, t.judgments.c
+    query = select(
+        ask.job, ask.generation, ask.status, ask.detail, ask.order, ask.at, ask.seconds, judgment.label, judgment.value
+    ).join(t.judgments, judgment.ask == ask.id)  # fmt: skip
     for row in store.rows_among(query, t.asks.c.job, jobs):
         if row.job not in found or found[row.job].generation <= row.generation:
-            detail = orjson.loads(row.detail) if row.detail else {}
+            named = {name: value for name, value in row._mapping.items() if name != "job"}
             found[row.job] = Given(
-                row.generation,
-                Status(row.status),
-                row.label,
-                row.value,
-                detail,
-                row.order,
-                row.at,
-                row.seconds,
+                **named
+                | {
+                    "status": Status(row.status),
+                    "detail": orjson.loads(row.detail) if row.detail else {},
+                }
             )
     return {job: given for job, given in found.items() if given.detail.get("why") != UNDONE}
 
 
-class AnswerEntry(NamedTuple):
-    """One answer of a rater, as it is written to asks and judgments."""
+def answer_rows(
+    answer: Answer, id: str, job: str, generation: int, at: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The ask and the judgment of an answer, as rows of their tables; columns that are the same for all are not among them."""
+    field = answer.field
+    detail = {key: value for key, value in answer.detail.items() if value is not None}
+    answered = answer.answered is not None or field.kind == "text"
+    common = {
+        "item": field.item,
+        "question": field.question,
+        "rater": answer.rater,
+        "status": Status.OK.value if answered and "why" not in detail else Status.SKIPPED.value,
+    }
+    own = {"id": answer.id} if answer.id else {}
+    ask = common | {
+        "id": id,
+        "job": job,
+        "generation": generation,
+        "view": answer.view,
+        "order": answer.order,
+        "detail": storable(orjson.dumps(own | detail).decode()),
+        "seconds": answer.seconds,
+        "at": at,
+    }
+    extra: dict[str, Any] = {"perspective": answer.perspective, "study": answer.study}
+    extra |= {name: storable(str(detail[name])) for name in ("note", "text", "why") if detail.get(name)}
+    label, value = answer.answered or (None, None)
+    judgment = {"ask": id, "target": field.target, "label": label, "value": value}
+    return ask, common | judgment | {"extra": orjson.dumps(extra).decode()}
 
-    id: str
-    job: str
-    generation: int
-    field: Field
+
+def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
+    """An answer that came by no browser, as the store writes it."""
+    ask, judgment = answer_rows(answer, id, answer.job(answer.field), generation, at)
+    judgment["extra"] = orjson.loads(judgment["extra"])
+    return Outcome(ask=Ask(**ask), judgments=[Judgment(**judgment)])
+
+
+PagePlace = tuple[str, int, int]
+"""Study, seat and position."""
+
+
+class Standing(NamedTuple):
+    """How it is with a page of a seat."""
+
+    page: str
     rater: str
-    answer: LabelValue | None
-    """None where there is no label."""
-    detail: dict[str, Any]
-    """Client time, note, text, and why there is no label; what is None is left out."""
-    perspective: str
-    order: str
-    at: float
-    seconds: float = 0.0
+    """The rater's state."""
+    study: str
+    """The study's state."""
 
 
-def outcome(study: str, config: StudyConfig, entry: AnswerEntry) -> Outcome:
-    """The ask and the judgment of an answer, as the browser's answers are stored."""
-    field, detail = entry.field, {key: value for key, value in entry.detail.items() if value is not None}
-    detail = {key: storable(value) if isinstance(value, str) else value for key, value in detail.items()}
-    answered = entry.answer is not None or field.kind == "text"
-    status = Status.OK if answered and "why" not in detail else Status.SKIPPED
-    extra = {"perspective": entry.perspective, "study": study}
-    ask = Ask(
-        id=entry.id,
-        job=entry.job,
-        generation=entry.generation,
-        item=field.item,
-        question=field.question,
-        rater=entry.rater,
-        view=config.view,
-        order=entry.order,
-        status=status,
-        detail=orjson.dumps(detail).decode(),
-        seconds=entry.seconds,
-        at=entry.at,
-    )
-    label, value = entry.answer or (None, None)
-    judgment = Judgment(
-        ask=ask.id,
-        item=field.item,
-        question=field.question,
-        rater=entry.rater,
-        target=field.target,
-        status=status,
-        label=label,
-        value=value,
-        extra=extra | {name: detail[name] for name in ("note", "text", "why") if name in detail},
-    )
-    return Outcome(ask=ask, judgments=[judgment])
+class StoredAsk(NamedTuple):
+    """An ask that the store already has for an answer."""
+
+    job: str
+    id: str
+    generation: int
+    undone: bool
+
+
+class AnswerBatch:
+    """Answers that are written to the store in one transaction: which are new, what is stored of them, and which pages they finish.
+
+    Nothing here touches the database: it is told what stands there and says what to add.
+    """
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self._answers = answers
+        self._jobs = [answer.job(answer.field) for answer in answers]
+        self.asks: list[dict[str, Any]] = []
+        self.judgments: list[dict[str, Any]] = []
+        self.pages: dict[PagePlace, bool] = {}
+        """Pages that got a new answer, and whether they are done now."""
+        self.results: list[AnswerReceipt | NotStored] = []
+
+    def places(self) -> list[PagePlace]:
+        """The pages the answers are about."""
+        return sorted({_place(answer) for answer in self._answers})
+
+    def jobs(self) -> list[str]:
+        """The jobs whose asks must be known: those answered, and all of a page that one answer does not settle."""
+        jobs = set(self._jobs)
+        for answer in self._answers:
+            if not _settles(answer):
+                jobs.update(_page_jobs(answer))
+        return sorted(jobs)
+
+    def settle(self, standing: dict[PagePlace, Standing], held: Sequence[StoredAsk], now: float) -> None:
+        """Work out what is added, given how it is with the pages and which asks there are."""
+        generations: dict[str, dict[str, int]] = {}
+        latest: dict[str, tuple[int, bool]] = {}
+        for ask in held:
+            generations.setdefault(ask.job, {})[ask.id] = ask.generation
+            if ask.generation >= latest.get(ask.job, (-1, False))[0]:
+                latest[ask.job] = (ask.generation, not ask.undone)
+        pages: dict[PagePlace, Answer] = {}
+        for answer, job in zip(self._answers, self._jobs, strict=True):
+            place = _place(answer)
+            refused = _refused(standing.get(place), answer.page)
+            if refused is not None:
+                self.results.append(refused)
+                continue
+            # A browser's id counts for this field of this rater alone, whoever else may use the same.
+            id, known = hash_text("answer", job, answer.id), generations.setdefault(job, {})
+            if id not in known:
+                known[id] = max(known.values(), default=-1) + 1
+                latest[job] = (known[id], answer.detail.get("why") != UNDONE)
+                asked, judged = answer_rows(answer, id, job, known[id], now)
+                self.asks.append(asked)
+                self.judgments.append(judged)
+                pages[place] = answer
+            self.results.append(AnswerReceipt(answer.id, known[id], False))
+        stands = {job for job, (_, stands) in latest.items() if stands}
+        self.pages = {place: _finished(answer, stands) for place, answer in pages.items()}
+        self.results = [
+            one._replace(done=_finished(answer, stands)) if isinstance(one, AnswerReceipt) else one
+            for answer, one in zip(self._answers, self.results, strict=True)
+        ]
+
+    def done_rows(self, now: float) -> list[dict[str, Any]]:
+        """When each page was done, or that it is not."""
+        return [
+            {"study": study, "seat": seat, "position": position, "done": now if done else None}
+            for (study, seat, position), done in sorted(self.pages.items())
+        ]
+
+
+def _place(answer: Answer) -> PagePlace:
+    return answer.study, answer.seat, answer.position
+
+
+def _settles(answer: Answer) -> bool:
+    """Whether the answer alone makes its page done: it has one required field, and this is a choice for it."""
+    return len(answer.required) == 1 and answer.required[0] is answer.field and "why" not in answer.detail
+
+
+def _page_jobs(answer: Answer) -> list[str]:
+    fields = answer.required if answer.flag is None else (*answer.required, answer.flag)
+    return [answer.job(field) for field in fields]
+
+
+def _finished(answer: Answer, stands: set[str]) -> bool:
+    """Whether a page is done: all required fields have an answer, or it is flagged."""
+    if answer.flag is not None and answer.job(answer.flag) in stands:
+        return True
+    return all(answer.job(field) in stands for field in answer.required)
+
+
+def _refused(standing: Standing | None, page: str) -> NotStored | None:
+    """Why an answer is not taken, if it is not."""
+    if standing is None or standing.page != page:
+        return NotStored(GONE, 404)
+    if standing.study != "open" or standing.rater == RaterState.PAUSED:
+        return NotStored(PAUSED, 403)
+    return None if standing.rater in (RaterState.ACTIVE, RaterState.DONE) else NotStored(CLOSED, 403)

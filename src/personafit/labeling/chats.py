@@ -6,10 +6,9 @@ twice under one key is one message. When the chat ends it becomes a dialogue lik
 
 import asyncio
 import time
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from sqlalchemy import Engine, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import select
 
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import BenchmarkInfo
@@ -20,9 +19,10 @@ from personafit.models import ChatRequest, Message, Model
 from personafit.people import Person, Task
 from personafit.simulate.records import dialogue_product
 from personafit.store import Product, Status, Store
-from personafit.store.rows import storable
-from personafit.store.study_tables import study_chats as t
-from personafit.store.study_tables import study_raters
+from personafit.store.inserting import insert_new
+from personafit.store.records import storable
+from personafit.store.tables import study_chats as t
+from personafit.store.tables import study_raters
 
 PROMPT = (
     "You are an assistant in a chat with one person. Help with whatever they bring up, in their language, in short messages that are "
@@ -63,8 +63,7 @@ class Chat:
             .where(t.c.study == self._study.name, t.c.seat == self._seat.seat, t.c.page == self._page)
             .order_by(t.c.turn)
         )
-        with self._engine.connect().execution_options(read_only=True) as connection:
-            return [ChatTurn(*row) for row in connection.execute(query)]
+        return [ChatTurn(**row._mapping) for row in self._store.rows_now(query)]
 
     def begin(self, key: str) -> None:
         """Note that the participant wants the chat to be kept."""
@@ -132,7 +131,7 @@ class Chat:
         with self._engine.begin() as connection:
             if connection.execute(mine.with_for_update()).scalar() == RaterState.ERASED:
                 raise NotNow("Please open the link of your invitation again.")  # erased while a model wrote
-            added = connection.execute(_insert(self._engine).values(row).on_conflict_do_nothing())
+            added = connection.execute(insert_new(t, connection.dialect).values(row))
         return bool(added.rowcount)
 
     def _keep(self, said: list[ChatTurn], stop: StopReason, model: Model) -> None:
@@ -202,7 +201,3 @@ def has_ended(rows: list[ChatTurn]) -> bool:
 
 def _role(row: ChatTurn) -> Role:
     return "user" if row.role == "user" else "assistant"
-
-
-def _insert(engine: Engine) -> Any:
-    return {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[engine.dialect.name](t)

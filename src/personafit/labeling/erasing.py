@@ -12,7 +12,7 @@ from personafit._hashing import hash_text
 from personafit.labeling.planning import note
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Seat, Studies
-from personafit.store import study_tables as s
+from personafit.store import tables as s
 from personafit.store import tables as t
 from personafit.store.forgetting import Forgotten, free_bytes
 

@@ -8,6 +8,7 @@ majority elsewhere; the majority stands beside it.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,11 +17,11 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks import BenchmarkInfo, Published, write_folder
 from personafit.labeling.records import Role
-from personafit.labeling.studies import Studies
-from personafit.labeling.votes import ADJUDICATED, adjudicated_votes, study_votes
+from personafit.labeling.studies import ADJUDICATED, Studies
+from personafit.labeling.votes import adjudicated_votes, study_votes
 from personafit.people import Person
 from personafit.statistics.tiers import HELD_OUT, Tiers, vote_tiers
-from personafit.store import Item, Judgment, Product, Status, Store
+from personafit.store import Item, Judgment, Product, Store
 
 EASY_REJECTS = frozenset({"generic", "wrong-person"})
 """Kinds of rejected answer (an item's slice `reject`) that make a pair Easy by construction."""
@@ -66,14 +67,17 @@ def study_gold(studies: Studies, name: str) -> StudyGold:
         settled = len(counts) == 1 or counts[0] > counts[1]
         unit = (str(item), str(question), str(target))
         value = group.filter(pl.col("label") == labels[0])["value"][0]
-        if settled:
-            rows.append(_row(*unit, majority, labels[0], value, extra))
+        by: dict[str, tuple[str, float | None]] = {majority: (labels[0], value)} if settled else {}
         if judged := decided.get(unit):
-            rows.append(_row(*unit, ADJUDICATED, judged["label"], judged["value"], extra))
+            by[ADJUDICATED] = judged["label"], judged["value"]
         elif settled and decided:
-            rows.append(_row(*unit, ADJUDICATED, labels[0], value, extra))
+            by[ADJUDICATED] = by[majority]
         elif not settled:
             undecided.append(str(item))
+        about = dict(zip(keys, unit, strict=True)) | {"extra": extra}
+        rows += [
+            Judgment(rater=rater, label=label, value=value, **about) for rater, (label, value) in by.items()
+        ]
     sizes = (
         dict(pl.Series(list(tier_of.values()), dtype=pl.String).value_counts().iter_rows()) if tier_of else {}
     )
@@ -113,7 +117,7 @@ class _StudyBenchmark:
         self.info = BenchmarkInfo(
             name=name,
             version="1",
-            title=study.config.title or name,
+            title=study.title,
             description=f"Gold is the majority of {_who(votes, 'raters')}{_but(gold)} (study {name}).",
             language=[study.config.language],
             gold=gold.rater,
@@ -133,13 +137,9 @@ class _StudyBenchmark:
     def products(self) -> Iterator[Product]:
         """What they show, without a word about who made it."""
         for item in self.items():
-            kinds = _kinds(item)
-            for kind, (product, text) in zip(kinds, self._texts(item), strict=True):
-                yield Product(id=product, kind=kind, text=text)
-
-    def _texts(self, item: Item) -> list[tuple[str, str]]:
-        texts = self._studies.store.texts(item.products)
-        return [(product, texts[product]) for product in item.products]
+            texts = self._studies.store.texts(item.products)
+            for kind, product in zip(_kinds(item), item.products, strict=True):
+                yield Product(id=product, kind=kind, text=texts[product])
 
     def gold(self) -> Iterator[Judgment]:
         """The majority, and what was adjudicated."""
@@ -196,31 +196,10 @@ def _turned(item: str, seed: int) -> int:
     return int(hash_text("code", str(seed), item), 16) & 1
 
 
-def _row(
-    item: str,
-    question: str,
-    target: str,
-    rater: str,
-    label: str,
-    value: float | None,
-    extra: dict[str, object],
-) -> Judgment:
-    return Judgment(
-        item=item, question=question, rater=rater, target=target, label=label, value=value, extra=extra
-    )
-
-
-def _vote(row: dict[str, object]) -> Judgment:
-    return Judgment(
-        item=str(row["item"]),
-        question=str(row["question"]),
-        rater=f"{row['kind']}:{row['rater']}",
-        target=str(row["target"]),
-        status=Status(str(row["status"])),
-        label=None if row["label"] is None else str(row["label"]),
-        value=row["value"] if isinstance(row["value"], float) else None,
-        extra={"perspective": row["perspective"]},
-    )
+def _vote(row: dict[str, Any]) -> Judgment:
+    said = {name: row[name] for name in ("item", "question", "target", "status", "label", "value")}
+    rater, perspective = f"{row['kind']}:{row['rater']}", {"perspective": row["perspective"]}
+    return Judgment(rater=rater, extra=perspective, **said)
 
 
 def _who(votes: pl.DataFrame, people: str) -> str:
@@ -237,7 +216,7 @@ def _but(gold: StudyGold) -> str:
 def _card(studies: Studies, name: str, gold: StudyGold, votes: pl.DataFrame) -> str:
     study = studies.study(name)
     lines = [
-        f"# {study.config.title or name}",
+        f"# {study.title}",
         "",
         f"Made by a study of {_who(votes, 'people')}: {len(studies.pages(name, (Role.ITEM,))):,} pages, {len(votes):,} votes, "
         f"{study.config.overlap} raters planned for each. Gold is the majority of the votes{_but(gold)}.",

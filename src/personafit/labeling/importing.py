@@ -17,16 +17,14 @@ from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.labeling.answers import CANNOT_TELL, AnswerEntry, Given, job_key, outcome, standing_answers
+from personafit.labeling.answers import CANNOT_TELL, Answer, Given, job_key, outcome, standing_answers
 from personafit.labeling.planning import IMPORTED, note
 from personafit.labeling.records import Arrangement, Page, RaterState
 from personafit.labeling.studies import Seat, Studies
 from personafit.labeling.vote_files import CheckedVote, check_votes
-from personafit.labeling.votes import unshuffled
-from personafit.store import RaterRecord
-from personafit.store import study_tables as s
+from personafit.store import tables as s
 from personafit.store import tables as t
-from personafit.store.rows import storable
+from personafit.store.records import storable
 
 PSEUDONYM = re.compile(r"r-[0-9a-f]{8}")
 CHUNK = 500  # votes written at once
@@ -67,18 +65,18 @@ def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[st
         last = connection.execute(
             select(func.max(s.study_raters.c.seat)).where(s.study_raters.c.study == study)
         ).scalar()
-        now, rows, records = time.time(), [], []
+        now, rows = time.time(), []
         for seat, name in enumerate(new, 0 if last is None else last + 1):
             keeps = PSEUDONYM.fullmatch(name) and name not in taken
             code = name if keeps else f"r-{secrets.token_hex(4)}"
-            kind = "simulated" if name in simulated or config.simulated else "human"
-            fingerprint = hash_text("human", study, code)
-            progress = {IMPORTED: True} | ({"simulated": True} if kind == "simulated" else {})
+            progress = {IMPORTED: True} | (
+                {"simulated": True} if name in simulated or config.simulated else {}
+            )
             rows.append(
                 {
                     "study": study,
                     "seat": seat,
-                    "rater": fingerprint,
+                    "rater": hash_text("human", study, code),
                     "code": code,
                     "external": name,
                     "state": RaterState.DONE,
@@ -88,17 +86,13 @@ def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[st
                     "finished": now,
                 }
             )
-            settings = {"study": study, "perspective": config.perspective, "imported": True}
-            records.append(
-                RaterRecord(fingerprint=fingerprint, name=f"{kind}:{code}", kind=kind, settings=settings)
-            )
         if rows:
             connection.execute(insert(s.study_raters), rows)
             larger = config.model_copy(update={"seats": config.seats + len(rows)})
             connection.execute(
                 update(s.studies).where(s.studies.c.name == study).values(config=larger.model_dump_json())
             )
-    studies.store.add_raters(records)
+    studies.register(study)
     return {name: seat for name, seat in _held(studies, study).items() if name in names}
 
 
@@ -136,49 +130,42 @@ def _plan(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[
 
 
 def _arrangement(page: Page, order: str) -> Arrangement:
-    stored = unshuffled(page)
+    stored = Arrangement.stored(page)
     return stored.model_copy(update={"sides": [int(place) for place in order]}) if order else stored
 
 
 def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> int:
     config = studies.study(study).config
-    jobs = {id(one): job_key(study, one.page.id, one.field, seats[one.line.rater].rater) for one in lines}
-    wanted = sorted(set(jobs.values()))
+    jobs = [job_key(study, one.page.id, one.field, seats[one.line.rater].rater) for one in lines]
+    wanted = sorted(set(jobs))
     standing, last = standing_answers(studies.store, wanted), _generations(studies, wanted)
-    entries = []
-    for one in lines:
-        line, job = one.line, jobs[id(one)]
+    outcomes = []
+    for one, job in zip(lines, jobs, strict=True):
+        line = one.line
         why = line.why or (CANNOT_TELL if one.answer is None and one.field.kind != "text" else None)
         said = [storable(part) if part else None for part in (line.label, line.text, why, line.note)]
         if (there := standing.get(job)) and said == _said(there):
             continue
         last[job] = last.get(job, -1) + 1
-        detail = {
-            "client_time": line.client_time,
-            "note": line.note,
-            "text": line.text,
-            "why": why,
-            "perspective": line.perspective,
-            "imported": True,
-        }
-        entries.append(
-            AnswerEntry(
-                id=hash_text("import", job, str(last[job]), *map(str, said)),
-                job=job,
-                generation=last[job],
-                field=one.field,
-                rater=seats[line.rater].rater,
-                answer=one.answer,
-                detail=detail,
-                perspective=line.perspective or config.perspective,
-                order=line.order or unshuffled(one.page).order,
-                at=line.at or time.time(),
-                seconds=line.seconds,
-            )
+        kept = {name: getattr(line, name) for name in ("client_time", "note", "text", "perspective")}
+        answer = Answer(
+            study=study,
+            seat=seats[line.rater].seat,
+            rater=seats[line.rater].rater,
+            page=one.page.id,
+            field=one.field,
+            answered=one.answer,
+            detail=kept | {"why": why, "imported": True},
+            view=config.view,
+            order=line.order or Arrangement.stored(one.page).order,
+            perspective=line.perspective or config.perspective,
+            seconds=line.seconds,
         )
-    for start in range(0, len(entries), CHUNK):
-        studies.store.write([outcome(study, config, entry) for entry in entries[start : start + CHUNK]])
-    return len(entries)
+        ask = hash_text("import", job, str(last[job]), *map(str, said))
+        outcomes.append(outcome(answer, ask, last[job], line.at or time.time()))
+    for start in range(0, len(outcomes), CHUNK):
+        studies.store.write(outcomes[start : start + CHUNK])
+    return len(outcomes)
 
 
 def _said(given: Given) -> list[str | None]:
@@ -200,7 +187,7 @@ def _finish(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequenc
     jobs = {
         place: [
             job_key(study, one.page.id, field, seats[one.line.rater].rater)
-            for field in form.fields(one.page, unshuffled(one.page))
+            for field in form.fields(one.page, Arrangement.stored(one.page))
             if field.required
         ]
         for place, one in pages.items()

@@ -9,13 +9,12 @@ import secrets
 from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
-from typing import Any
 
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from personafit._hashing import KEY_LENGTH, hash_text
-from personafit.store.study_tables import label_settings
+from personafit.store.inserting import insert_new
+from personafit.store.tables import label_settings
 
 Hashed = Callable[..., str]
 """Texts in sequence to a hex key, as `hash_text`."""
@@ -23,8 +22,7 @@ Hashed = Callable[..., str]
 
 def kept(connection: Connection, name: str, fresh: str) -> str:
     """The stored value of a setting, or this one from now on."""
-    add: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[connection.dialect.name]
-    connection.execute(add(label_settings).values(name=name, value=fresh).on_conflict_do_nothing())
+    connection.execute(insert_new(label_settings, connection.dialect).values(name=name, value=fresh))
     return str(
         connection.execute(select(label_settings.c.value).where(label_settings.c.name == name)).scalar_one()
     )

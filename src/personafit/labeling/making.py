@@ -9,12 +9,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-import orjson
 from sqlalchemy import func, select
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
 from personafit._plugins import find_plugin
+from personafit.benchmarks.lines import read_lines
 from personafit.labeling.forms import FORMS, LabelForm, form_named
 from personafit.labeling.forms.form import key_name
 from personafit.labeling.records import Arrangement, Page, Role, StudyConfig
@@ -81,11 +81,11 @@ def make_study(
         chosen, rest = drawn[:count], drawn[count:]
     else:
         chosen, rest = pages, []
-    made = [*_with(form, chosen, rest, besides), *_attention(form, besides.attention, config.language)]
+    attention = [form.attention(number, config.language) for number in range(1, besides.attention + 1)]
+    made = [*_with(form, chosen, rest, besides), *attention]
     counts = Counter(page.role for page in made)
-    dataset = (
-        f"chat@{name}" if form.name == "chat" else opened.dataset
-    )  # chats become items of the study's own
+    # Chats become items of the study's own.
+    dataset = f"chat@{name}" if form.name == "chat" else opened.dataset
     Studies(store).create(name, dataset, form, config, made)
     extra = [
         f"{counts[role]} {role} pages besides." for role in Role if role is not Role.ITEM and counts[role]
@@ -124,10 +124,6 @@ def _enough(pages: Sequence[Page], wanted: int, option: str) -> None:
             f"{option} {wanted}: only {len(pages)} more pages have a known answer; --gold FILE says what is known "
             "(lines with item, label and, where there is one, target)."
         )
-
-
-def _attention(form: LabelForm, count: int, language: str) -> list[Page]:
-    return [form.attention(number, language) for number in range(1, count + 1)]
 
 
 def _default_form(source: StudySource) -> LabelForm:
@@ -176,17 +172,13 @@ def _check_model(spec: str) -> None:
 def _known(path: Path) -> Known:
     """What a file says is right: item, target, question and label of each line, as in gold.jsonl."""
     known: dict[tuple[str, str, str], tuple[str, int]] = {}
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UserError(f"--gold {path}: neither a number nor a file that can be read.") from error
-    for number, line in enumerate(lines, 1):
-        try:
-            row = orjson.loads(line)
-            about = (str(row["item"]), str(row.get("target", "")), str(row.get("question", "")))
-            known[about] = (str(row["label"]), number)
-        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{located(path, number)}: a line has item, label and perhaps target.") from error
+    if not path.is_file():
+        raise UserError(f"--gold {path}: neither a number nor a file that can be read.")
+    for number, row in read_lines(path):
+        if not {"item", "label"} <= row.keys():
+            raise UserError(f"{located(path, number)}: a line has item, label and perhaps target.")
+        about = (str(row["item"]), str(row.get("target", "")), str(row.get("question", "")))
+        known[about] = (str(row["label"]), number)
     return known
 
 
@@ -200,7 +192,7 @@ def _all_keyed(form: LabelForm, pages: Sequence[Page], path: Path) -> list[Page]
 
 
 def _key(form: LabelForm, page: Page, known: Known, path: Path) -> dict[str, str]:
-    plain = Arrangement(sides=list(range(page.sides)), places=list(range(page.places)))
+    plain = Arrangement.stored(page)
     key = {}
     for field in form.fields(page, plain):
         said = known.get((field.item, field.target, field.question)) or known.get(

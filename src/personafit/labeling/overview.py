@@ -1,46 +1,50 @@
 """Where a study stands, in numbers: raters, pages, agreement, labels and time, read anew each time they are asked for.
 
-The researcher's pages and `label status` show the same object.
+The researcher's pages and `label status` show the same object. Of raters it says what stands out, by hidden pages with a known
+answer, time and side; nothing here decides anything, a person does.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
-from personafit.labeling.agreement import Figures, study_agreement
-from personafit.labeling.quality import GoldScore, check_raters, concerns, page_seconds, shown_places
-from personafit.labeling.records import RaterState, Role
-from personafit.labeling.studies import Seat, Studies, Study
+from personafit.labeling.agreement import QuestionAgreement, study_agreement
+from personafit.labeling.forms.questions import ChoiceForm
+from personafit.labeling.records import Arrangement, RaterState, Role
+from personafit.labeling.studies import PageAssignment, Seat, Studies, Study, rater_kind
 from personafit.labeling.votes import (
-    PlannedPage,
     adjudicated_votes,
-    rater_kind,
-    study_plan,
     study_remarks,
     study_votes,
 )
 from personafit.statistics import Estimate
 
 AWAY = (RaterState.FREE, RaterState.ERASED)
+LEFT_OUT = (RaterState.EXCLUDED, RaterState.ERASED)
+FEWEST_GOLD, LOW_GOLD = 3, 0.6
+FEWEST_TIMED, HASTY = 5, 1 / 3  # of the study's median time
+FEWEST_SIDES, ONE_SIDED = 15, 0.85
+
+
+@dataclass(frozen=True)
+class GoldScore:
+    """How many pages with a known answer were answered, and how many correctly."""
+
+    right: int = 0
+    answered: int = 0
 
 
 @dataclass(frozen=True)
 class RaterNumbers:
     """One rater."""
 
-    seat: int
-    code: str
+    seat: Seat
     kind: str
-    state: RaterState
-    reason: str | None
-    warning: str | None
     done: int
     planned: int
-    joined: float | None
-    seen: float | None
-    finished: float | None
     seconds: float | None
     """Median time over pages."""
     gold: GoldScore
@@ -50,11 +54,12 @@ class RaterNumbers:
     with_others: Estimate | None
     """Agreement with the majority of the others, on the first question that has labels."""
     concerns: tuple[str, ...]
+    """What stands out, by key of the interface's texts."""
 
     @property
     def open(self) -> int:
         """Pages that wait for them; none for who has no seat or may not go on."""
-        may = self.state in (RaterState.ACTIVE, RaterState.DONE)
+        may = self.seat.state in (RaterState.ACTIVE, RaterState.DONE)
         return self.planned - self.done if may else 0
 
 
@@ -67,7 +72,7 @@ class PageNumbers:
     person: str
     done: int
     planned: int
-    labels: dict[str, dict[str, int]]
+    labels: dict[str, Counter[str]]
     """Votes by question (and target) and label."""
     flags: int
     notes: int
@@ -91,7 +96,7 @@ class Overview:
     study: Study
     raters: list[RaterNumbers]
     pages: list[PageNumbers]
-    agreement: list[Figures]
+    agreement: list[QuestionAgreement]
     distributions: list[Distribution]
     seconds: float | None
     votes: int
@@ -101,7 +106,7 @@ class Overview:
     @property
     def free(self) -> int:
         """Seats that nobody has taken."""
-        return sum(rater.state is RaterState.FREE for rater in self.raters)
+        return sum(rater.seat.state is RaterState.FREE for rater in self.raters)
 
     @property
     def done(self) -> int:
@@ -116,7 +121,7 @@ class Overview:
     @property
     def taking_part(self) -> list[RaterNumbers]:
         """Raters who have taken their seat."""
-        return [rater for rater in self.raters if rater.state not in AWAY]
+        return [rater for rater in self.raters if rater.seat.state not in AWAY]
 
     @property
     def complete_pages(self) -> int:
@@ -134,103 +139,114 @@ class Overview:
 
     @property
     def _counted(self) -> list[RaterNumbers]:
-        away = (RaterState.EXCLUDED, RaterState.ERASED)
-        return [rater for rater in self.raters if rater.state not in away]
+        return [rater for rater in self.raters if rater.seat.state not in LEFT_OUT]
 
 
 def overview(studies: Studies, name: str) -> Overview:
     """Everything about a study as it stands."""
-    study = studies.study(name)
-    plan, seats = study_plan(studies, name), studies.seats(name)
+    study, plan, seats = studies.study(name), studies.assigned(name), studies.seats(name)
     everybody = study_votes(studies, name, excluded=True)
     out = {seat.code for seat in seats if seat.state is RaterState.EXCLUDED}
     votes = everybody.filter(~pl.col("rater").is_in(out))
     agreement = study_agreement(studies, name, votes)
     remarks = study_remarks(studies, name)
-    seconds = page_seconds(everybody)
-    usual = seconds.filter(~pl.col("rater").is_in(out))["seconds"].median()
+    # How long each rater had each page before them until its last answer.
+    timed = everybody.filter(pl.col("seconds") > 0).group_by("rater", "page").agg(pl.col("seconds").max())
+    usual = _median(timed.filter(~pl.col("rater").is_in(out)))
+    gold, attention = (_known_answers(studies, name, role) for role in (Role.GOLD, Role.ATTENTION))
+    planned, done = Counter(one.seat for one in plan), Counter(one.seat for one in plan if one.done)
+    skipped = Counter(everybody.filter(pl.col("status") == "skipped")["rater"])
+    flags = Counter(remarks.filter(pl.col("question") == "flag")["rater"])
+    raters = []
+    for seat in seats:
+        mine = timed.filter(pl.col("rater") == seat.code)
+        checks = gold.get(seat.code, GoldScore()), attention.get(seat.code, GoldScore())
+        where = shown_places(everybody.filter(pl.col("rater") == seat.code))
+        compared = (figures.with_others.get(seat.code) for figures in agreement)
+        raters.append(
+            RaterNumbers(
+                seat=seat,
+                kind=rater_kind(seat, study.config.simulated),
+                done=done[seat.seat],
+                planned=planned[seat.seat],
+                seconds=_median(mine),
+                gold=checks[0],
+                attention=checks[1],
+                cannot_tell=skipped[seat.code],
+                flags=flags[seat.code],
+                with_others=next((estimate for estimate in compared if estimate is not None), None),
+                concerns=tuple(_concerns(*checks, mine, usual, where)),
+            )
+        )
     return Overview(
         study=study,
-        raters=_raters(studies, study, seats, plan, everybody, remarks, seconds, _number(usual), agreement),
+        raters=raters,
         pages=_pages(studies, name, seats, plan, votes, remarks),
         agreement=agreement,
         distributions=_distributions(votes),
-        seconds=_number(usual),
+        seconds=usual,
         votes=votes.height,
         adjudicated=adjudicated_votes(studies, name).height,
         remarks=remarks,
     )
 
 
-def _raters(
-    studies: Studies,
-    study: Study,
-    seats: list[Seat],
-    plan: list[PlannedPage],
-    votes: pl.DataFrame,
-    remarks: pl.DataFrame,
-    seconds: pl.DataFrame,
-    usual: float | None,
-    agreement: list[Figures],
-) -> list[RaterNumbers]:
-    planned, done = Counter(one.seat for one in plan), Counter(one.seat for one in plan if one.done)
-    gold, attention = (check_raters(studies, study.name, role) for role in (Role.GOLD, Role.ATTENTION))
-    skipped = Counter(votes.filter(pl.col("status") == "skipped")["rater"])
-    flags = Counter(remarks.filter(pl.col("question") == "flag")["rater"])
-    places = shown_places(votes)
-    found = []
-    for seat in seats:
-        timed = seconds.filter(pl.col("rater") == seat.code)["seconds"]
-        median = _number(timed.median())
-        checks = gold.get(seat.code, GoldScore()), attention.get(seat.code, GoldScore())
-        where = Counter(places.filter(pl.col("rater") == seat.code)["place"])
-        compared = (figures.with_others.get(seat.code) for figures in agreement)
-        found.append(
-            RaterNumbers(
-                seat=seat.seat,
-                code=seat.code,
-                kind=rater_kind(seat, study.config.simulated),
-                state=seat.state,
-                reason=seat.reason,
-                warning=seat.progress.get("warning"),
-                done=done[seat.seat],
-                planned=planned[seat.seat],
-                joined=seat.joined,
-                seen=seat.seen,
-                finished=seat.finished,
-                seconds=median,
-                gold=checks[0],
-                attention=checks[1],
-                cannot_tell=skipped[seat.code],
-                flags=flags[seat.code],
-                with_others=next((estimate for estimate in compared if estimate is not None), None),
-                concerns=tuple(concerns(*checks, median, len(timed), usual, where)),
-            )
-        )
-    return found
+def _known_answers(studies: Studies, name: str, role: Role) -> dict[str, GoldScore]:
+    """Each rater's answers to hidden pages of this role against their keys; who cannot tell is not right."""
+    form = studies.form(name)
+    known = {
+        (page.id, field.item, field.question, field.target): label
+        for page in studies.pages(name, (role,))
+        for field in form.fields(page, Arrangement.stored(page))
+        if (label := form.right(page, field)) is not None
+    }
+    right, answered = Counter[str](), Counter[str]()
+    for vote in study_votes(studies, name, (role,), excluded=True).iter_rows(named=True):
+        expected = known.get((vote["page"], vote["item"], vote["question"], vote["target"]))
+        if expected is not None:
+            right[vote["rater"]] += vote["label"] == expected
+            answered[vote["rater"]] += 1
+    return {rater: GoldScore(right[rater], count) for rater, count in answered.items()}
+
+
+def shown_places(votes: pl.DataFrame) -> Counter[int]:
+    """How often the answer in each place on the page was chosen, from 0; only where labels are answers, and no marks of them."""
+    chosen = votes.filter((pl.col("question") == ChoiceForm.name) & pl.col("label").is_not_null())
+    return Counter(order.index(label) for order, label in chosen.select("order", "label").iter_rows())
+
+
+def _concerns(
+    gold: GoldScore, attention: GoldScore, timed: pl.DataFrame, usual: float | None, places: Counter[int]
+) -> Iterator[str]:
+    if attention.right < attention.answered:
+        yield "r.concern.attention"
+    if gold.answered >= FEWEST_GOLD and gold.right / gold.answered < LOW_GOLD:
+        yield "r.concern.gold"
+    seconds = _median(timed)
+    if seconds is not None and usual is not None and len(timed) >= FEWEST_TIMED and seconds < HASTY * usual:
+        yield "r.concern.hasty"
+    if places.total() >= FEWEST_SIDES and max(places.values()) >= ONE_SIDED * places.total():
+        yield "r.concern.side"
 
 
 def _pages(
     studies: Studies,
     name: str,
     seats: list[Seat],
-    plan: list[PlannedPage],
+    plan: list[PageAssignment],
     votes: pl.DataFrame,
     remarks: pl.DataFrame,
 ) -> list[PageNumbers]:
-    away = {seat.seat for seat in seats if seat.state in (RaterState.EXCLUDED, RaterState.ERASED)}
+    away = {seat.seat for seat in seats if seat.state in LEFT_OUT}
     counted = [one for one in plan if one.seat not in away]
     planned, done = Counter(one.page for one in counted), Counter(one.page for one in counted if one.done)
-    labels: dict[str, dict[str, dict[str, int]]] = {}
+    labels: dict[str, dict[str, Counter[str]]] = {}
     given = votes.filter(pl.col("label").is_not_null())
     for page, question, target, label in given.select("page", "question", "target", "label").iter_rows():
         about = f"{question}: {target}" if target else question
-        held = labels.setdefault(page, {}).setdefault(about, {})
-        held[label] = held.get(label, 0) + 1
-    remarked = {
-        what: Counter(remarks.filter(pl.col("question") == what)["page"]) for what in ("flag", "note")
-    }
-    noted = Counter(votes.filter(pl.col("note").is_not_null())["page"])
+        labels.setdefault(page, {}).setdefault(about, Counter())[label] += 1
+    flags, notes = (Counter(remarks.filter(pl.col("question") == what)["page"]) for what in ("flag", "note"))
+    notes += Counter(votes.filter(pl.col("note").is_not_null())["page"])
     return [
         PageNumbers(
             page.id,
@@ -239,27 +255,24 @@ def _pages(
             done[page.id],
             planned[page.id],
             labels.get(page.id, {}),
-            remarked["flag"][page.id],
-            remarked["note"][page.id] + noted[page.id],
+            flags[page.id],
+            notes[page.id],
         )
         for page in studies.pages(name)
     ]
 
 
 def _distributions(votes: pl.DataFrame) -> list[Distribution]:
-    places = shown_places(votes)
     found = []
     for key, part in votes.group_by("question", maintain_order=True):
-        question = str(key[0])
         counts = Counter(part["label"].drop_nulls())
         skipped = part.filter(pl.col("status") == "skipped").height
         if counts or skipped:
-            where = Counter(places.filter(pl.col("question") == question)["place"])
-            found.append(
-                Distribution(question, dict(sorted(counts.items())), skipped, dict(sorted(where.items())))
-            )
+            where = dict(sorted(shown_places(part).items()))
+            found.append(Distribution(str(key[0]), dict(sorted(counts.items())), skipped, where))
     return found
 
 
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _median(timed: pl.DataFrame) -> float | None:
+    found: Any = timed["seconds"].median()
+    return None if found is None else float(found)

@@ -5,16 +5,16 @@ the rater may go on does change, and is looked at in the transaction that stores
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import bindparam, select
 
 from personafit._hashing import hash_text
-from personafit.labeling.answers import page_key
-from personafit.labeling.forms import LabelForm, form_named
+from personafit.labeling.answers import Answer, page_key
+from personafit.labeling.forms import LabelForm, LabelValue, form_named
 from personafit.labeling.records import Arrangement, Field, Option, Page, StudyConfig
 from personafit.labeling.studies import Seat, Studies
-from personafit.store import study_tables as t
+from personafit.store import tables as t
 
 STUDIES_HELD, SEATS_HELD, SHAPES_HELD = 100, 2_000, 20_000
 FLAG, NOTE = "flag", "note"
@@ -34,12 +34,37 @@ class Shape(NamedTuple):
 
 
 class PageSlot(NamedTuple):
-    """One page of one seat: who labels it, what it is made of, and the names a browser may give it."""
+    """One page of one seat: where it stands, who labels it, what it is made of, and the names a browser may give it."""
 
+    study: str
+    seat: int
+    position: int
     rater: str
     shape: Shape
     keys: tuple[str, ...]
     """What a browser may call the page: the name it has, and in a study that is not keyed the one it had before."""
+
+    def answer(
+        self, id: str, field: Field, answered: LabelValue | None, detail: dict[str, Any], seconds: float = 0.0
+    ) -> Answer:
+        """An answer to a field of the page, as it goes into the store."""
+        return Answer(
+            id=id,
+            study=self.study,
+            seat=self.seat,
+            rater=self.rater,
+            position=self.position,
+            page=self.shape.page.id,
+            field=field,
+            answered=answered,
+            detail=detail,
+            view=self.shape.config.view,
+            order=self.shape.arrangement.order,
+            perspective=self.shape.config.perspective,
+            seconds=seconds,
+            required=self.shape.required,
+            flag=self.shape.fields[FLAG],
+        )
 
 
 class Places:
@@ -72,7 +97,8 @@ class Places:
         shape = self._shape(study, page, arrangement)
         # Browsers may hold pages, and answers on their way, under the name that a page had in a study that is not keyed.
         known = (self._keyed,) if shape.config.keyed else (self._keyed, hash_text)
-        return PageSlot(rater, shape, tuple(page_key(page, rater, hashed) for hashed in known))
+        keys = tuple(page_key(page, rater, hashed) for hashed in known)
+        return PageSlot(study, seat, position, rater, shape, keys)
 
     def checked(self, study: str, seat: int) -> bool:
         """Whether the rater has no comprehension check left to pass; one that was passed stays so."""

@@ -19,7 +19,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.labeling.keying import Hashed, keyed_with, store_secret
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
-from personafit.store import study_tables as t
+from personafit.store import tables as t
 
 IMPORTED = "imported"
 """What a seat's progress says of a rater whose votes were made elsewhere."""

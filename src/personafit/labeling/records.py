@@ -130,6 +130,11 @@ class Arrangement(StudyRecord):
             own=f"{page.makes}{hash_text('own', page.id, rater)}" if page.makes else "",
         )
 
+    @classmethod
+    def stored(cls, page: Page) -> Self:
+        """The page in the order it is stored in."""
+        return cls(sides=list(range(page.sides)), places=list(range(page.places)))
+
     @property
     def order(self) -> str:
         """The order of the answers as asks record it: '10' shows answer 0 second."""

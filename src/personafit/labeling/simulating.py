@@ -14,9 +14,8 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.labeling.answers import Answer
 from personafit.labeling.places import PageSlot, Places
-from personafit.labeling.records import Field, RaterState
+from personafit.labeling.records import Arrangement, Field, RaterState
 from personafit.labeling.studies import Studies
-from personafit.labeling.votes import unshuffled
 from personafit.labeling.writing import Writer
 from personafit.store import Store
 
@@ -40,7 +39,9 @@ def simulate_votes(store: Store, name: str) -> int:
 
 async def _fill(studies: Studies, name: str) -> int:
     form = studies.form(name)
-    fields = [field for page in studies.pages(name)[:1] for field in form.fields(page, unshuffled(page))]
+    fields = [
+        field for page in studies.pages(name)[:1] for field in form.fields(page, Arrangement.stored(page))
+    ]
     if any(field.kind == "written" for field in fields):
         raise UserError(
             f"{name} asks {form.name}, which is answered in writing: simulated raters only choose."
@@ -55,7 +56,7 @@ async def _fill(studies: Studies, name: str) -> int:
                 writer.save(answer)
                 for assigned in studies.assigned(name, seat.seat)
                 if assigned.done is None and (place := places.at(name, seat.seat, assigned.position))
-                for answer in _answers(name, seat.seat, assigned.position, place)
+                for answer in _answers(place)
             ]
             answers += len(await asyncio.gather(*waiting))
             studies.update_seat(
@@ -66,26 +67,15 @@ async def _fill(studies: Studies, name: str) -> int:
     return answers
 
 
-def _answers(study: str, seat: int, position: int, place: PageSlot) -> list[Answer]:
+def _answers(place: PageSlot) -> list[Answer]:
+    page, arrangement = place.shape.page, place.shape.arrangement
     return [
-        Answer(
+        place.answer(
             # The same rater gives the same answer under the same id, so a simulation that was cut short goes on.
-            id=hash_text("simulated", study, str(seat), str(position), field.code),
-            study=study,
-            seat=seat,
-            rater=place.rater,
-            position=position,
-            page=place.shape.page.id,
-            field=field,
-            answered=place.shape.form.answered(
-                place.shape.page, place.shape.arrangement, field, _chosen(place, field)
-            ),
-            detail={"client_time": time.time(), "simulated": True},
-            view=place.shape.config.view,
-            order=place.shape.arrangement.order,
-            perspective=place.shape.config.perspective,
-            seconds=0.0,
-            required=place.shape.required,
+            hash_text("simulated", place.study, str(place.seat), str(place.position), field.code),
+            field,
+            place.shape.form.answered(page, arrangement, field, _chosen(place, field)),
+            {"client_time": time.time(), "simulated": True},
         )
         for field in place.shape.fields.values()
         if field.required and field.kind == "choice"

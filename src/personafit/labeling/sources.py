@@ -19,6 +19,7 @@ from sqlalchemy import select
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
 from personafit.benchmarks import FolderBenchmark, ingest, open_benchmark
+from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.items.dialogue import Dialogue
 from personafit.people import Conversation, Person, Turn, render_person, select_facets
@@ -181,14 +182,8 @@ def open_source(
 
 def _tasks(path: Path) -> Iterator[tuple[str, str]]:
     """The lines of a file of tasks: an id and a text, or tasks as dialogues have them."""
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            raise UserError(f"{located(path, number)}: not JSON ({error}).") from error
-        said = row.get("text") or row.get("intent") if isinstance(row, dict) else None
+    for number, row in read_lines(path):
+        said = row.get("text") or row.get("intent")
         if not isinstance(said, str) or not said.strip():
             raise UserError(
                 f"{located(path, number, 'text')}: missing; a task is one object with id and text."
@@ -238,8 +233,7 @@ def of_stages(folder: Path) -> Iterator[Stated]:
 
 def _traps(path: Path) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
-    for line in path.read_bytes().splitlines():
-        row = orjson.loads(line)
+    for _, row in read_lines(path):
         found.setdefault(row["conversation"], []).append((row["text"], row["failure"]))
     return found
 

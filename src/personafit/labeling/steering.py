@@ -16,8 +16,8 @@ from personafit.labeling.records import Page, RaterState
 from personafit.labeling.sources import open_source
 from personafit.labeling.studies import Seat, Studies
 from personafit.store import RunRecord, Store
-from personafit.store import study_tables as t
-from personafit.store.rows import storable
+from personafit.store import tables as t
+from personafit.store.records import storable
 
 RESEARCHER = "researcher"
 STATES = ("open", "paused", "closed")

@@ -9,18 +9,28 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Row, func, insert, select, update
 
 from personafit._errors import UserError
 from personafit._names import RULE, is_name
 from personafit.labeling.forms import LabelForm, form_named
 from personafit.labeling.keying import Hashed, keyed_with, store_secret
-from personafit.labeling.planning import add_pages, add_seats, has_items, note, plan_pages, release_free
+from personafit.labeling.planning import (
+    IMPORTED,
+    add_pages,
+    add_seats,
+    has_items,
+    note,
+    plan_pages,
+    release_free,
+)
 from personafit.labeling.records import Arrangement, Page, RaterState, Role, StudyConfig
 from personafit.store import RaterRecord, Store
-from personafit.store import study_tables as t
+from personafit.store import tables as t
 
 PAGES_HELD = 4_096
+ADJUDICATED = "adjudicated"
+"""Who a decision about a disputed item is by, as in gold."""
 VISIT, SIGNED = "visit", "signed"
 """What a seat's progress says of how it was taken: from which consent page, and whether by a link made for the participant."""
 
@@ -34,6 +44,11 @@ class Study(NamedTuple):
     config: StudyConfig
     state: str
     created: float
+
+    @property
+    def title(self) -> str:
+        """What raters see above it."""
+        return self.config.title or self.name
 
 
 class Seat(NamedTuple):
@@ -55,6 +70,8 @@ class Seat(NamedTuple):
 class PageAssignment(NamedTuple):
     """One page of a seat, as planned."""
 
+    study: str
+    seat: int
     position: int
     page: str
     arrangement: Arrangement
@@ -110,7 +127,7 @@ class Studies:
             add_seats(connection, name, range(config.seats), config)
             plan_pages(connection, name, config)
             note(connection, name, "researcher", "created", {"pages": count, "seats": config.seats})
-        self._register(name)
+        self.register(name)
         return count
 
     def extend(self, name: str, pages: Iterable[Page] = (), seats: int = 0) -> None:
@@ -133,40 +150,32 @@ class Studies:
             )
             plan_pages(connection, name, config)
             note(connection, name, "researcher", "extended", {"pages": count, "seats": seats})
-        self._register(name)
+        self.register(name)
 
-    def _register(self, name: str) -> None:
+    def register(self, name: str) -> None:
         """Make the raters known to the store, by pseudonym, so that reports can name them."""
-        config = self.study(name).config
-        kind = "simulated" if config.simulated else "human"
-        self.store.add_raters(
-            RaterRecord(
-                fingerprint=seat.rater,
-                name=f"{kind}:{seat.code}",
-                kind=kind,
-                settings={"study": name, "perspective": config.perspective},
-            )
-            for seat in self.seats(name)
-        )
+        config, records = self.study(name).config, []
+        for seat in self.seats(name):
+            kind = rater_kind(seat, config.simulated)
+            settings: dict[str, Any] = {"study": name, "perspective": config.perspective}
+            settings |= {IMPORTED: True} if seat.progress.get(IMPORTED) else {}
+            named = f"{kind}:{seat.code}"
+            records.append(RaterRecord(fingerprint=seat.rater, name=named, kind=kind, settings=settings))
+        self.store.add_raters(records)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
         """All studies, the newest first."""
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            return list(
-                connection.execute(select(t.studies.c.name).order_by(t.studies.c.created.desc())).scalars()
-            )
+        query = select(t.studies.c.name).order_by(t.studies.c.created.desc())
+        return [row.name for row in self.store.rows_now(query)]
 
     def study(self, name: str) -> Study:
         """One study."""
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            row = connection.execute(select(t.studies).where(t.studies.c.name == name)).first()
-        if row is None:
-            known = ", ".join(self.names()) or "none yet"
-            raise UserError(f"There is no study '{name}' in {self.store.url}; there are: {known}.")
-        config = StudyConfig.model_validate_json(row.config)
-        return Study(row.name, row.dataset, row.form, config, row.state, row.created)
+        for row in self.store.rows_now(select(t.studies).where(t.studies.c.name == name)):
+            return Study(**{**row._mapping, "config": StudyConfig.model_validate_json(row.config)})
+        known = ", ".join(self.names()) or "none yet"
+        raise UserError(f"There is no study '{name}' in {self.store.url}; there are: {known}.")
 
     def form(self, name: str) -> LabelForm:
         """The form a study uses."""
@@ -178,8 +187,8 @@ class Studies:
 
     def _read_page(self, study: str, page: str) -> Page:
         query = select(t.study_pages.c.body).where(t.study_pages.c.study == study, t.study_pages.c.id == page)
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            return Page.model_validate_json(connection.execute(query).scalar_one())
+        (row,) = self.store.rows_now(query)
+        return Page.model_validate_json(row.body)
 
     def pages(self, study: str, roles: Sequence[Role] = tuple(Role)) -> list[Page]:
         """The pages of a study in the order they were made."""
@@ -188,40 +197,28 @@ class Studies:
             .where(t.study_pages.c.study == study, t.study_pages.c.role.in_(roles))
             .order_by(t.study_pages.c.position)
         )
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            return [Page.model_validate_json(body) for body in connection.execute(query).scalars()]
+        return [Page.model_validate_json(row.body) for row in self.store.rows_now(query)]
 
     def seats(self, study: str) -> list[Seat]:
         """Everyone's place in a study."""
         query = select(t.study_raters).where(t.study_raters.c.study == study).order_by(t.study_raters.c.seat)
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            return [_seat(row) for row in connection.execute(query)]
+        return [_seat(row) for row in self.store.rows_now(query)]
 
     def seat(self, study: str, seat: int) -> Seat | None:
         """One place."""
         query = select(t.study_raters).where(t.study_raters.c.study == study, t.study_raters.c.seat == seat)
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            row = connection.execute(query).first()
-        return None if row is None else _seat(row)
+        return next((_seat(row) for row in self.store.rows_now(query)), None)
 
-    def assigned(self, study: str, seat: int) -> list[PageAssignment]:
-        """The pages of a seat in the order shown."""
-        query = (
-            select(t.study_plan)
-            .where(t.study_plan.c.study == study, t.study_plan.c.seat == seat)
-            .order_by(t.study_plan.c.position)
-        )
-        with self.engine.connect().execution_options(read_only=True) as connection:
-            return [
-                PageAssignment(
-                    row.position,
-                    row.page,
-                    Arrangement.model_validate_json(row.arrangement),
-                    row.shown,
-                    row.done,
-                )
-                for row in connection.execute(query)
-            ]
+    def assigned(self, study: str, seat: int | None = None) -> list[PageAssignment]:
+        """The pages of a seat, or of all seats one after the other, in the order shown."""
+        plan = t.study_plan.c
+        query = select(t.study_plan).where(plan.study == study).order_by(plan.seat, plan.position)
+        return [
+            PageAssignment(
+                **{**row._mapping, "arrangement": Arrangement.model_validate_json(row.arrangement)}
+            )
+            for row in self.store.rows_now(query if seat is None else query.where(plan.seat == seat))
+        ]
 
     # -- raters ----------------------------------------------------------------------------------------------------
 
@@ -301,23 +298,19 @@ class Studies:
             )
 
 
+def rater_kind(seat: Seat, simulated: bool) -> str:
+    """Whether a rater is a person; simulated ones are called so everywhere."""
+    if seat.rater == ADJUDICATED:
+        return "gold"
+    return "simulated" if simulated or seat.progress.get("simulated") else "human"
+
+
 def _same_person(held: dict[str, Any], coming: dict[str, Any]) -> bool:
     if coming.get(SIGNED):
         return bool(held.get(SIGNED))
     return bool(coming.get(VISIT)) and coming[VISIT] == held.get(VISIT)
 
 
-def _seat(row: Any) -> Seat:
-    return Seat(
-        row.study,
-        row.seat,
-        row.rater,
-        row.code,
-        row.external,
-        RaterState(row.state),
-        row.reason,
-        orjson.loads(row.progress),
-        row.joined,
-        row.seen,
-        row.finished,
-    )
+def _seat(row: Row[Any]) -> Seat:
+    decoded = {"state": RaterState(row.state), "progress": orjson.loads(row.progress)}
+    return Seat(**{**row._mapping, **decoded})

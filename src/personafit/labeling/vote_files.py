@@ -13,10 +13,9 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.labeling.adjudicating import labels_of
 from personafit.labeling.forms import LabelValue
-from personafit.labeling.records import Field, Page, Role
+from personafit.labeling.records import Arrangement, Field, Page, Role
 from personafit.labeling.studies import Studies
-from personafit.labeling.votes import unshuffled
-from personafit.store.export import FORMULA
+from personafit.store.reading import FORMULA
 
 LAST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
 
@@ -68,7 +67,7 @@ def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
     places: dict[tuple[str, str, str], tuple[Page, Field]] = {}
     items: set[str] = set()
     for page in studies.pages(study, (Role.ITEM,)):
-        for field in form.fields(page, unshuffled(page)):
+        for field in form.fields(page, Arrangement.stored(page)):
             places.setdefault((field.item, field.question, field.target), (page, field))
             items.add(field.item)
     questions = sorted({question for _, question, _ in places})
@@ -99,7 +98,7 @@ def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
         if key not in labels:
             labels[key] = labels_of(studies, study, page, field)
         found.append(CheckedVote(line, page, field, _answer(line, field, labels[key], path, number)))
-        if line.order and sorted(line.order) != sorted(unshuffled(page).order):
+        if line.order and sorted(line.order) != sorted(Arrangement.stored(page).order):
             raise UserError(
                 f"{located(path, number, 'order')}: '{line.order}' is no order of {page.sides} answers."
             )

@@ -7,6 +7,7 @@ Agreement, exports, gold and the researcher's pages all read votes here, so that
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import orjson
 import polars as pl
 from sqlalchemy import select
 
@@ -14,11 +15,11 @@ from personafit.labeling.answers import Given, job_key, standing_answers
 from personafit.labeling.forms import LabelForm
 from personafit.labeling.places import extra_fields
 from personafit.labeling.records import Arrangement, Field, Page, RaterState, Role
-from personafit.labeling.studies import Seat, Studies
-from personafit.store import study_tables as s
+from personafit.labeling.studies import ADJUDICATED, Seat, Studies, rater_kind
+from personafit.store import tables as s
+from personafit.store import tables as t
 
-ADJUDICATED = "adjudicated"
-"""Who a decision about a disputed item is by, as in gold."""
+DECIDING = -1  # the seat of who decides, which is none of the plan's
 LISTED = "listed"
 
 VOTES = {
@@ -52,16 +53,6 @@ class FieldJob(NamedTuple):
     page: Page
     field: Field
     job: str
-
-
-class PlannedPage(NamedTuple):
-    """A page of a seat."""
-
-    seat: int
-    page: str
-    arrangement: Arrangement
-    shown: float | None
-    done: float | None
 
 
 def study_votes(
@@ -98,32 +89,9 @@ def adjudicated_votes(studies: Studies, name: str) -> pl.DataFrame:
 
 def adjudicator(study: str) -> Seat:
     """The researcher as one who decides: no seat of the plan."""
-    return Seat(study, -1, ADJUDICATED, ADJUDICATED, None, RaterState.ACTIVE, None, {}, None, None, None)
-
-
-def unshuffled(page: Page) -> Arrangement:
-    """The page in the order it is stored in."""
-    return Arrangement(sides=list(range(page.sides)), places=list(range(page.places)))
-
-
-def study_plan(studies: Studies, name: str) -> list[PlannedPage]:
-    """Every page of every seat, by seat and place."""
-    columns = s.study_plan.c
-    query = select(s.study_plan).where(columns.study == name).order_by(columns.seat, columns.position)
-    with studies.engine.connect().execution_options(read_only=True) as connection:
-        return [
-            PlannedPage(
-                row.seat, row.page, Arrangement.model_validate_json(row.arrangement), row.shown, row.done
-            )
-            for row in connection.execute(query)
-        ]
-
-
-def rater_kind(seat: Seat, simulated: bool) -> str:
-    """Whether a rater is a person; simulated ones are called so everywhere."""
-    if seat.rater == ADJUDICATED:
-        return "gold"
-    return "simulated" if simulated or seat.progress.get("simulated") else "human"
+    return Seat(
+        study, DECIDING, ADJUDICATED, ADJUDICATED, None, RaterState.ACTIVE, None, {}, None, None, None
+    )
 
 
 def _decisions(studies: Studies, name: str) -> list[FieldJob]:
@@ -131,7 +99,7 @@ def _decisions(studies: Studies, name: str) -> list[FieldJob]:
     return [
         FieldJob(judge, page, field, job_key(name, page.id, field, judge.rater))
         for page in studies.pages(name, (Role.ITEM,))
-        for field in form.fields(page, unshuffled(page))
+        for field in form.fields(page, Arrangement.stored(page))
     ]
 
 
@@ -146,7 +114,7 @@ def _places(
     order = {page: number for number, page in enumerate(pages)}
     left_out = {RaterState.ERASED} if excluded else {RaterState.ERASED, RaterState.EXCLUDED}
     seats = {seat.seat: seat for seat in studies.seats(name) if seat.state not in left_out}
-    planned = [one for one in study_plan(studies, name) if one.page in pages and one.seat in seats]
+    planned = [one for one in studies.assigned(name) if one.page in pages and one.seat in seats]
     for one in sorted(planned, key=lambda one: (order[one.page], one.seat)):
         seat, page = seats[one.seat], pages[one.page]
         for field in fields(page, one.arrangement):
@@ -192,9 +160,50 @@ def _row(place: FieldJob, given: Given, kind: str, perspective: str) -> dict[str
     }
 
 
+def events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """What was done in a study, when and by whom, the newest first, and how much there is in all."""
+    table = s.study_events
+    query = select(table).where(table.c.study == name).order_by(table.c.at.desc(), table.c.id.desc())
+    rows = studies.store.rows(query)
+    shown = rows[skip : skip + count]
+    return [{**row._mapping, "detail": orjson.loads(row.detail) if row.detail else {}} for row in shown], len(
+        rows
+    )
+
+
+def answer_events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
+    """Every answer that came in, corrections and undone ones included, the newest first, and how many there are."""
+    asked = {one.job: one for one in asked_fields(studies, name)}
+    columns = (t.asks.c.job, t.asks.c.id, t.asks.c.at, t.asks.c.generation, t.asks.c.seconds, t.asks.c.detail)
+    found = studies.store.rows_among(select(*columns), t.asks.c.job, sorted(asked))
+    found.sort(key=lambda row: (row.at, row.generation), reverse=True)
+    shown = found[skip : skip + count]
+    wanted = select(t.judgments.c.ask, t.judgments.c.item, t.judgments.c.target, t.judgments.c.label)
+    labels = {
+        (row.ask, row.item, row.target): row.label
+        for row in studies.store.rows_among(wanted, t.judgments.c.ask, [row.id for row in shown])
+    }
+    came = []
+    for row in shown:
+        one, detail = asked[row.job], orjson.loads(row.detail) if row.detail else {}
+        came.append(
+            {
+                **row._mapping,
+                "client_time": detail.get("client_time"),
+                "who": one.seat.code,
+                "page": one.page.id,
+                "question": one.field.question,
+                "target": one.field.target,
+                "label": labels.get((row.id, one.field.item, one.field.target)),
+                "why": detail.get("why"),
+            }
+        )
+    return came, len(found)
+
+
 def stored_page(form: LabelForm, page: Page) -> dict[str, Any]:
     """The texts of a page by name; entries of a list that is asked about stand under `listed`."""
-    order = unshuffled(page)
+    order = Arrangement.stored(page)
     shown = {name: value for name, value in form.shown(page, order).items() if value and name != "evidence"}
     listed = [field.text for field in form.fields(page, order) if field.place is not None]
     return shown | ({LISTED: listed} if listed else {})

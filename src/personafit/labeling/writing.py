@@ -14,8 +14,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from personafit.labeling.answer_tables import answer_tables
-from personafit.labeling.answers import BUSY, Answer, AnswerReceipt, NotStored
-from personafit.labeling.batches import AnswerBatch
+from personafit.labeling.answers import BUSY, Answer, AnswerBatch, AnswerReceipt, NotStored
 
 MOST_AT_ONCE = 256
 SEEN_EVERY = 10.0  # seconds between two notes of when a rater was last there

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.models.chat import (
@@ -49,6 +50,17 @@ MODELS: dict[str, Callable[[Spec], Model]] = {
 """Kind of spec to what makes the model."""
 
 
+def is_fixed(model: Model) -> bool:
+    """Whether a model's fingerprint covers what it answers: a recording, or weights known by their content.
+
+    What answers behind an endpoint, and what a function calls, can change unseen.
+    """
+    kind = model.settings.get("kind")
+    return kind in ("canned", "embedded", "replay") or (
+        kind == "hf" and Path(model.endpoint.removeprefix("hf:")).is_dir()
+    )
+
+
 def make_model(spec: str | Spec) -> Model:
     """The model a spec names."""
     spec = parse_spec(spec) if isinstance(spec, str) else spec
@@ -75,6 +87,7 @@ __all__ = [
     "Unusable",
     "call",
     "code_hash",
+    "is_fixed",
     "load_instance",
     "load_object",
     "make_model",

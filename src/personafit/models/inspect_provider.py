@@ -20,7 +20,7 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.completions import letter_scores
+from personafit.models.completions import NAMED, REJECTIONS, letter_scores
 from personafit.models.openai import TOP_LOGPROBS
 from personafit.models.spec import Spec
 from personafit.models.tokens import paid_for, reply_cost
@@ -104,11 +104,11 @@ class InspectModel:
 
     def _adapt(self, error: Exception, config: "GenerateConfig") -> bool:
         """Leave out what the provider complained of by name; False where it had not been sent."""
-        if _status(error) != 400:
+        if _status(error) not in REJECTIONS:
             return False
         said = str(error).lower()
         for name, settings in _DROPPABLE.items():
-            if name in said and getattr(config, name) is not None:
+            if NAMED[name].search(said) and getattr(config, name) is not None:
                 self._dropped.update(settings)
                 return True
         return False
@@ -116,9 +116,13 @@ class InspectModel:
     def _sorted(self, error: Exception) -> ModelError:
         """The error as one of our three sorts."""
         status, said = _status(error), masked(_sentence(error))
-        if status in (401, 403):
+        if status == 401:
             return Unusable(
-                f"{self.name} refuses the key (HTTP {status}: {said}); set the provider's variable and run again."
+                f"{self.name} refuses the key (HTTP 401: {said}); set the provider's variable and run again."
+            )
+        if status == 403:
+            return Unusable(
+                f"{self.name} may not be used with this key (HTTP 403: {said}); check the key and the model."
             )
         if status == 404:
             return Unusable(f"{self.name} is not known there (HTTP 404: {said}); check provider and model.")

@@ -1,11 +1,12 @@
 """Any OpenAI-compatible endpoint, over aiohttp.
 
-Servers differ in what they accept. A parameter that a server rejects by name is left out from then on. Reasoning, whether in its own field or between <think> tags, is kept apart.
+Servers differ in what they accept, and in the HTTP status they reject it with. A setting that a rejection names is left out from then on. Reasoning, whether in its own field or between <think> tags, is kept apart.
 """
 
 import asyncio
 import os
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -13,7 +14,15 @@ from personafit._errors import UserError
 from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.calls import Deadlines, borrow_pool, give_pool_back
 from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
-from personafit.models.completions import DEFAULT_URL, decoded, error_text, pause_asked, read_completion
+from personafit.models.completions import (
+    DEFAULT_URL,
+    NAMED,
+    REJECTIONS,
+    decoded,
+    error_text,
+    pause_asked,
+    read_completion,
+)
 from personafit.models.spec import Spec
 from personafit.models.tokens import paid_for, reply_cost
 
@@ -24,7 +33,6 @@ OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env"
 TOP_LOGPROBS = 20
 LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can write
 LIMITS = ("max_tokens", "max_completion_tokens")
-_DROPPABLE = ("top_logprobs", "logprobs", "temperature", "seed", "reasoning_effort")
 
 
 class OpenAIModel:
@@ -57,6 +65,18 @@ class OpenAIModel:
         }
         self._key_env = spec.options.get("key_env", "OPENAI_API_KEY")
         self._key = key = key_for(self._key_env)
+        try:
+            host = urlsplit(self.url).hostname
+        except ValueError as error:
+            raise UserError(f"{spec.text}: '{self.url}' is not a URL ({error}).") from error
+        wanted = "key_env" in spec.options or host == urlsplit(DEFAULT_URL).hostname
+        self.missing_key = (
+            f"{spec.text}: {self._key_env} is not set, and {self.url} needs a key; set it, or name a server of your own "
+            "with openai:MODEL@URL."
+            if wanted and not key
+            else None
+        )
+        """What is said before anything is asked, where no ask could succeed; None where the key is there or none is needed."""
         self._headers = {"Content-Type": "application/json"} | (
             {"Authorization": f"Bearer {key}"} if key else {}
         )
@@ -68,14 +88,16 @@ class OpenAIModel:
         self._address = f"{self.url}/chat/completions"
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Send one request; rejected parameters are dropped and the request sent again at once."""
-        for _ in range(len(_DROPPABLE) + len(LIMITS)):
+        """Send one request; rejected settings are dropped and the request sent again at once."""
+        if self.missing_key is not None:
+            raise Unusable(self.missing_key)
+        for _ in range(len(NAMED) + len(LIMITS)):
             body = self._body(request)
             status, payload, retry_after = await self._post(body)
             if status == 200:
                 return self._read(payload, request)
             message = error_text(payload)
-            if status == 400 and self._adapt(message, body):
+            if status in REJECTIONS and self._adapt(message, body):
                 continue
             self._raise(status, message, retry_after)
         raise Unusable(f"{self.url} rejects every form of the request for model {self.model}.")
@@ -136,6 +158,8 @@ class OpenAIModel:
             raise Transient(f"{self.url} did not answer within {self.timeout:g} s.") from None
         except ValueError:  # InvalidURL is one, and so is a header that no server would take
             raise Unusable(f"{self.url} is not a usable address, or the key is not a usable one.") from None
+        except aiohttp.ClientConnectorError as error:
+            raise Transient(f"{self.url} cannot be reached ({one_line(error.os_error)}).") from error
         except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
             raise Transient(f"{self.url} broke off: {masked(one_line(error))}.") from error
         finally:
@@ -164,9 +188,9 @@ class OpenAIModel:
                 self._refused_limits.add(name)
                 self._limit_name = other
                 return True
-        for name in _DROPPABLE:
-            if name in lowered and name in body:
-                self._dropped |= {"logprobs", "top_logprobs"} if "logprobs" in name else {name}
+        for name, named in NAMED.items():
+            if name in body and named.search(lowered):
+                self._dropped |= {"logprobs", "top_logprobs"} if name == "logprobs" else {name}
                 return True
         return False
 
@@ -174,9 +198,12 @@ class OpenAIModel:
         self, status: int, message: str, retry_after: float | None, offered: str = "chat completions"
     ) -> None:
         said = f" ({masked(message)})" if message else ""
-        if status in (401, 403):
+        if status == 401:
+            fault = "refuses the key" if self._key else "wants a key"
+            raise Unusable(f"{self.url} {fault} (HTTP 401){said}; set {self._key_env} and run again.")
+        if status == 403:
             raise Unusable(
-                f"{self.url} refuses the key (HTTP {status}){said}; set {self._key_env} and run again."
+                f"{self.url} does not let this key use model '{self.model}' (HTTP 403){said}; check {self._key_env} and the name."
             )
         if status == 404:
             raise Unusable(

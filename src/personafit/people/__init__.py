@@ -1,8 +1,14 @@
 """Who the answer is for: the person, what is known of them, and how that is put into words."""
 
-from personafit.people.person import Attribute, Conversation, FacetValue, Memory, Person, Turn, flatten
-from personafit.people.render import RENDERING, facet_values, render_facets, render_person, select_facets
-from personafit.people.task import Task
+from personafit.people.person import Attribute, Conversation, FacetValue, Memory, Person, Task, Turn, flatten
+from personafit.people.render import (
+    RENDERING,
+    facet_values,
+    names_of,
+    render_facets,
+    render_person,
+    select_facets,
+)
 
 __all__ = [
     "RENDERING",
@@ -15,6 +21,7 @@ __all__ = [
     "Turn",
     "facet_values",
     "flatten",
+    "names_of",
     "render_facets",
     "render_person",
     "select_facets",

@@ -10,20 +10,18 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import NAME, find_plugin
 from personafit.items import guarded_question
-from personafit.items.question import CHOICES
+from personafit.items.choice import CHOICES
 from personafit.items.reading import Part, PartAnswer, QuestionSet, Verdict, choice_of, replay_key
 from personafit.models import MODELS, Spec, make_model, parse_spec
 from personafit.people import Person
-from personafit.raters.asking import rated, rater_lane, rating_job
 from personafit.raters.blend import BlendRater
-from personafit.raters.embedding import embedding_rater
 from personafit.raters.fitted.rater import fitted_rater
 from personafit.raters.function import python_rater, takes_messages
-from personafit.raters.prompted import PromptedRater
-from personafit.raters.rater import Rater, rater_record
+from personafit.raters.prompted import PromptedRater, likelihood_rater
+from personafit.raters.rater import Rater, rated, rater_lane, rater_record, rating_job
 from personafit.raters.reward import reward_rater
 from personafit.raters.rules import RULES, rule_rater
-from personafit.raters.scored import ScoredRater, Scorer
+from personafit.raters.scored import ScoredRater, Scorer, embedding_rater
 
 NOBODY: Mapping[str, Person] = MappingProxyType({})
 People = Mapping[str, Person]
@@ -35,8 +33,6 @@ def _prompted(spec: Spec, asks: QuestionSet) -> Rater:
     questions, options = asks.asked, dict(plain.options)
     if asks.kind == CHOICES.kind:
         if "ask" in options:
-            from personafit.raters.likelihood import likelihood_rater
-
             return likelihood_rater(spec)
         if "guard" in options:
             questions = (guarded_question(options.pop("guard")),)

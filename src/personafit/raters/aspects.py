@@ -14,10 +14,18 @@ from typing import Any, ClassVar
 from personafit._errors import UserError
 from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.engine.ask import Exchange
-from personafit.items import FIT, inert
-from personafit.items.question import CHOICES
-from personafit.items.reading import Part, PartAnswer, QuestionSet, Shown, Verdict, choice_of, replay_key
-from personafit.items.wording import words_of
+from personafit.items import FIT
+from personafit.items.choice import CHOICES, TAGS
+from personafit.items.reading import (
+    Part,
+    PartAnswer,
+    QuestionSet,
+    Shown,
+    Verdict,
+    choice_of,
+    replay_key,
+    words_of,
+)
 from personafit.models import (
     PYTHON_OPTIONS,
     ChatReply,
@@ -59,12 +67,12 @@ class AspectQuestion:
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
         """The prompt for one answer; what both answers share comes first, so that prompt caches are hit."""
-        person = tagged("person", shown.context.text) if shown.context.text else self.unknown
+        person = TAGS.tagged("person", shown.context.text) if shown.context.text else self.unknown
         parts = [
             self.task,
             person,
-            tagged("question", shown.prompt),
-            tagged("answer", shown.texts[index]),
+            TAGS.tagged("question", shown.prompt),
+            TAGS.tagged("answer", shown.texts[index]),
         ]
         return ({"role": "user", "content": "\n\n".join([*parts, self.closing])},)
 
@@ -83,11 +91,6 @@ class AspectQuestion:
                 return None
             marks[match[1].lower()] = float(match[2])
         return {aspect: marks[aspect] for aspect in ASPECTS} if set(marks) == set(ASPECTS) else None
-
-
-def tagged(name: str, text: str) -> str:
-    """Material between tags; nothing in it can close one."""
-    return f"<{name}>\n{inert(text)}\n</{name}>"
 
 
 QUESTION = AspectQuestion()

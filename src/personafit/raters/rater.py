@@ -1,12 +1,19 @@
-"""What a rater is: someone who answers questions about items, with a fingerprint of all that shapes the answer."""
+"""What a rater is: someone who answers questions about items, with a fingerprint of all that shapes the answer; one rating as a keyed
+job, and all of a rater's as a lane.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from personafit._hashing import content_hash
-from personafit.items.reading import Question, Shown, Verdict
+from personafit._hashing import content_hash, hash_text
+from personafit.engine import Job, Lane
+from personafit.engine.ask import AskKey, Rows, ask_job
+from personafit.items.reading import PartAnswer, Question, Shown, Verdict
 from personafit.models import ChatRequest
-from personafit.store import RaterRecord
+from personafit.models.tokens import estimated_cost
+from personafit.store import Ask, Judgment, RaterRecord, Status
 
 
 class Rater(ABC):
@@ -50,3 +57,117 @@ class Rater(ABC):
 def rater_record(name: str, kind: str, settings: dict[str, Any]) -> RaterRecord:
     """The record of a rater; the fingerprint is a hash of kind and settings, not of the name."""
     return RaterRecord(fingerprint=content_hash([kind, settings]), name=name, kind=kind, settings=settings)
+
+
+SHORT_REPLY = 16  # tokens; a model that reasons first shows its real cost with the first reply
+
+
+def key_of(
+    *,
+    item: str,
+    content: str,
+    question: str,
+    instrument: str,
+    rater: str,
+    view: str = "none",
+    context: str | None = None,
+    order: str = "",
+    sample: int = 0,
+) -> AskKey:
+    """The key of an ask; `content` is a hash of what is shown, `instrument` what the question is known by."""
+    job = hash_text(item, content, instrument, rater, view, context or "", order, str(sample))
+    return AskKey(job, item, question, rater, view, context, order, sample)
+
+
+def rating_key(rater: Rater, shown: Shown) -> AskKey:
+    """The key of a rating."""
+    return key_of(
+        item=shown.about,
+        content=shown.content,
+        question=shown.question.name,
+        instrument=shown.question.instrument,
+        rater=rater.record.fingerprint,
+        view=shown.context.name,
+        context=shown.context_id,
+        order=shown.place,
+        sample=shown.sample,
+    )
+
+
+def rating_job(rater: Rater, shown: Shown) -> Job:
+    """The job that puts what is shown before a rater and stores its judgments."""
+
+    async def ask(_: str) -> Verdict:
+        return await rated(rater, shown)
+
+    return ask_job(rating_key(rater, shown), ask, _rows)
+
+
+async def rated(rater: Rater, shown: Shown) -> Verdict:
+    """A rater's verdict; what is foregone, or marked to be skipped, is put before nobody."""
+    foregone = shown.question.foregone(shown)
+    if foregone is not None:
+        return foregone
+    if all(part.skip is None for part in shown.parts):
+        return await rater.rate(shown)
+    skipped = [PartAnswer(part, status=Status.SKIPPED) for part in shown.parts if part.skip is not None]
+    left = tuple(part for part in shown.parts if part.skip is None)
+    if not left:
+        return Verdict(status=Status.SKIPPED, detail=skipped[0].part.skip, answers=skipped, calls=0)
+    verdict = await rater.rate(replace(shown, parts=left))
+    verdict.answers += skipped
+    return verdict
+
+
+def _rows(ask: Ask, verdict: Verdict) -> Rows:
+    return [_judgment(ask, answer, answer.status or verdict.status) for answer in verdict.answers], []
+
+
+def _judgment(ask: Ask, answer: PartAnswer, status: Status) -> Judgment:
+    extra = {"letters": dict(answer.letters)} if answer.letters else None
+    return Judgment.built(
+        ask=ask.id,
+        item=answer.part.item,
+        question=ask.question,
+        rater=ask.rater,
+        target=answer.part.target,
+        parse=0,
+        status=status,
+        label=answer.label,
+        value=answer.value,
+        extra={"scores": list(answer.scores)} if answer.scores else extra,
+    )
+
+
+def short_reply(request: ChatRequest) -> int:
+    """How long a reply is, in tokens, that names a choice and no more."""
+    return min(request.max_tokens, SHORT_REPLY)
+
+
+def rater_lane(
+    rater: Rater,
+    shown: Callable[[], Iterable[Shown]],
+    total: int,
+    reply_tokens: Callable[[ChatRequest], int] = short_reply,
+) -> Lane:
+    """The lane of a rater; the first of what it is shown is looked at for what one ask costs."""
+    return Lane(
+        name=rater.record.name,
+        endpoint=rater.endpoint,
+        jobs=(rating_job(rater, one) for one in shown()),
+        total=total,
+        max_concurrency=rater.max_concurrency,
+        ask_cost=_ask_cost(rater, shown, reply_tokens),
+        free=rater.price == (0.0, 0.0),
+    )
+
+
+def _ask_cost(
+    rater: Rater, shown: Callable[[], Iterable[Shown]], reply_tokens: Callable[[ChatRequest], int]
+) -> float:
+    """About what one ask of the rater costs: the first one's prompt, and a reply of the usual length."""
+    if rater.price in (None, (0.0, 0.0)):
+        return 0.0
+    first = next(iter(shown()), None)
+    request = None if first is None else rater.request(first)
+    return estimated_cost(request, rater.price, reply_tokens(request)) if request else 0.0

@@ -7,8 +7,6 @@ new rule is one function and one line in `RULES`; one that is to score otherwise
 import math
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from personafit._errors import UserError
@@ -17,9 +15,50 @@ from personafit.contexts import Context
 from personafit.items.preference import HIGHEST, MIDDLE
 from personafit.items.reading import Question, QuestionSet, Unit, Verdict
 from personafit.models import Spec
-from personafit.raters.naming import NAMING_VERSION, names_attribute
+from personafit.people import names_of
 from personafit.raters.rater import rater_record
 from personafit.raters.scored import ScoredRater, Scorer
+from personafit.raters.text import HAN, content_stems, distinct_sentences, han_pairs, long_words, neighbours
+
+NAMING_VERSION = "1"
+"""Of `names_attribute`; whatever makes it say otherwise raises it."""
+
+# What turns a sentence about a subject into one about the reader.
+_ASCRIBES = re.compile(
+    r"\b(?:since|given|because|as|knowing|considering)\b(?:\s+\w+){0,3}?\s+(?:you|your)\b"
+    r"|\bas\s+(?:an?|someone|somebody)\b"
+    r"|\b(?:for|to|like)\s+(?:someone|somebody|people|a\s+person)\b"
+    r"|\b(?:for|as)\s+an?\s+(?:\w+\s+){0,3}?(?:fan|lover|user|person|student|learner|beginner|developer|parent|reader)\b"
+    r"|\byou(?:['’]re|\s+are|\s+(?:likely|may|might|probably|already|clearly|do|also|seem\s+to|tend\s+to))?"
+    r"\s*(?:value|like|love|enjoy|prefer|want|appreciate|care|work|have|live|wear|play|teach|study|practi[cs]e|know)\b"
+    r"|\byou(?:['’]re|\s+are)\s+(?:likely\s+|probably\s+)?(?:an?|coming|interested|someone|familiar)\b"
+    r"|\byou\s+(?:may|might)\s+be\s+an?\b"
+    r"|\byour\s+(?:\S+\s+){0,3}?(?:background|interest|interests|experience|perspective|love|work|shift|condition|budget|style)\b"
+    r"|\bwell\s+done\b|\btailored\s+(?:for|to)\b|\b\w+-conscious\b|\bwith\s+your\b",
+    re.IGNORECASE,
+)
+_HAN_ASCRIBES = re.compile(
+    "考虑到你|考虑到您|作为|你平时|您平时|既然[你您]|因为[你您]|[你您](?:每|有|是|喜欢|平时)|我(?:天天|每天|是)"
+)
+_FEWEST_HAN = 2
+
+
+def names_attribute(attribute: str, prompt: str, generic: str, personalized: str) -> bool:
+    """Whether the personalized answer names the attribute and the generic one does not.
+
+    An answer names an attribute when a sentence of it, which the generic answer does not have, speaks to or of the reader (since you,
+    as a, given your, for somebody who, 您) and shares a content word with the attribute that the question does not bring along. How
+    well the rule does is measured in docs/measurements/responses.md. A reply that quietly acts on an attribute names nothing.
+    """
+    known = distinct_sentences(generic)
+    own = [one for one in distinct_sentences(personalized) if one not in known]
+    if HAN.search(attribute):
+        wanted = han_pairs(attribute) - han_pairs(prompt) - han_pairs("用户喜欢的时候自己")
+        spoken = [one for one in own if _HAN_ASCRIBES.search(one)]
+        return any(len(wanted & han_pairs(one)) >= _FEWEST_HAN for one in spoken)
+    wanted = content_stems(attribute) - content_stems(prompt)
+    earlier = {stem for one in known if _ASCRIBES.search(one) for stem in content_stems(one)}
+    return any(wanted & content_stems(one) - earlier for one in own if _ASCRIBES.search(one))
 
 
 def length(unit: Unit) -> float:
@@ -29,8 +68,9 @@ def length(unit: Unit) -> float:
 
 def overlap(unit: Unit) -> float:
     """Distinct character bigrams of the answer that occur in the person's values and not in the prompt."""
-    known = _bigrams(" ".join(unit.context.values))
-    return float(len((_bigrams(unit.text) & known) - _bigrams(unit.prompt)))
+    (_, own), (_, asked) = neighbours(unit.text), neighbours(unit.prompt)
+    _, known = neighbours(" ".join(unit.context.values))
+    return float(len((own & known) - asked))
 
 
 def second_person(unit: Unit) -> float:
@@ -45,11 +85,7 @@ def markup(unit: Unit) -> float:
 
 def name(unit: Unit) -> float:
     """How often the answer names the person, by the whole name or a part of it."""
-    called = unit.context.called
-    if not called:
-        return 0.0
-    parts = {called, *(part for part in re.split(r"[\s·]+", called) if len(part) > 1)}
-    return float(sum(unit.text.count(part) for part in parts))
+    return float(sum(unit.text.count(called) for called in names_of(unit.context.facets)))
 
 
 def always_yes(units: Sequence[Unit]) -> list[float]:
@@ -75,7 +111,7 @@ def bm25(units: Sequence[Unit]) -> list[float]:
 
 def shared_words(unit: Unit) -> float:
     """How many distinct words of four letters or more the attribute shares with the prompt."""
-    return float(len(_words(unit.text) & _words(unit.prompt)))
+    return float(len(long_words(unit.text) & long_words(unit.prompt)))
 
 
 def longer(unit: Unit) -> float:
@@ -92,16 +128,6 @@ def mention(unit: Unit) -> float:
 
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.IGNORECASE)
 _MARKUP = re.compile(r"\*\*|`|^\s*(?:#+|[-*•]|\d+[.)、])\s", re.MULTILINE)
-
-
-@lru_cache(256)
-def _bigrams(text: str) -> frozenset[str]:
-    return frozenset(map("".join, pairwise(text)))
-
-
-@lru_cache(4096)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w{4,}", text.lower()))
 
 
 Score = Callable[[Sequence[Unit]], list[float]]
@@ -127,7 +153,7 @@ RULES: dict[str, dict[str, Rule]] = {
         "overlap": Rule(_each(overlap)),
         "second-person": Rule(_each(second_person)),
         "markup": Rule(_each(markup)),
-        "name": Rule(_each(name)),
+        "name": Rule(_each(name), version="2"),
     },
     "attribute": {
         "always-yes": Rule(always_yes, threshold=1.0),

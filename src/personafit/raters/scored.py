@@ -4,15 +4,17 @@ A scorer scores units of one sort: an answer for a person, an attribute for a pr
 them (a pair), or as one person sees them (a choice). The question says which units it needs and turns their scores into answers, so one scorer serves every kind it has units for.
 """
 
+import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
 from personafit._errors import UserError
-from personafit.items.reading import PartAnswer, Question, Shown, Unit, Verdict
-from personafit.models import ChatRequest, Unanswerable
-from personafit.raters.rater import Rater
+from personafit.items.reading import PartAnswer, Question, QuestionSet, Shown, Unit, Verdict
+from personafit.models import ChatRequest, Spec, Unanswerable
+from personafit.models.embeddings import Vectors, make_embedder
+from personafit.raters.rater import Rater, rater_record
 from personafit.store import RaterRecord, Status
 
 UNIT_WORDS = {
@@ -109,3 +111,45 @@ class ScoredRater(Rater):
     def _decide(self, shown: Shown, scores: Sequence[float]) -> list[PartAnswer]:
         scorer = self._scorer
         return shown.question.decide(shown, scores, scorer.unit, scorer.threshold, scorer.on_scale)
+
+
+class EmbeddingScorer(Scorer):
+    """`embedding[:NAME]`: cosine similarity of an attribute to the prompt, or of an answer to what is known of the person.
+
+    Each text is embedded once.
+    """
+
+    def __init__(self, spec: Spec, unit: str) -> None:
+        self.unit = unit
+        self.embedder = make_embedder(spec.name)
+        self.endpoint = spec.text
+        self.needs_prompt = unit == "attribute"
+        self._known: dict[str, Vectors] = {}
+
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """The cosines; without anything to compare with, no text is nearer than another."""
+        return await asyncio.to_thread(self._cosines, [(self._other(unit), unit.text) for unit in units])
+
+    def _other(self, unit: Unit) -> str:
+        return unit.prompt if self.unit == "attribute" else unit.context.text
+
+    def _cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        texts = dict.fromkeys(text for pair in pairs for text in pair if text)
+        new = [text for text in texts if text not in self._known]
+        if new:
+            self._known.update(zip(new, self.embedder.embed(new), strict=True))
+        return [
+            float(self._known[other] @ self._known[text]) if other and text else 0.0 for other, text in pairs
+        ]
+
+
+def embedding_rater(spec: Spec, asks: QuestionSet) -> ScoredRater:
+    """The rater behind `embedding`."""
+    spec.allow(())
+    question = asks.by_score
+    unit = next((unit for unit in question.scored_by if unit in ("attribute", "answer")), None)
+    if unit is None:
+        raise UserError(f"{spec.text} compares texts and cannot say {question.sought}; name another rater.")
+    scorer = EmbeddingScorer(spec, unit)
+    settings = {"cosine": scorer.embedder.fingerprint} | ({} if unit == "attribute" else {"unit": unit})
+    return ScoredRater(scorer, question, rater_record(spec.text, "rule", settings))

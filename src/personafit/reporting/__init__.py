@@ -5,7 +5,6 @@ from personafit.reporting.results import (
     RunScores,
     load_scores,
     load_totals,
-    overall_coverage,
     run_results,
 )
 
@@ -14,6 +13,5 @@ __all__ = [
     "RunScores",
     "load_scores",
     "load_totals",
-    "overall_coverage",
     "run_results",
 ]

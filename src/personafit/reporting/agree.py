@@ -7,11 +7,11 @@ JSON both show. A machine is held against people by tests on the same items, nev
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit.kinds.lines import Metric, RunLines
@@ -24,6 +24,7 @@ from personafit.reporting.agree_ratings import (
     VotingRater,
     rating_tables,
 )
+from personafit.reporting.analysis import figure_cell, undefined
 from personafit.reporting.claims import Machine, ceiling_claims, kind_agrees, legend_for, people_agree
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import Ints, label_counts
@@ -42,26 +43,6 @@ from personafit.statistics.preferences import clustered
 from personafit.statistics.raters import compare_raters, majority_vote, panel_ceiling, ranking_agreement
 
 FIGURES: tuple[DetectionMetric, ...] = ("accuracy", "precision", "recall", "f1")
-NOBODY = Estimate(None, None, None, 0, 0, "nothing to average")
-
-
-def yes_rate(codes: Ints, people: NDArray[Any], prompts: NDArray[Any]) -> Estimate:
-    """The share of yes among a rater's answers (1 yes, 0 no, -1 none)."""
-    given = codes >= 0
-    if not given.any():
-        return NOBODY
-    return clustered(codes[given].astype(np.float64), people[given], prompts[given], (0.0, 1.0))
-
-
-def found_relevant(
-    codes: Ints, truth: Ints, people: NDArray[Any], prompts: NDArray[Any]
-) -> Iterator[tuple[DetectionMetric, Estimate]]:
-    """Accuracy, precision, recall and F1 of a rater's answers against others, on what both answered."""
-    both = (codes >= 0) & (truth >= 0)
-    for figure in FIGURES:
-        yield figure, detection(codes[both] == 1, truth[both] == 1, figure, people[both], prompts[both])
-
-
 FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
 ENSEMBLE = "ensemble"
 ALL = "all raters"
@@ -90,7 +71,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as a plain object."""
-        e = self.estimate
+        e, tested = self.estimate, self.tested
         return {
             "part": self.part,
             "figure": self.figure,
@@ -103,8 +84,8 @@ class Finding:
             "people": e.people,
             "pairs": self.pairs,
             "p": self.p,
-            "equivalent": None if self.tested is None else self.tested.verdict is Conclusion.EQUIVALENT,
-            "detectable": None if self.tested is None else self.tested.detectable,
+            "equivalent": None if tested is None else tested.verdict is Conclusion.EQUIVALENT,
+            "detectable": None if tested is None else tested.detectable,
             "note": e.note,
         }
 
@@ -126,13 +107,11 @@ class Agreement:
         return legend_for(finding.tested for finding in self.findings)
 
     def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
-        """One number, if there is such a one."""
-        either = part in ("pair", "block")  # neither comes first
-        for f in self.findings:
-            if (f.part, f.figure) == (part, figure) and (
-                (f.first, f.second) == (first, second) or (either and (f.second, f.first) == (first, second))
-            ):
-                return f.estimate
+        """One number, if there is such a one; of a pair or a block neither comes first."""
+        names = [(first, second)] + ([(second, first)] if part in ("pair", "block") else [])
+        for one in self.findings:
+            if (one.part, one.figure) == (part, figure) and (one.first, one.second) in names:
+                return one.estimate
         return None
 
 
@@ -160,36 +139,34 @@ def _rankings(opened: RunLines, metric: Metric) -> Iterator[Finding]:
     ]
     headline = opened.headline_view(lines)
     lines = [line for line in lines if line.view == headline]
-    judges = list(dict.fromkeys(line.fingerprint for line in lines))
+    judges = {line.fingerprint: str(line.rater) for line in lines}
     made = {(line.system, line.given) for line in lines}
     if len(judges) < 2 or len(made) < 2 or metric.about == "rater":
         return
-    whole = pl.concat(
-        [
-            line.frame.filter(pl.col("item").is_not_null()).select(
+    frames = []
+    for line in lines:
+        frame = line.frame.filter(pl.col("item").is_not_null())
+        unit = [name for name in ("item", "target") if name in frame.columns]
+        frames.append(
+            frame.select(
                 pl.lit("|".join(filter(None, (line.system, line.given)))).alias("system"),
-                pl.concat_str([name for name in ("item", "target") if name in line.frame.columns]).alias(
-                    "made"
-                ),
+                pl.concat_str(unit).alias("made"),
                 "person",
                 "prompt",
-                pl.lit(f"judge {judges.index(line.fingerprint)}").alias("judge"),
-                metric.per_row(line.frame.filter(pl.col("item").is_not_null())).alias("score"),
+                pl.lit(f"judge {list(judges).index(line.fingerprint)}").alias("judge"),
+                metric.per_row(frame).alias("score"),
             )
-            for line in lines
-        ]
-    )
+        )
     keys = ["system", "made", "person", "prompt"]
-    whole = whole.pivot("judge", index=keys, values="score", aggregate_function="mean", maintain_order=True)
-    table = whole.select(f"judge {place}" for place in range(len(judges))).fill_null(np.nan).to_numpy()
-    names = {line.fingerprint: str(line.rater) for line in lines}
-    found = ranking_agreement(
-        table, whole["system"].to_numpy(), whole["person"].to_numpy(), whole["prompt"].to_numpy()
+    whole = pl.concat(frames).pivot(
+        "judge", index=keys, values="score", aggregate_function="mean", maintain_order=True
     )
+    table = whole.select(f"judge {place}" for place in range(len(judges))).fill_null(np.nan).to_numpy()
+    systems, people, prompts = (whole[name].to_numpy() for name in ("system", "person", "prompt"))
     figure = "tau" if metric.name == opened.info["metric"] else f"tau of {metric.name}"
-    for pair in found:
-        first, second = names[judges[pair.first]], names[judges[pair.second]]
-        yield Finding("ranking", figure, first, second, pair.figure)
+    names = list(judges.values())
+    for pair in ranking_agreement(table, systems, people, prompts):
+        yield Finding("ranking", figure, names[pair.first], names[pair.second], pair.figure)
 
 
 def _with_ensembles(table: Ratings) -> Ratings:
@@ -214,8 +191,9 @@ def _majority(codes: Ints) -> Ints:
 
 
 def _agreement(table: Ratings, margin: float) -> Agreement:
-    findings = [*_together(table), *_pairwise(table), *_ceiling(table, margin), *_yes_and_no(table)]
-    return Agreement(table, tuple(findings))
+    return Agreement(
+        table, (*_together(table), *_pairwise(table), *_ceiling(table, margin), *_yes_and_no(table))
+    )
 
 
 def _together(table: Ratings) -> Iterator[Finding]:
@@ -294,16 +272,23 @@ def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
 
 def _yes_and_no(table: Ratings) -> Iterator[Finding]:
     """Where answers are yes and no: how often each rater says yes, and how well those who did not make gold find what it calls so."""
-    if not table.yes_no:
-        return
     gold = next(iter(table.columns(GOLD)), None)
-    for place, rater in enumerate(table.raters):
+    for place, rater in enumerate(table.raters if table.yes_no else ()):
         codes = table.codes[:, place]
-        yield Finding("yes", "yes_rate", rater.name, None, yes_rate(codes, table.people, table.prompts))
+        given = codes >= 0
+        rate = undefined("nothing to average")
+        if given.any():
+            said = codes[given].astype(np.float64)
+            rate = clustered(said, table.people[given], table.prompts[given], (0.0, 1.0))
+        yield Finding("yes", "yes_rate", rater.name, None, rate)
         if gold is not None and rater.kind not in (HUMAN, SIMULATED, GOLD) and rater.of is None:
-            reference = table.raters[gold].name
-            for figure, found in found_relevant(codes, table.codes[:, gold], table.people, table.prompts):
-                yield Finding("yes", figure, rater.name, reference, found)
+            truth = table.codes[:, gold]
+            both = given & (truth >= 0)
+            for figure in FIGURES:
+                found = detection(
+                    codes[both] == 1, truth[both] == 1, figure, table.people[both], table.prompts[both]
+                )
+                yield Finding("yes", figure, rater.name, table.raters[gold].name, found)
 
 
 def _claimable(rater: VotingRater) -> bool:
@@ -325,14 +310,14 @@ def _win_rate(test: AlternativeAnnotator, table: Ratings, gap: Estimate) -> Esti
 
 def cautions(found: Agreement, source: Source) -> list[str]:
     """What cannot be said about these raters, and why, a sentence each."""
-    table, said = found.ratings, []
+    table = found.ratings
     own = [place for place, rater in enumerate(table.raters) if rater.of is None]
     codes = table.codes[:, own]
     given = codes >= 0
     shared = given.sum(1) >= 2
-    people = len(np.unique(table.people[shared]))
     if not shared.any():
         return ["No two raters judged the same item, so nothing can be said about agreement."]
+    said = []
     if shared.sum() == 1:
         said.append(
             "Only one item was judged by two raters, so agreement cannot be told from chance on these data."
@@ -342,50 +327,26 @@ def cautions(found: Agreement, source: Source) -> list[str]:
             "Everybody gave the same label to every item, so agreement beyond chance cannot be said: a rater who "
             "always gives that label would agree as well."
         )
-    if people < FEWEST_PEOPLE:
+    if (people := len(np.unique(table.people[shared]))) < FEWEST_PEOPLE:
         said.append(
             f"The shared judgments are about {people} {'person' if people == 1 else 'people'} only, so no interval can "
             f"be given: it needs at least {FEWEST_PEOPLE}."
         )
-    missing = 1 - given.mean()
-    if missing > 0:
+    if (missing := 1 - given.mean()) > 0:
         lost = source.unanswered
         why = f" ({lost:,} answers failed, were refused or could not be read)" if lost else ""
         said.append(
             f"{100 * missing:.1f} % of the votes are missing{why}: every figure is over the items its raters share."
         )
-    pairs = [(i, j) for place, i in enumerate(own) for j in own[place + 1 :]]
-    apart = sum(not ((table.codes[:, i] >= 0) & (table.codes[:, j] >= 0)).any() for i, j in pairs)
-    if apart:
+    pairs = list(combinations(given.T, 2))
+    if apart := sum(not (one & other).any() for one, other in pairs):
         said.append(
             f"{apart} of {len(pairs)} pairs of raters share no item, so their agreement is undefined and no mean has it."
         )
-    silent = source.silent()
-    if silent:
-        said.append(
-            f"{', '.join(silent)} gave no answer at all and {'is' if len(silent) == 1 else 'are'} left out."
-        )
-    for rater in table.raters:
-        if rater.met:
-            said.append(f"{rater.met} Nothing is concluded about its agreement.")
-    said += _orders(table)
-    humans = len(table.columns(HUMAN))
-    if humans < 2:
-        said.append(
-            f"There is {'one human rater' if humans else 'no human rater'}, so the human ceiling cannot be said: it "
-            "sets each person against the others."
-        )
-    if any(rater.kind == GOLD and rater.name.startswith("majority") for rater in table.raters) and humans:
-        said.append(
-            "The gold is a majority of votes: people who voted for it agree with it for that reason; the ceiling leaves "
-            "each one's own vote out."
-        )
-    return said
-
-
-def _orders(table: Ratings) -> list[str]:
-    """How answers that change with the order of the two answers are counted."""
-    said = []
+    if silent := source.silent():
+        verb = "is" if len(silent) == 1 else "are"
+        said.append(f"{', '.join(silent)} gave no answer at all and {verb} left out.")
+    said += [f"{rater.met} Nothing is concluded about its agreement." for rater in table.raters if rater.met]
     if table.flips:
         counts = ", ".join(f"{count:,} of {name}" for name, count in table.flips.items())
         said.append(
@@ -396,6 +357,17 @@ def _orders(table: Ratings) -> list[str]:
         said.append(
             f"Where the answers of {', '.join(table.by_margin)} change with the order, the mean margin decides; accuracy averages "
             "over orders instead, so it may differ from agreement with gold (the debiased score does not)."
+        )
+    humans = len(table.columns(HUMAN))
+    if humans < 2:
+        said.append(
+            f"There is {'one human rater' if humans else 'no human rater'}, so the human ceiling cannot be said: it "
+            "sets each person against the others."
+        )
+    if humans and any(rater.kind == GOLD and rater.name.startswith("majority") for rater in table.raters):
+        said.append(
+            "The gold is a majority of votes: people who voted for it agree with it for that reason; the ceiling leaves "
+            "each one's own vote out."
         )
     return said
 
@@ -414,41 +386,49 @@ def conclusions(found: Agreement) -> list[str]:
             said.append(kind_agrees(kind, with_people, inside))
     ceiling = found.find("panel", "majority", HUMAN)
     if ceiling is not None and ceiling.value is not None:
-        said += ceiling_claims(ceiling, list(_machines(found)))
-    return said
+        reached, replacing = found.of_part("ceiling"), found.of_part("alternative")
+        machines = []
+        for name, gap in found.of_part("gap").items():
+            if gap.tested is not None:
+                wins = replacing[name].estimate.value if name in replacing else None
+                machines.append(Machine(name, reached[name].estimate, gap.tested, wins))
+        said += ceiling_claims(ceiling, machines)
+    return said or _nearest_gold(found)
 
 
-def _machines(found: Agreement) -> Iterator[Machine]:
-    """Every machine that was tested against the ceiling."""
-    reached, replacing = found.of_part("ceiling"), found.of_part("alternative")
-    for name, gap in found.of_part("gap").items():
-        if gap.tested is not None:
-            test = replacing.get(name)
-            yield Machine(
-                name, reached[name].estimate, gap.tested, None if test is None else test.estimate.value
-            )
+def _nearest_gold(found: Agreement) -> list[str]:
+    """Where there are no people to compare with: who has the highest kappa with gold."""
+    raters = [one for one in found.ratings.raters if one.kind != GOLD and one.of is None and _claimable(one)]
+    gold = next((rater.name for rater in found.ratings.raters if rater.kind == GOLD), "")
+    kappas = [(rater.name, found.find("pair", "kappa", rater.name, gold)) for rater in raters]
+    known = [(kappa.value, name, kappa) for name, kappa in kappas if kappa and kappa.value is not None]
+    if not known:
+        return []
+    _, name, kappa = max(known, key=lambda one: one[0])
+    cell = figure_cell(kappa)
+    ends = f" ({cell.interval})" if cell.interval else ""
+    most = (
+        f"Of {len(known)} raters {name} has the highest kappa with {gold}:"
+        if len(known) > 1
+        else f"{name} has a kappa with {gold} of"
+    )
+    return [f"{most} {cell.text}{ends}; 0 is what chance gives."]
 
 
 def agreement_object(
     source: Source, found: Sequence[Agreement], rankings: Sequence[Finding]
 ) -> dict[str, Any]:
     """The one object that `--json` prints: a list of raters and one flat record per number."""
-    raters, results, said = [], [], []
+    raters, results, words = [], [], []
     for agreement in found:
-        table, question = agreement.ratings, agreement.ratings.question
+        table, asked = agreement.ratings, {"question": agreement.ratings.question}
         judged = (table.codes >= 0).sum(0)
         raters += [
-            {"question": question, "rater": rater.name, "kind": rater.kind, "n": int(count)}
+            {**asked, "rater": rater.name, "kind": rater.kind, "n": int(count)}
             for rater, count in zip(table.raters, judged, strict=True)
         ]
-        results += [{"question": question, **finding.as_dict()} for finding in agreement.findings]
-        said += [
-            {
-                "question": question,
-                "conclusions": conclusions(agreement),
-                "legend": agreement.legend,
-                "cautions": cautions(agreement, source),
-            }
-        ]
+        results += [{**asked, **finding.as_dict()} for finding in agreement.findings]
+        said = {"conclusions": conclusions(agreement), "legend": agreement.legend}
+        words.append({**asked, **said, "cautions": cautions(agreement, source)})
     results += [{"question": None, **finding.as_dict()} for finding in rankings]
-    return {"source": source.name, "raters": raters, "results": results, "words": said}
+    return {"source": source.name, "raters": raters, "results": results, "words": words}

@@ -9,7 +9,7 @@ frequent label counts. Where nothing decides between two answers, as when a judg
 rating is a tie, which half agrees with either answer.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import orjson
 import polars as pl
-from numpy.typing import NDArray
 from sqlalchemy import select
 
 from personafit._errors import UserError, located
@@ -26,7 +25,7 @@ from personafit.benchmarks.lines import read_lines, validated
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
 from personafit.kinds.choice_scores import choice_items
-from personafit.kinds.lines import Line, Reference, RunLines
+from personafit.kinds.lines import Reference, RunLines
 from personafit.reporting.results import headline_view
 from personafit.statistics.agreement import Floats, Ints, ranked
 from personafit.store import (
@@ -138,17 +137,14 @@ def lines_source(store: Store, opened: RunLines) -> Source:
             f"{run.name} is a {opened.kind} run, {opened.why_no_people}: there are no raters who could agree; "
             f"`personafit compare` sets such runs side by side."
         )
-    about = {
-        item: (person, prompt)
-        for line in opened.lines
-        for item, person, prompt in line.frame.select("item", "person", "prompt").iter_rows()
-        if item is not None
-    }
+    frames = [line.frame.select("item", "person", "prompt") for line in opened.lines]
+    units = pl.concat(frames, how="vertical_relaxed")
+    units = units.drop_nulls("item").unique("item", keep="last", maintain_order=True)
     source = Source(
         run.name,
-        {item: person for item, (person, _) in about.items()},
+        dict(zip(units["item"], units["person"], strict=True)),
         frozenset(),
-        prompts={item: prompt for item, (_, prompt) in about.items()},
+        prompts=dict(zip(units["item"], units["prompt"], strict=True)),
         scales={one.question: one.bounds for one in opened.references},
     )
     add_lines(source, opened, source.people)
@@ -163,20 +159,17 @@ def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
         lines = [line for line in opened.lines if reference.answer in line.frame.columns and line.rater]
         headline = opened.headline_view(lines)
         for line in lines:
-            if line.view == headline:
-                own = line.frame.filter(pl.col("item").is_in(list(items)))
-                _add_line(source, opened, reference, replace(line, frame=own))
-
-
-def _add_line(source: Source, opened: RunLines, reference: Reference, line: Line) -> None:
-    kind = opened.rater_kinds.get(str(line.fingerprint), "llm")  # votes that came with the data are of models
-    asked = int(line.frame["asked"].sum()) - int(line.frame["answered"].sum())
-    source.unanswered += max(0, asked) if reference is opened.references[0] else 0
-    votes = _numbers(line.frame, reference, reference.answer, f"{line.fingerprint}|{line.view}")
-    rater = VotingRater(
-        str(line.rater), kind, not line.asked_for, met=opened.run.met_people.get(str(line.fingerprint))
-    )
-    source.add(votes, {f"{line.fingerprint}|{line.view}": rater})
+            if line.view != headline:
+                continue
+            frame = line.frame.filter(pl.col("item").is_in(list(items)))
+            if reference is opened.references[0]:
+                source.unanswered += max(0, int(frame["asked"].sum()) - int(frame["answered"].sum()))
+            key, met = f"{line.fingerprint}|{line.view}", opened.run.met_people.get(str(line.fingerprint))
+            kind = opened.rater_kinds.get(
+                str(line.fingerprint), "llm"
+            )  # votes that came with the data are of models
+            rater = VotingRater(str(line.rater), kind, not line.asked_for, met=met)
+            source.add(_numbers(frame, reference, reference.answer, key), {key: rater})
 
 
 def _add_people(source: Source, store: Store, opened: RunLines, reference: Reference) -> None:
@@ -192,12 +185,11 @@ def _add_people(source: Source, store: Store, opened: RunLines, reference: Refer
     if reference.who is None or not single.is_empty():
         return
     key = f"gold:{reference.who}"
+    gold = VotingRater(reference.who if reference.who != HUMAN else "median of people", GOLD)
     for line in opened.lines:
         if reference.known(line):
-            source.add(
-                _numbers(line.frame, reference, reference.people, key).unique(maintain_order=True),
-                {key: VotingRater(reference.who if reference.who != HUMAN else "median of people", GOLD)},
-            )
+            said = _numbers(line.frame, reference, reference.people, key)
+            source.add(said.unique(maintain_order=True), {key: gold})
 
 
 def data_votes(store: Store, dataset: str, question: str) -> pl.DataFrame:
@@ -294,7 +286,7 @@ def add_run(
         answers = answers.filter(wanted & ~pl.col("job").is_in(list(source.jobs)))
         answered = pl.col("status") == Status.OK.value
         source.unanswered += len(answers.filter(~answered))
-        source.jobs.update(answers["job"])
+        source.jobs.update(answers["job"].to_list())
         votes = (
             answers.filter(answered)
             .with_columns(pl.col("rater") + pl.lit(f"|{view}"))
@@ -353,11 +345,8 @@ def _answered(vote: Judgment) -> bool:
 
 
 def _frame(votes: list[Judgment]) -> pl.DataFrame:
-    return pl.DataFrame(
-        [tuple(getattr(vote, name) for name in VOTE) for vote in votes if _answered(vote)],
-        schema=VOTE,
-        orient="row",
-    )
+    rows = [tuple(getattr(vote, name) for name in VOTE) for vote in votes if _answered(vote)]
+    return pl.DataFrame(rows, schema=VOTE, orient="row")
 
 
 _WIDEST_SCALE = 64
@@ -370,8 +359,9 @@ class Ratings:
 
     question: str
     raters: tuple[VotingRater, ...]
-    people: NDArray[Any]
-    prompts: NDArray[Any]
+    people: Ints
+    """The number of the person that each unit is about."""
+    prompts: Ints
     codes: Ints
     values: Floats
     ordinal: bool
@@ -460,13 +450,12 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
     differing = rows.filter(pl.col("differ") & pl.lit(pairs))
     flips = differing.filter(pl.col("label") == TIE)["rater"].value_counts()
     decided = set(differing.filter(pl.col("label") != TIE, "weighed")["rater"])
+    about = units["item"].to_list()
     return Ratings(
         question=question,
         raters=tuple(names[key] for key in keys),
-        people=np.array([source.people[item] for item in units["item"]], dtype=object).astype(str),
-        prompts=np.array([source.prompts.get(item, item) for item in units["item"]], dtype=object).astype(
-            str
-        ),
+        people=_numbered([source.people[item] for item in about]),
+        prompts=_numbered([source.prompts.get(item, item) for item in about]),
         codes=codes,
         values=values,
         ordinal=numeric and len(np.unique(codes[codes >= 0])) > 2,
@@ -475,6 +464,11 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
         flips={names[key].name: count for key, count in flips.iter_rows()},
         by_margin=tuple(names[key].name for key in keys if key in decided),
     )
+
+
+def _numbered(names: Sequence[str]) -> Ints:
+    """Numbers in the place of names: people and prompts only tell which units belong together."""
+    return np.unique(np.array(names, dtype=str), return_inverse=True)[1]
 
 
 def _nearest_marks(values: Floats, low: float) -> Ints:

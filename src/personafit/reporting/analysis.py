@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 from rich.console import Console
 
 from personafit.kinds.choice_scores import RunScores
 from personafit.reporting.pieces import Cell, Sentences
+from personafit.reporting.plots import Dot
 from personafit.reporting.report import ReportPart
 from personafit.reporting.result import Result
 from personafit.reporting.terminal import print_pieces
@@ -32,11 +34,7 @@ class Analysis:
 
     def as_dict(self) -> dict[str, Any]:
         """The object that `--json` prints."""
-        return {
-            "benchmark": self.benchmark,
-            "results": [one.as_dict() for one in self.results],
-            **self.more,
-        }
+        return {"benchmark": self.benchmark, "results": [one.as_dict() for one in self.results], **self.more}
 
     def print(self, console: Console) -> None:
         """Print the sentences, then the tables."""
@@ -52,6 +50,19 @@ def print_part(part: ReportPart, console: Console) -> None:
 def choice_hints(scores: RunScores | None) -> list[str]:
     """That of attacked choices only those before the attack are analysed."""
     return [AS_THEY_WERE] if scores is not None and "base" in scores.items.columns else []
+
+
+def answers_of(scores: RunScores, rater: Mapping[str, Any]) -> pl.DataFrame:
+    """The answers that a rater of choices gave to the run's question under the view that counts: item, order, label, value."""
+    columns = {"item": pl.String, "order": pl.String, "label": pl.String, "value": pl.Float64}
+    if scores.answers.is_empty():
+        return pl.DataFrame(schema=columns)
+    return scores.answers.filter(
+        rater=rater["fingerprint"],
+        view=scores.headline_view,
+        question=scores.run.config["question"],
+        status="ok",
+    ).select(*columns)
 
 
 def benchmark_of(store: Store, run: RunRecord) -> str:
@@ -78,3 +89,20 @@ def small_notes(notes: Iterable[str]) -> list[Sentences]:
     """Notes below a table, each once; nothing where there are none."""
     said = list(dict.fromkeys(notes))
     return [Sentences(said, small=True)] if said else []
+
+
+def undefined(note: str | None) -> Estimate:
+    """The estimate of what has no value, with the reason."""
+    return Estimate(None, None, None, 0, 0, note)
+
+
+def count_cell(count: int | None) -> Cell:
+    """A count; empty where there is none."""
+    return Cell() if count is None else Cell(f"{count:,}", sort=float(count))
+
+
+def percent_dot(found: Estimate | Result | None) -> Dot:
+    """A share as a mark of a figure, in percent; nothing where there is none."""
+    if found is None:
+        return Dot()
+    return Dot(*(None if end is None else 100 * end for end in (found.value, found.low, found.high)))

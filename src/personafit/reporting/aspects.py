@@ -23,11 +23,21 @@ from personafit.reporting import drawing, plots
 from personafit.reporting.analysis import Analysis
 from personafit.reporting.calibration import has_truth
 from personafit.reporting.naming import short_name
-from personafit.reporting.pieces import Cell, Grid, Picture, Piece, Row, Section, percent_cell, true_minus
+from personafit.reporting.pieces import (
+    Cell,
+    Grid,
+    Picture,
+    Piece,
+    Row,
+    Section,
+    percent_cell,
+    result_cell,
+    true_minus,
+)
 from personafit.reporting.plots import group_in_words, shade_cells
 from personafit.reporting.report import ReportPart
 from personafit.reporting.results import Result, RunScores
-from personafit.statistics import choice_scores, coverage, mean_by_item
+from personafit.statistics import Estimate, choice_scores, coverage, mean_by_item
 from personafit.statistics.agreement_intervals import pearson
 from personafit.store import TIE, Store
 from personafit.store import tables as t
@@ -68,12 +78,9 @@ def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
         raise UserError(
             f"{scores.run.name} has no gold that says which answer is right: aspects have nothing to be held against."
         )
-    present = (
-        set()
-        if scores.parts.is_empty()
-        else set(scores.parts.filter(pl.col("target").is_in(ASPECTS))["rater"])
-    )
-    found = [rater for rater in scores.raters if rater["fingerprint"] in present]
+    parts = scores.parts
+    marked = set() if parts.is_empty() else set(parts.filter(pl.col("target").is_in(ASPECTS))["rater"])
+    found = [rater for rater in scores.raters if rater["fingerprint"] in marked]
     if not found:
         raise UserError(
             f"{scores.run.name} has no marks by aspect; run it with --rater aspects:SPEC, such as aspects:openai:MODEL@URL."
@@ -92,10 +99,9 @@ def aspect_results(scores: RunScores) -> list[Result]:
                 part = frame.filter(*(pl.col(name) == value for name, value in where.items()))
                 if part.is_empty():
                     continue
-                estimate = mean_by_item(part, "accuracy")
                 results.append(
                     Result.of(
-                        estimate,
+                        mean_by_item(part, "accuracy"),
                         rater=rater["name"],
                         view=view,
                         metric="accuracy",
@@ -108,11 +114,7 @@ def aspect_results(scores: RunScores) -> list[Result]:
 
 
 def _of_rater(rows: pl.DataFrame, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
-    return rows.filter(
-        (pl.col("rater") == rater["fingerprint"])
-        & (pl.col("view") == view)
-        & (pl.col("question") == scores.run.config["question"])
-    )
+    return rows.filter(rater=rater["fingerprint"], view=view, question=scores.run.config["question"])
 
 
 def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) -> pl.DataFrame:
@@ -159,32 +161,23 @@ def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: s
     said = _of_rater(scores.parts, scores, rater, view).filter(
         pl.col("status") == "ok", pl.col("target").is_in(ASPECTS)
     )
+    keys = ["ask", "item", "target", "parse"]
+    judgment = t.judgments.c
     extra = store.frame(
-        select(
-            t.judgments.c.ask,
-            t.judgments.c.item,
-            t.judgments.c.target,
-            t.judgments.c.parse,
-            t.judgments.c.extra,
-        )
-        .where(t.judgments.c.rater == rater["fingerprint"])
-        .where(t.judgments.c.target.in_(ASPECTS), t.judgments.c.extra.is_not(None))
+        select(*(judgment[name] for name in keys), judgment.extra)
+        .where(judgment.rater == rater["fingerprint"])
+        .where(judgment.target.in_(ASPECTS), judgment.extra.is_not(None))
     )
-    schema: dict[str, pl.DataType] = {
-        "ask": pl.String(),
-        "item": pl.String(),
-        "target": pl.String(),
-        "parse": pl.Int64(),
-    }
-    marks = extra.select(pl.col(name).cast(dtype) for name, dtype in schema.items()).with_columns(
-        pl.Series(
-            "marks", [orjson.loads(text)["scores"] for text in extra["extra"]], dtype=pl.List(pl.Float64)
-        )
+    scored = [orjson.loads(text)["scores"] for text in extra["extra"]]
+    marks = extra.select(
+        pl.col(*keys[:3]).cast(pl.String),
+        pl.col("parse").cast(pl.Int64),
+        pl.Series("marks", scored, dtype=pl.List(pl.Float64)),
     )
     decided = scores.items.filter(pl.col("gold").is_in(["0", "1"])).select("item", "person", "prompt", "gold")
     return (
-        said.select(*schema)
-        .join(marks, on=list(schema))
+        said.select(keys)
+        .join(marks, on=keys)
         .join(decided, on="item")
         .filter(pl.col("marks").list.len() == 2)
         .with_columns(pl.lit(["0", "1"]).alias("answer"))
@@ -249,15 +242,12 @@ def analyze_aspects(store: Store, scores: RunScores) -> Analysis:
     """Accuracy by aspect and slice, and how the aspects correlate with being chosen."""
     results, found = aspect_results(scores), aspect_correlations(store, scores)
     source, rows = published_aspects(scores)
-    run = scores.run
-    part = ReportPart(
-        run.name, f"Aspects of the answers of {run.name}", [], aspect_pieces(scores, results, found)
-    )
     more = {
         "correlations": [asdict(one) for one in found],
         "published": {"source": source, "rows": rows, "note": "no interval"} if rows else None,
     }
-    return Analysis(scores.info["name"], results, part, more)
+    title, pieces = f"Aspects of the answers of {scores.run.name}", aspect_pieces(scores, results, found)
+    return Analysis(scores.info["name"], results, ReportPart(scores.run.name, title, [], pieces), more)
 
 
 def aspects_section(store: Store, scores: RunScores) -> Section | None:
@@ -313,10 +303,10 @@ def _correlation_grid(found: Correlations) -> Grid:
 def _r_cell(pair: Correlation | None) -> Cell:
     if pair is None:
         return Cell()
-    if pair.value is None:
-        return Cell("–")
-    ends = "" if pair.low is None or pair.high is None else f"{pair.low:.2f} to {pair.high:.2f}"
-    return Cell(true_minus(f"{pair.value:.2f}"), true_minus(ends), pair.value)
+    shown = Estimate(pair.value, pair.low, pair.high, 0, 0)
+    return (
+        Cell("–") if pair.value is None else result_cell(shown, lambda r: true_minus(f"{r:.2f}"), to=" to ")
+    )
 
 
 def write_aspects(part: ReportPart, folder: Path) -> list[Path]:

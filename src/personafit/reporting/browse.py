@@ -9,7 +9,7 @@ import base64
 import os
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,7 +20,7 @@ from sqlalchemy import func, or_, select
 from personafit.contexts import is_remembered
 from personafit.people import Person, render_person
 from personafit.reporting.totals import RunTotals
-from personafit.store import Status, Store
+from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 
 LEVEL = 4  # 6 takes half as long again for 3 % less
@@ -66,7 +66,12 @@ def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
     if not views or answers.is_empty():
         return {}
     rows = answers.filter(pl.col("view").is_in(list(views))).unique(["position", "view"], maintain_order=True)
-    contexts = _contexts(store, rows["job"].to_list())
+    product = t.products.c
+    query = select(t.asks.c.job, product.text, product.status, product.parents).select_from(
+        t.asks.join(t.products, product.id == t.asks.c.context)
+    )
+    asks = store.rows_among(query, t.asks.c.job, rows["job"].to_list())
+    contexts = {row.job: [row.text, row.status, orjson.loads(row.parents)] for row in asks}
     told: dict[int, list[list[Any]]] = defaultdict(list)
     for position, view, job in rows.select("position", "view", "job").iter_rows():
         if job in contexts:
@@ -76,15 +81,11 @@ def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
     return told
 
 
-def _contexts(store: Store, jobs: list[str]) -> dict[str, tuple[str, str, list[str]]]:
-    found: dict[str, tuple[str, str, list[str]]] = {}
-    product = t.products.c
-    query = select(t.asks.c.job, product.text, product.status, product.parents).select_from(
-        t.asks.join(t.products, product.id == t.asks.c.context)
-    )
-    for row in store.rows_among(query, t.asks.c.job, jobs):
-        found[row.job] = (row.text, row.status, orjson.loads(row.parents))
-    return found
+def cut_text(text: str | None, most: int) -> str | None:
+    """A text that is no longer than that; what was left out is counted."""
+    if text is None or len(text) <= most:
+        return text
+    return f"{text[:most]} … ({len(text) - most:,} more characters in the store)"
 
 
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
@@ -95,6 +96,7 @@ READ = 10_000  # asks whose replies are read at a time
 
 LETTERS = 64  # "@", above the five bits of statuses
 SAID = ("detail", "reply", "reasoning")
+ASKED = ("rater", "view", "order", "about", "status", *SAID)
 LEFT_OUT = "left out: the page would grow too large"
 NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
 
@@ -105,38 +107,80 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
     facets = _facets(rows)
     products = [orjson.loads(text) for text in rows["products"]]
     places = {product: place for place, product in enumerate(_unique(products))}
-    people = {person: place for place, person in enumerate(sorted(set(rows["person"])))}
+    people = people_texts(store, totals.run, sorted(set(rows["person"])))
     texts = store.texts(places)
     told = told_by_item(store, totals)
     statuses = _statuses(totals)
     index = {
         "id": rows["item"].to_list(),
         "question": rows["prompt"].to_list(),
-        "person": [people[person] for person in rows["person"]],
+        "person": rows["person"].to_list(),
         "answers": [[places[product] for product in pair] for pair in products],
         "gold": rows["gold"].to_list(),
         "facets": [_coded(rows[name], values) for name, values in facets],
         "verdicts": _verdicts(totals, rows["position"]),
         "statuses": _endings(totals, rows["position"], statuses),
     }
+    return pack_browser(
+        index=index,
+        people=people,
+        texts=[texts.get(product, "") for product in places],
+        asks=_asks(store, totals, rows),
+        told=[told.get(place, []) for place in rows["position"]] if told else [],
+        raters=[rater["name"] for rater in totals.raters],
+        controls=[bool(rater["control"]) for rater in totals.raters],
+        views=totals.views,
+        view=totals.views.index(totals.headline_view),
+        facets=[{"name": name, "values": values} for name, values in facets],
+        statuses=statuses,
+        total=totals.items,
+    )
+
+
+def pack_browser(
+    *,
+    index: dict[str, list[Any]],
+    people: Mapping[str, str],
+    texts: Iterable[str],
+    asks: pl.DataFrame | Sequence[Sequence[Mapping[str, Any]]],
+    told: Sequence[Any] = (),
+    marks: Sequence[Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """What a page's browser of items reads.
+
+    Args:
+        index: Columns of the list: id, question, person (by name), answers, gold, facets, verdicts, and texts, about, makers or statuses.
+        people: Person to what is known of them, in the order in which they are referred to.
+        texts: Every text once, in the order in which items refer to them.
+        asks: Of each item what was asked, as rows of lists, or as a list of asks with some of `ASKED`.
+        told: Of each item what was told about the person, where that was made for it.
+        marks: Of items whose parts are rated one by one, the parts as rows: the text's place, that of a note, and cells of text, whether
+            it stands out, and score.
+        more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
+    """
+    places = {person: place for place, person in enumerate(people)}
+    coded = {"statuses": [], **index, "person": [places[person] for person in index["person"]]}
+    if isinstance(asks, pl.DataFrame):
+        asked = frame_blocks(asks, ITEMS)
+    else:
+        asked = list_blocks([{name: [ask.get(name) for ask in own] for name in ASKED} for own in asks], ITEMS)
     return {
-        "raters": [rater["name"] for rater in totals.raters],
-        "controls": [bool(rater["control"]) for rater in totals.raters],
-        "views": totals.views,
-        "view": totals.views.index(totals.headline_view),
-        "facets": [{"name": name, "values": values} for name, values in facets],
-        "statuses": statuses,
+        "view": 0,
+        "facets": [],
+        "statuses": [],
         "people": list(people),
-        "items": len(rows),
-        "total": totals.items,
-        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS},
+        "items": len(index["id"]),
+        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS, "marks": ITEMS},
         "blocks": {
-            "index": list_blocks([index], 1),
-            "texts": list_blocks([texts.get(product, "") for product in places], TEXTS),
-            "people": list_blocks(_profiles(store, totals, people), PEOPLE),
-            "asks": frame_blocks(_asks(store, totals, rows), ITEMS),
-            "told": list_blocks([told.get(place, []) for place in rows["position"]], ITEMS) if told else [],
+            "index": list_blocks([coded], 1),
+            "texts": list_blocks(list(texts), TEXTS),
+            "people": list_blocks(list(people.values()), PEOPLE),
+            "asks": asked,
+            "told": list_blocks(told, ITEMS) if any(told) else [],
+            **({} if marks is None else {"marks": list_blocks(marks, ITEMS)}),
         },
+        **more,
     }
 
 
@@ -209,9 +253,12 @@ def _unique(groups: Iterable[list[str]]) -> dict[str, None]:
     return dict.fromkeys(product for group in groups for product in group)
 
 
-def _profiles(store: Store, totals: RunTotals, wanted: Iterable[str]) -> list[str]:
-    people = store.people(totals.run.dataset)
-    return [profile_text(people[person]) if person in people else "" for person in wanted]
+def people_texts(store: Store, run: RunRecord, wanted: Iterable[str]) -> dict[str, str]:
+    """What is known of these people, each once."""
+    people = store.people(run.dataset)
+    return {
+        person: profile_text(people[person]) if person in people else "" for person in dict.fromkeys(wanted)
+    }
 
 
 def profile_text(person: Person) -> str:

@@ -19,9 +19,18 @@ from personafit._errors import UserError
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
 from personafit.kinds.choice_scores import TIERS, choices_of
-from personafit.kinds.lines import Line, Reference, RunLines
-from personafit.reporting.analysis import Analysis, benchmark_of, choice_hints, figure_cell, small_notes
-from personafit.reporting.pieces import Cell, Grid, Piece, Row
+from personafit.kinds.lines import RunLines
+from personafit.reporting.analysis import (
+    Analysis,
+    answers_of,
+    benchmark_of,
+    choice_hints,
+    count_cell,
+    figure_cell,
+    small_notes,
+    undefined,
+)
+from personafit.reporting.pieces import Grid, Piece, Row
 from personafit.reporting.report import ReportPart
 from personafit.reporting.result import marked_met
 from personafit.reporting.results import CONTROL_RATERS, Result, RunScores
@@ -45,6 +54,8 @@ ONLY_LETTERS = "confidence is undefined: only letters were read from the replies
 ONLY_WORDS = "confidence is undefined: only words were read from the replies, and a word has no probability"
 GRADED = "its scores are grades, which are no probabilities"
 NO_BORDER = "a rule's scores are no probabilities"
+UNANSWERED = "nothing was answered"
+ASKED = ("llm", "replay")  # raters that reply in words
 PLACES = ("0", "1")
 NO_VOTES = "the gold has no votes and no share: there is nothing graded to compare with"
 
@@ -77,8 +88,7 @@ def gold_shares(store: Store, dataset: str, gold: str, labels: tuple[str, str]) 
     """Per item the share of people's votes for the first of two labels."""
     rows = store.frame(
         select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
-            t.judgments.c.ask == f"{dataset}#{gold}",
-            t.judgments.c.extra.is_not(None),
+            t.judgments.c.ask == f"{dataset}#{gold}", t.judgments.c.extra.is_not(None)
         )
     )
     shares = {item: _share(label, orjson.loads(extra), labels) for item, label, extra in rows.iter_rows()}
@@ -108,8 +118,49 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
         raise UserError(
             f"{scores.run.name} has choices among more than two answers; confidence is read from the margin between two."
         )
-    shares = vote_shares(store, scores)
-    return [_margins(scores, rater, shares) for rater in scores.raters]
+    shares, items = vote_shares(store, scores), scores.items
+    planned: dict[str | None, int] = {None: len(items)}
+    if "tier" in items.columns:
+        planned |= dict(items["tier"].drop_nulls().value_counts().iter_rows())
+    # Slices may have any name, also "margin": only the tier comes along.
+    columns = [name for name in ("item", "person", "prompt", "gold", "tier") if name in items.columns]
+    found = []
+    for rater in scores.raters:
+        margins, note = _order_averaged(scores, rater)
+        frame = items.select(columns).join(margins, on="item", how="inner", maintain_order="left")
+        if frame.is_empty():
+            note = note or "no item was answered with a margin in both orders"
+        found.append(_held(rater, scores.headline_view, frame, shares, planned, note))
+    return found
+
+
+def _order_averaged(scores: RunScores, rater: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
+    """The margin of every item a rater answered in all its orders, and what is to be said of them."""
+    nothing = pl.DataFrame(schema={"item": pl.String, "margin": pl.Float64})
+    answered = answers_of(scores, rater).drop_nulls("value")
+    if answered.is_empty():
+        return nothing, UNANSWERED
+    if answered["value"].abs().is_in([0.0, 1.0]).all():
+        return nothing, ONLY_LETTERS
+    note = {
+        "rule": "a rule's margin is no probability: only its order is used",
+        "python": "the function's scores are read as log-odds, which holds only if it returns such",
+    }.get(rater["kind"])
+    if rater["kind"] in ASKED:
+        # A reply that was parsed counts as exactly 1: a letter, not a confidence.
+        read = answered.filter(pl.col("value").abs() != 1.0)
+        if len(read) < len(answered):
+            note = f"{len(answered) - len(read)} of {len(answered)} replies named a letter without a margin and are left out"
+        answered = read
+    margins = (
+        answered.group_by("item", "order", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .group_by("item", maintain_order=True)
+        .agg(pl.col("value").mean().alias("margin"), pl.len().alias("orders"))
+        # With one order alone the position is still in the margin.
+        .filter(pl.col("orders") == rater["orders"])
+    )
+    return margins.drop("orders"), note
 
 
 def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
@@ -129,97 +180,54 @@ def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
     shares = gold_shares(store, opened.run.dataset, str(reference.who), (YES, NO))
     lines = [line for line in opened.lines if reference.answer in line.frame.columns]
     headline, kinds = opened.headline_view(lines), opened.rater_kinds
-    return [
-        _line_margins(line, reference, kinds[str(line.fingerprint)], shares)
-        for line in lines
-        if line.view == headline and line.fingerprint in kinds
-    ]
-
-
-def _line_margins(line: Line, reference: Reference, kind: str, shares: dict[str, float]) -> RaterMargins:
-    rater = {"fingerprint": line.fingerprint, "name": line.rater, "kind": kind}
-    planned: dict[str | None, int] = {None: len(line.frame)}
-    nothing = RaterMargins(rater, str(line.view), pl.DataFrame(), planned)
-    margin = str(reference.margin)
-    known = line.frame.filter(pl.col(margin).is_not_null())
-    if known.is_empty():
-        return replace(nothing, note="nothing was answered")
-    if kind == "rule":
-        return replace(nothing, note=NO_BORDER)
-    if not known["label"].is_in([YES, NO]).all():
-        return replace(nothing, note=GRADED)
-    certain = pl.col(margin).is_in([0.0, 1.0])  # a word that was read, and no score
-    read = known.filter(~certain)
-    if read.is_empty():
-        return replace(nothing, note=ONLY_WORDS)
-    note = None
-    if len(read) < len(known):
-        note = (
-            f"{len(known) - len(read)} of {len(known)} replies were a word without a score and are left out"
-        )
-    odds = pl.col(margin)
-    if kind not in ("llm", "replay"):
-        note = "its scores are read as log-odds, which holds only if it gives such"
-        if read[margin].is_between(0.0, 1.0).all():
-            odds, note = (odds / (1 - odds)).log(), "its scores are read as probabilities"
     gold = pl.when(reference.people).then(pl.lit("0")).when(~pl.col(reference.people)).then(pl.lit("1"))
-    frame = read.select("item", "person", "prompt", odds.alias("margin"), gold.alias("gold")).with_columns(
-        _right(pl.col("margin"), pl.col("gold")).alias("right"),
-        pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64).alias("share"),
-    )
-    return RaterMargins(rater, str(line.view), frame, planned, note)
+    found = []
+    for line in lines:
+        if line.view == headline and line.fingerprint in kinds:
+            kind = kinds[line.fingerprint]
+            rater = {"fingerprint": line.fingerprint, "name": line.rater, "kind": kind}
+            scored_units, odds, note = _yes_margins(line.frame, str(reference.margin), kind)
+            frame = scored_units.select("item", "person", "prompt", odds.alias("margin"), gold.alias("gold"))
+            found.append(_held(rater, str(line.view), frame, shares, {None: len(line.frame)}, note))
+    return found
 
 
-def _margins(scores: RunScores, rater: dict[str, Any], shares: dict[str, float]) -> RaterMargins:
-    view = scores.headline_view
-    planned: dict[str | None, int] = {None: len(scores.items)}
-    if "tier" in scores.items.columns:
-        planned |= dict(scores.items["tier"].drop_nulls().value_counts().iter_rows())
-    nothing = RaterMargins(rater, view, pl.DataFrame(), planned)
-    if scores.answers.is_empty():
-        return replace(nothing, note="nothing was answered")
-    answered = scores.answers.filter(
-        (pl.col("rater") == rater["fingerprint"])
-        & (pl.col("view") == view)
-        & (pl.col("question") == scores.run.config["question"])
-        & (pl.col("status") == "ok")
-        & pl.col("value").is_not_null()
+def _yes_margins(frame: pl.DataFrame, margin: str, kind: str) -> tuple[pl.DataFrame, pl.Expr, str | None]:
+    """The units whose score can be read as log-odds of yes, those log-odds, and what is to be said of them."""
+    odds, known = pl.col(margin), frame.drop_nulls(margin)
+    read = known.filter(~odds.is_in([0.0, 1.0]))  # those are words that were read, and no scores
+    reasons = {
+        UNANSWERED: known.is_empty(),
+        NO_BORDER: kind == "rule",
+        GRADED: not known["label"].is_in([YES, NO]).all(),
+        ONLY_WORDS: read.is_empty(),
+    }
+    why = next((reason for reason, holds in reasons.items() if holds), None)
+    if why is not None:
+        return frame.clear(), odds, why
+    if kind not in ASKED:
+        if read[margin].is_between(0.0, 1.0).all():
+            return read, (odds / (1 - odds)).log(), "its scores are read as probabilities"
+        return read, odds, "its scores are read as log-odds, which holds only if it gives such"
+    left = len(known) - len(read)
+    note = f"{left} of {len(known)} replies were a word without a score and are left out" if left else None
+    return read, odds, note
+
+
+def _held(
+    rater: dict[str, Any],
+    view: str,
+    frame: pl.DataFrame,
+    shares: Mapping[str, float],
+    planned: Mapping[str | None, int],
+    note: str | None,
+) -> RaterMargins:
+    """Margins held against gold and votes."""
+    voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
+    right = _right(pl.col("margin"), pl.col("gold"))
+    return RaterMargins(
+        rater, view, frame.with_columns(right.alias("right"), voted.alias("share")), planned, note
     )
-    if answered.is_empty():
-        return replace(nothing, note="nothing was answered")
-    if answered["value"].abs().is_in([0.0, 1.0]).all():
-        return replace(nothing, note=ONLY_LETTERS)
-    note = {
-        "rule": "a rule's margin is no probability: only its order is used",
-        "python": "the function's scores are read as log-odds, which holds only if it returns such",
-    }.get(rater["kind"])
-    if rater["kind"] in ("llm", "replay"):
-        # A reply that was parsed counts as exactly 1: a letter, not a confidence.
-        read = answered.filter(pl.col("value").abs() != 1.0)
-        if len(read) < len(answered):
-            note = f"{len(answered) - len(read)} of {len(answered)} replies named a letter without a margin and are left out"
-        answered = read
-    margins = (
-        answered.group_by("item", "order", maintain_order=True)
-        .agg(pl.col("value").mean())
-        .group_by("item", maintain_order=True)
-        .agg(pl.col("value").mean().alias("margin"), pl.len().alias("orders"))
-        # With one order alone the position is still in the margin.
-        .filter(pl.col("orders") == rater["orders"])
-    )
-    # Slices may have any name, also "margin": only the tier comes along.
-    columns = [name for name in ("item", "person", "prompt", "gold", "tier") if name in scores.items.columns]
-    frame = (
-        scores.items.select(columns)
-        .join(margins, on="item", how="inner", maintain_order="left")
-        .with_columns(
-            _right(pl.col("margin"), pl.col("gold")).alias("right"),
-            pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64).alias("share"),
-        )
-    )
-    if frame.is_empty():
-        note = "no item was answered with a margin in both orders"
-    return RaterMargins(rater, view, frame, planned, note)
 
 
 def _right(margin: pl.Expr, gold: pl.Expr) -> pl.Expr:
@@ -231,7 +239,7 @@ def _right(margin: pl.Expr, gold: pl.Expr) -> pl.Expr:
 def graded_results(rater: RaterMargins) -> list[Result]:
     """Every number about one rater's margins: all items, then each tier, then the votes."""
     if rater.frame.is_empty():
-        return [_result(rater, "ece", {}, _undefined(rater.note))]
+        return [_result(rater, "ece", {}, undefined(rater.note))]
     parts: list[tuple[dict[str, str], pl.DataFrame]] = [({}, rater.frame)]
     if "tier" in rater.frame.columns:
         tiers = rater.frame["tier"].drop_nulls().unique(maintain_order=True)
@@ -243,18 +251,17 @@ def graded_results(rater: RaterMargins) -> list[Result]:
 def _calibration(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
     decided = part.filter(pl.col("right").is_not_null())
     if decided.is_empty():
-        yield _result(rater, "ece", where, _undefined("no item with a margin has gold"))
+        yield _result(rater, "ece", where, undefined("no item with a margin has gold"))
         return
     confidence, right = choice_confidence(decided["margin"].to_numpy()), decided["right"].to_numpy()
     if rater.rater["kind"] == "rule":
-        yield _result(rater, "ece", where, _undefined(rater.note))
+        yield _result(rater, "ece", where, undefined(rater.note))
     else:
         error = calibration_error(confidence, right)
         n, people = len(decided), decided["person"].n_unique()
         luck = f"a perfectly calibrated rater would show about {chance_error(confidence, SIMULATED):.3f} here by chance"
         yield _result(rater, "ece", where, Estimate(error.value, None, None, n, people, luck))
-        over = _mean(decided, confidence - right, (-1.0, 1.0))
-        yield _result(rater, "overconfidence", where, over)
+        yield _result(rater, "overconfidence", where, _mean(decided, confidence - right, (-1.0, 1.0)))
         if not where:
             for number, part_of in enumerate(reliability_table(confidence, right), 1):
                 inside = (confidence >= part_of.low) & (confidence <= part_of.high)
@@ -279,7 +286,7 @@ def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFram
     voted = part.filter(pl.col("share").is_not_null())
     if voted.is_empty():
         if not where:
-            yield _result(rater, "share_correlation", where, _undefined(NO_VOTES))
+            yield _result(rater, "share_correlation", where, undefined(NO_VOTES))
         return
     margin, share = voted["margin"].to_numpy(), voted["share"].to_numpy()
     # Either answer may be called product 0: both ways round count, so that the figure cannot depend on it.
@@ -300,10 +307,6 @@ def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFram
 def _mean(frame: pl.DataFrame, values: Floats, bounds: tuple[float, float]) -> Estimate:
     people, prompts = frame["person"].to_numpy(), frame["prompt"].to_numpy()
     return cluster_mean(values, people, prompts if prompts_recur(people, prompts) else None, bounds)
-
-
-def _undefined(note: str | None) -> Estimate:
-    return Estimate(None, None, None, 0, 0, note)
 
 
 def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
@@ -327,49 +330,40 @@ def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: E
 
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 
-KEPT_HEADS = [f"accuracy keeping {share:.0%}" for share in KEPT]
-
 
 def analyze_calibration(store: Store, run: RunRecord) -> Analysis:
-    """Whether the confidence of each rater holds against gold and against votes; for raters that choose, or say yes or no."""
+    """Whether the confidence of each rater holds against gold, by tier, and against votes; for raters that choose, or say yes or no."""
     scores = choices_of(store, run)
     raters = line_margins(store, run_lines(store, run)) if scores is None else rater_margins(store, scores)
     groups = [marked_met(run, graded_results(rater)) for rater in raters]
-    results = [result for rows in groups for result in rows]
-    part = calibration_part(run, groups)
-    return Analysis(benchmark_of(store, run), results, part, hints=choice_hints(scores))
-
-
-def calibration_part(run: RunRecord, groups: Sequence[Sequence[Result]]) -> ReportPart:
-    """Confidence against gold by tier, then what each rater says and how often it is right, then its margins against votes."""
     rows = [
         _row(group, tier) for group in groups for tier in _tiers(one for one in group if one.metric == "ece")
     ]
-    columns = ["items", "ECE", "over-confidence, points", *KEPT_HEADS, "mean error"]
+    kept = [f"accuracy keeping {share:.0%}" for share in KEPT]
+    columns = ["items", "ECE", "over-confidence, points", *kept, "mean error"]
     caption = "Accuracy in %, 95 % intervals below; mean error is over all shares kept."
-    undefined = {
-        f"{group[0].rater}: {note}.": group[0].control
-        for group in groups
-        for note in dict.fromkeys(one.note for one in group if one.value is None and one.note)
-    }
-    said = [text for group in groups for text in _confidence_in_words(group)]
-    said += [text for text, control in undefined.items() if control is None]
+    said = list(run.met_people.values())
+    notes: list[str] = []
     pieces: list[Piece] = [Grid("Confidence against gold", caption, ["rater", "tier"], columns, rows)]
     for group in groups:
+        said += _confidence_in_words(group)
         pieces += [*_reliability(group), *_votes(group)]
-    pieces += small_notes(text for text, control in undefined.items() if control is not None)
+        undefined_because = dict.fromkeys(one.note for one in group if one.value is None and one.note)
+        listed = notes if group[0].control else said
+        listed += [f"{group[0].rater}: {note}." for note in undefined_because]
     title = f"Calibration of the raters of {run.name}"
-    return ReportPart(run.name, title, [*run.met_people.values(), *said], pieces)
+    part = ReportPart(run.name, title, said, [*pieces, *small_notes(notes)])
+    results = [result for group in groups for result in group]
+    return Analysis(benchmark_of(store, run), results, part, hints=choice_hints(scores))
 
 
 def _confidence_in_words(group: Sequence[Result]) -> Iterator[str]:
     """How far a rater's confidence is above its accuracy, over all items; nothing of controls and of what met people."""
     for one in group:
-        if one.metric == "overconfidence" and not one.slice and one.value is not None and not one.met_people:
+        if one.metric == "overconfidence" and not one.slice and not one.met_people and one.control is None:
             cell = figure_cell(one, 100)
             ends = f" ({cell.interval})" if cell.interval else ""
-            if one.control is None:
-                yield f"{one.rater}: mean confidence minus accuracy is {cell.text} points{ends}."
+            yield f"{one.rater}: mean confidence minus accuracy is {cell.text} points{ends}."
 
 
 def _row(group: Sequence[Result], tier: str | None) -> Row:
@@ -383,7 +377,7 @@ def _row(group: Sequence[Result], tier: str | None) -> Row:
     return Row(
         [str(group[0].rater), tier or "all"],
         [
-            Cell(f"{n:,}", sort=float(n)),
+            count_cell(n),
             figure_cell(here.get(("ece", None))),
             figure_cell(here.get(("overconfidence", None)), 100),
             *(figure_cell(one, 100) for one in kept),
@@ -395,10 +389,7 @@ def _row(group: Sequence[Result], tier: str | None) -> Row:
 
 def _reliability(group: Sequence[Result]) -> list[Piece]:
     rows = [
-        Row(
-            [f"{100 * float(one.slice['confidence']):.1f}"],
-            [figure_cell(one, 100), Cell(f"{one.n:,}", sort=float(one.n))],
-        )
+        Row([f"{100 * float(one.slice['confidence']):.1f}"], [figure_cell(one, 100), count_cell(one.n)])
         for one in group
         if one.metric == "reliability"
     ]

@@ -1,7 +1,6 @@
 """The report of a run of choices: scores, controls, contexts, analyses, and a browser of its items."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -10,42 +9,25 @@ import orjson
 from personafit._errors import UserError
 from personafit.contexts import is_remembered
 from personafit.kinds.choice_scores import RunScores, choice_lines, columns_of, load_scores, missing_halves
-from personafit.reporting import plots
-from personafit.reporting.agree_part import agreement_section
-from personafit.reporting.agree_ratings import run_source
-from personafit.reporting.asked import ERRORS_SHOWN, rater_facts
-from personafit.reporting.aspects import aspects_section
-from personafit.reporting.bias import bias_section
-from personafit.reporting.browse import browser_data
+from personafit.reporting.asked import asks_section
 from personafit.reporting.claims import lift_claims
-from personafit.reporting.failures import failures_section
-from personafit.reporting.figures import draw_figures, guessing
-from personafit.reporting.line_results import share_of, worst_coverage
+from personafit.reporting.kind_report import KindReport
+from personafit.reporting.line_results import results_of, share_of, worst_coverage
 from personafit.reporting.naming import LineKey, LineNames, line_of
 from personafit.reporting.pieces import (
     Cell,
-    Errors,
     Grid,
-    Instrument,
-    Participant,
     Picture,
-    Piece,
     Prose,
     Row,
     Section,
     Sentences,
-    count_row,
     percent_cell,
+    share_cell,
 )
-from personafit.reporting.plots import Dot, PlotRow
-from personafit.reporting.report import KindReport, ReportPart
-from personafit.reporting.report_page import browser_piece
 from personafit.reporting.result import Result
-from personafit.reporting.results import load_totals, overall_coverage, run_results
-from personafit.reporting.studies import ceiling_pieces
-from personafit.reporting.totals import RunTotals, held_answers
-from personafit.reporting.written import when
-from personafit.store import RunRecord, Status, Store
+from personafit.reporting.totals import RunTotals, held_answers, load_totals
+from personafit.store import RunRecord, Store
 
 DEFINITIONS = {
     "accuracy": "share of items on which the gold answer was chosen, averaged over both orders; a tie counts ½",
@@ -62,16 +44,10 @@ DEFINITIONS = {
 def legend(metrics: Iterable[str]) -> str:
     """One line with what the figures shown mean; figures without a definition are left out."""
     shown = dict.fromkeys(metric for metric in metrics if metric in DEFINITIONS)
-    return " ".join(f"{name(metric).capitalize()}: {DEFINITIONS[metric]}." for metric in shown)
-
-
-def name(metric: str) -> str:
-    """A metric as headings write it."""
-    return metric.replace("_", " ")
+    return " ".join(f"{metric.replace('_', ' ').capitalize()}: {DEFINITIONS[metric]}." for metric in shown)
 
 
 PUBLISHED_TABLE, PUBLISHED_CONTEXTS = "Table 3", "Table 7"  # of the PersonaFeedback paper
-ORDERS = {1: "one (each answer is scored by itself)", 2: "both"}
 MOST_ITEMS = 1_000  # beyond that further analyses are worked out when asked for
 MOST_ROWS = 12  # of the first table, controls included
 
@@ -80,20 +56,13 @@ class ChoiceReport(KindReport):
     """A run in which raters chose between answers."""
 
     def __init__(self, store: Store, run: RunRecord) -> None:
-        self.store = store
         self.totals = load_totals(store, run)
-        self.benchmark: str = self.totals.info["name"]
-        self.coverage_bar: float = self.totals.info["coverage_bar"]
-        self.results = run_results(self.totals)
+        super().__init__(store, run, self.totals.info, results_of(self.totals.opened, self.totals.added))
 
     @cached_property
     def scores(self) -> RunScores:
         """The run by the item, for analyses that need more than sums."""
-        return load_scores(self.store, self.totals.run, held_answers(self.store, self.totals))
-
-    def sentences(self) -> list[str]:
-        """Nothing: the verdict says it all."""
-        return []
+        return load_scores(self.store, self.record, held_answers(self.store, self.totals))
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and context with the least coverage."""
@@ -108,59 +77,25 @@ class ChoiceReport(KindReport):
             for view in totals.views
         )
 
-    def part(self) -> ReportPart:
-        """The run as a part of a report."""
-        drawn = self._pictures
-        return replace(
-            self.brief(),
-            sections=[section for section in self._sections(drawn) if section.pieces],
-            browser=[
-                browser_piece(self.totals.run.name, "choice", data=item_browser(self.store, self.totals))
-            ],
-            instrument=self._instrument(),
-        )
+    def counts(self) -> list[str]:
+        """Items and people."""
+        return [f"{self.totals.items:,} items", f"{self.totals.people:,} people"]
 
-    def brief(self) -> ReportPart:
-        """The first picture and table."""
-        totals, info = self.totals, self.totals.info
-        coverage = overall_coverage(totals)
-        first = self._pictures.get("views") or self._pictures.get("slices")
-        facts = [
-            f"run {totals.run.name}",
-            when(totals.run.started),
-            f"{totals.items:,} items",
-            f"{totals.people:,} people",
-            *([] if coverage is None else [f"coverage {100 * coverage:.1f} %"]),
-        ]
-        lead = [*self._warnings(coverage), *([first] if first else []), self._first_table()]
-        return ReportPart(
-            totals.run.name,
-            str(info["title"] or info["name"]),
-            self.sentences(),
-            lead,
-            facts=facts,
-            about=str(info["description"]).strip(),
-        )
+    def answered(self) -> tuple[int, int]:
+        """How many asks were planned, and how many brought an answer."""
+        return self.totals.coverage()
+
+    def picture(self) -> Picture | None:
+        """Scores with the person, without and with the wrong one; by slice where there is but one context."""
+        return self._pictures.get("views") or self._pictures.get("slices")
 
     @cached_property
     def _pictures(self) -> dict[str, Picture]:
-        drawn = draw_figures(self.totals, self.results, self.totals.headline_view)
-        return {name: Picture(title, caption, figure) for name, title, caption, figure in drawn}
+        from personafit.reporting.figures import choice_pictures
 
-    def _warnings(self, coverage: float | None) -> Iterator[Piece]:
-        if self.totals.run.finished is None:
-            yield Prose(
-                "This run is not finished: the same command resumes it, and all figures may still change.",
-                "warning",
-            )
-        elif coverage is not None and coverage < self.coverage_bar:
-            yield Prose(
-                f"Coverage is {100 * coverage:.1f} %, below the bar of {100 * self.coverage_bar:.0f} %: what is missing may not be "
-                "like what is there.",
-                "warning",
-            )
+        return choice_pictures(self.totals, self.results)
 
-    def _first_table(self) -> Grid:
+    def table(self) -> Grid:
         """Score, lift, restraint and coverage under the headline context, those asked for first."""
         totals = self.totals
         view, metric = totals.headline_view, totals.info["metric"]
@@ -177,7 +112,7 @@ class ChoiceReport(KindReport):
                     cell(found[metric]),
                     cell(found.get("lift"), difference=True),
                     cell(found.get("restraint")),
-                    _percent(found[metric].coverage),
+                    share_cell(found[metric].coverage),
                 ],
                 found[metric].control,
             )
@@ -191,36 +126,37 @@ class ChoiceReport(KindReport):
             naming.heads,
             [shown, "lift", "restraint", "coverage"],
             rows[:MOST_ROWS],
-            note=f"Lift: {DEFINITIONS['lift']}. Restraint: {DEFINITIONS['restraint']}.",
+            note=legend(
+                name
+                for name in ("lift", "restraint")
+                if any(name in found and found[name].value is not None for found in heads)
+            ),
         ).filled()
 
-    def _sections(self, drawn: Mapping[str, Picture]) -> Iterator[Section]:
-        totals = self.totals
+    def sections(self) -> Iterator[Section]:
+        """Slices, contexts, controls, analyses and asks."""
+        totals, drawn = self.totals, self._pictures
         slices = [drawn["slices"]] if "slices" in drawn and "views" in drawn else []
         yield Section("Scores by slice", [*slices, score_grid(totals, self.results)])
         yield Section(
-            "Contexts",
-            context_pieces(totals, self.results),
-            "The same raters on the same items, told more or less about the person.",
-        )
-        yield Section(
             "Controls and consistency",
-            self._controls(drawn),
+            [
+                *([Sentences(said)] if (said := lift_claims(self.results, self.margin)) else []),
+                worth_grid(totals, self.results),
+                *([drawn["position"]] if "position" in drawn else []),
+            ],
             "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
         )
         yield from self._analyses()
-        yield Section("Asks", self._asks(), "A failed ask is never counted as a score: it lowers coverage.")
-        if notes := run_notes(totals):
-            yield Section("Notes", [Sentences(notes)])
-
-    def _controls(self, drawn: Mapping[str, Picture]) -> list[Piece]:
-        said = [
-            *lift_claims(self.results, self.margin),
-            *filter(None, [best_control(self.totals, self.results)]),
-        ]
-        pieces: list[Piece] = [Sentences(said)] if said else []
-        pieces.append(worth_grid(self.totals, self.results))
-        return [*pieces, *([drawn["position"]] if "position" in drawn else [])]
+        ended = (
+            (
+                [rater["name"]],
+                totals.endings(rater["fingerprint"]),
+                sum(totals.asked(rater, view) for view in totals.views),
+            )
+            for rater in totals.raters
+        )
+        yield asks_section(ended, "Number of asks by status.")
 
     def _analyses(self) -> Iterator[Section]:
         """Agreement, bias, aspects and failure modes; of a large run, which commands give them."""
@@ -232,86 +168,69 @@ class ChoiceReport(KindReport):
             )
             yield Section("Further analyses", [Prose(how, "small")])
             return
-        for title, make in ANALYSES.items():
+        for title, make in self._analysers().items():
             try:
-                section = make(self)
+                section = make()
             except UserError as error:
                 section = Section(title, [Prose(str(error), "small")])
             if section is not None:
                 yield section
 
-    def _asks(self) -> list[Piece]:
-        totals = self.totals
-        rows, errors = [], []
-        for rater in totals.raters:
-            fingerprint = rater["fingerprint"]
-            counts = [totals.statuses.get((fingerprint, status.value), 0) for status in Status]
-            missing = sum(totals.asked(rater, view) for view in totals.views) - sum(counts)
-            rows.append(count_row([rater["name"]], [*counts, missing]))
-            met = [(*key[1:], count) for key, count in totals.errors.items() if key[0] == fingerprint]
-            if met:
-                errors.append(Errors(rater["name"], sorted(met, key=lambda error: -error[2])[:ERRORS_SHOWN]))
-        columns = [*(status.value for status in Status), "not yet asked"]
-        return [Grid("How asks ended", "Number of asks by status.", ["rater"], columns, rows), *errors]
+    def _analysers(self) -> dict[str, Callable[[], Section | None]]:
+        """Imported when a page is made: a run in the terminal needs none of them."""
+        from personafit.reporting.agree_part import agreement_section
+        from personafit.reporting.agree_ratings import run_source
+        from personafit.reporting.aspects import aspects_section
+        from personafit.reporting.bias import bias_section
+        from personafit.reporting.failures import failures_section
+        from personafit.reporting.studies import ceiling_pieces
 
-    def _instrument(self) -> Instrument:
-        totals = self.totals
-        config, info, run = totals.run.config, totals.info, totals.run
-        facts = {
-            "run": run.name,
-            "data set": run.dataset,
-            "benchmark version": info["version"],
-            "licence of the data": info["licence"],
-            "gold": info["gold"],
-            "question": config["question"],
-            "contexts": ", ".join(totals.views),
-            "seed": str(config["seed"]),
-            "samples per ask": str(config["samples"]),
-            "items judged": f"{totals.items:,}",
-            "people": f"{totals.people:,}",
-            "started": when(run.started),
-            "finished": "not finished" if run.finished is None else when(run.finished),
+        store, scores = self.store, self.scores
+        return {
+            "Human ceiling": lambda: Section("Human ceiling", ceiling_pieces(store, scores, self.sources)),
+            "Agreement": lambda: agreement_section(
+                run_source(store, self.record, scores.answers), choice_lines(scores), self.margin
+            ),
+            "Bias": lambda: bias_section(store, scores, self.margin),
+            "Aspects": lambda: aspects_section(store, scores),
+            "Failure modes": lambda: failures_section(store, scores),
         }
-        if config["selected"] is not None:
-            facts["sample"] = "a part of the items; give the same --limit or --people again"
-        members = [
-            Participant(
-                one["name"],
-                f"{one['kind']}, {one['role']}",
-                one["fingerprint"],
-                {"orders": ORDERS.get(rater["orders"], str(rater["orders"])), **one["settings"]},
-            )
-            for rater, one in zip(totals.raters, rater_facts(self.store, totals.raters), strict=True)
-        ]
-        return Instrument(config.get("command") or "(started from Python)", facts, members)
 
+    def items(self) -> dict[str, Any]:
+        """The items."""
+        from personafit.reporting.browse import browser_data
 
-# -- analyses ----------------------------------------------------------------------------------------------------------
+        words = {"gold": f"gold ({self.info['gold']})", "right": "right", "wrong": "wrong"}
+        if self.info["metric"] == "win_rate":
+            words = {"gold": "tested answer", "right": "won", "wrong": "lost"}
+        return browser_data(self.store, self.totals) | {"words": words}
 
-
-def _agreement(report: ChoiceReport) -> Section:
-    source = run_source(report.store, report.totals.run, report.scores.answers)
-    return agreement_section(source, choice_lines(report.scores), report.margin)
-
-
-ANALYSES: dict[str, Callable[[ChoiceReport], Section | None]] = {
-    "Human ceiling": lambda report: Section(
-        "Human ceiling", ceiling_pieces(report.store, report.scores, report.sources)
-    ),
-    "Agreement": _agreement,
-    "Bias": lambda report: bias_section(report.store, report.scores, report.margin),
-    "Aspects": lambda report: aspects_section(report.store, report.scores),
-    "Failure modes": lambda report: failures_section(report.store, report.scores),
-}
+    def facts(self) -> dict[str, str]:
+        """Whose votes are right, what was asked under which contexts, and of what."""
+        part = "a part of the items; give the same --limit or --people again"
+        return {
+            "gold": self.info["gold"],
+            "question": self.record.config["question"],
+            "contexts": ", ".join(self.totals.views),
+            "items judged": f"{self.totals.items:,}",
+            "people": f"{self.totals.people:,}",
+            "sample": part if self.record.config["selected"] is not None else "",
+        }
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def published_rows(info: Mapping[str, Any], table: str = PUBLISHED_TABLE) -> list[dict[str, Any]]:
-    """The published scores of a benchmark that are laid out like its table: of numbered tables that one."""
-    rows = info.get("published", [])
-    return [row for row in rows if "Table" not in row["source"] or row["source"].endswith(table)]
+def published_rows(totals: RunTotals) -> list[dict[str, Any]]:
+    """The published scores of a benchmark that are laid out like its table; with contexts made from memories, those of the paper too."""
+    rows = totals.info.get("published", [])
+    shown = [row for row in rows if "Table" not in row["source"] or row["source"].endswith(PUBLISHED_TABLE)]
+    if any(is_remembered(view.removeprefix("wrong:")) for view in totals.views):
+        from personafit.benchmarks.personafeedback import PUBLISHED
+
+        rows = orjson.loads(PUBLISHED.read_bytes())["scores"]
+        shown += [row for row in rows if row["source"].endswith(PUBLISHED_CONTEXTS)]
+    return shown
 
 
 def score_grid(totals: RunTotals, results: Sequence[Result]) -> Grid:
@@ -338,7 +257,7 @@ def score_grid(totals: RunTotals, results: Sequence[Result]) -> Grid:
         same = (line, total.control, tuple(one.text + one.interval for one in cells))
         rows.setdefault(same, (Row(naming.names(total), cells, total.control), []))[1].append(str(view))
     shown = [Row([*row.names, ", ".join(views)], row.cells, row.control) for row, views in rows.values()]
-    published = published_rows(totals.info)
+    published = published_rows(totals)
     for row in published:
         cells = [_percent_of_100(row["scores"].get("/".join(where.values()))) for _, _, where in columns]
         shown.append(Row(naming.published(row["model"], row["view"]), cells, source=row["source"]))
@@ -369,7 +288,7 @@ def worth_grid(totals: RunTotals, results: Sequence[Result]) -> Grid:
     rows = []
     for (_, view), numbers in found.items():
         total = numbers[metric]
-        cells = [_percent(total.coverage), Cell(str(total.people), sort=float(total.people))]
+        cells = [share_cell(total.coverage), Cell(str(total.people), sort=float(total.people))]
         for name in names:
             number = numbers.get(name)
             own = [note for note in _split(number.note if number else None) if note not in common]
@@ -388,98 +307,10 @@ def worth_grid(totals: RunTotals, results: Sequence[Result]) -> Grid:
     )
 
 
-def context_pieces(totals: RunTotals, results: Sequence[Result]) -> list[Piece]:
-    """Every rater under every context, where some are made from memories; the paper's own such rows beside them."""
-    if not any(is_remembered(view.removeprefix("wrong:")) for view in totals.views):
-        return []
-    whole = [one for one in results if one.metric == totals.info["metric"] and not one.slice]
-    published = _published_contexts()
-    contexts = list(dict.fromkeys([*totals.views, *(row["view"] for row in published)]))
-    naming = LineNames(whole)
-    rows = []
-    for line in dict.fromkeys(map(line_of, whole)):
-        own = {one.view: one for one in whole if line_of(one) == line}
-        control = None if any(one.control is None for one in own.values()) else "control"
-        names = naming.names(next(iter(own.values())))
-        rows.append(Row(names, [cell(own.get(name)) for name in contexts], control))
-    dots = [
-        PlotRow(" on ".join(row.names), [_dot(one) for one in row.cells]) for row in rows if not row.control
-    ]
-    for model in dict.fromkeys(row["model"] for row in published):
-        scores = {row["view"]: row["scores"][""] for row in published if row["model"] == model}
-        cells = [_percent_of_100(scores.get(name)) for name in contexts]
-        rows.append(Row(naming.published(model), cells, source=published[0]["source"]))
-        dots.append(PlotRow(model, [Dot(scores.get(name)) for name in contexts], published=True))
-    caption = (
-        "One line per model, one mark per context; bars are 95 % intervals, the dotted line is guessing. Published lines were measured by "
-        "others on other items."
-    )
-    label = f"{totals.info['metric'].replace('_', ' ')} in %"
-    figure = plots.series_figure(dots, contexts, guessing(totals), label)
-    grid = Grid("Scores by context", "In %, 95 % intervals below.", naming.heads, contexts, rows)
-    return [Picture("Scores by context", caption, figure), grid]
-
-
-def _published_contexts() -> list[dict[str, Any]]:
-    from personafit.benchmarks.personafeedback import PUBLISHED
-
-    rows = orjson.loads(PUBLISHED.read_bytes())["scores"]
-    return [row for row in rows if row["source"].endswith(PUBLISHED_CONTEXTS)]
-
-
-def _dot(one: Cell) -> Dot:
-    if one.sort is None:
-        return Dot()
-    ends = (
-        [float(end.replace("−", "-")) for end in one.interval.split("–")]
-        if "–" in one.interval
-        else [None, None]
-    )
-    return Dot(100 * one.sort, *ends)
-
-
-# -- words -------------------------------------------------------------------------------------------------------------
-
-
-def best_control(totals: RunTotals, results: Sequence[Result]) -> str | None:
-    """A sentence on the rule that reads nothing and scores best."""
-    view = totals.headline_view
-    found = [
-        one
-        for one in results
-        if one.metric == "accuracy" == totals.info["metric"]
-        and one.view == view
-        and one.control
-        and not one.slice
-        and one.value is not None
-    ]
-    if not found:
-        return None
-    best = max(found, key=lambda one: one.value or 0.0)
-    shown = cell(best)
-    interval = f" ({shown.interval})" if shown.interval else ""
-    return f"The best control, “{best.control}” ({best.rater}), is right on {shown.text} %{interval} of the items."
-
-
-def run_notes(totals: RunTotals) -> list[str]:
-    """What was found odd in the data, each remark once."""
-    said = {"", totals.info["description"].strip()}
-    return [note for note in dict.fromkeys(map(str.strip, totals.run.config["notes"])) if note not in said]
-
-
 def clustering(results: Sequence[Result]) -> str:
     """What the intervals of a run are clustered by."""
     both = any("clustered by person and prompt" in (result.note or "") for result in results)
     return "person and prompt" if both else "person"
-
-
-def item_browser(store: Store, totals: RunTotals) -> dict[str, Any]:
-    """What the item browser shows of a run of choices."""
-    if totals.info["metric"] == "win_rate":
-        words = {"gold": "tested answer", "right": "won", "wrong": "lost"}
-    else:
-        words = {"gold": f"gold ({totals.info['gold']})", "right": "right", "wrong": "wrong"}
-    return browser_data(store, totals) | {"words": words}
 
 
 def cell(result: Result | None, difference: bool = False, notes: Sequence[int] = ()) -> Cell:
@@ -488,10 +319,6 @@ def cell(result: Result | None, difference: bool = False, notes: Sequence[int] =
         return Cell(notes=notes)
     shown = percent_cell(result, difference)
     return Cell(shown.text, shown.interval, shown.sort, notes)
-
-
-def _percent(share: float | None) -> Cell:
-    return Cell() if share is None else Cell(f"{100 * share:.1f}", sort=share)
 
 
 def _percent_of_100(value: float | None) -> Cell:

@@ -8,13 +8,12 @@ from personafit.kinds import run_lines
 from personafit.reporting.agree import agreements
 from personafit.reporting.agree_part import agreement_part
 from personafit.reporting.agree_ratings import Source
-from personafit.reporting.audit.part import FILE as AUDIT
-from personafit.reporting.audit.part import audit_part, audit_pictures, read_audit
-from personafit.reporting.compare import compare_with_base, fitted_notes
-from personafit.reporting.compare_ranking import comparison_part, rank_runs
+from personafit.reporting.audit import FILE as AUDIT
+from personafit.reporting.audit import read_audit
+from personafit.reporting.compare import compare_runs, comparison_part, fitted_notes, rank_runs
 from personafit.reporting.extraction import read_extraction
 from personafit.reporting.report import ReportPart
-from personafit.reporting.run_report import open_report, verdict_of, with_verdict
+from personafit.reporting.run_report import open_report, run_bars, verdict_of, with_verdict
 from personafit.reporting.studies import Status, study_part
 from personafit.reporting.training import fitted_part, is_fitted, is_training, training_part
 from personafit.statistics.decisions import MARGIN
@@ -27,7 +26,7 @@ def run_part(
     """A run as a part of a report; where `sources` hold people's votes on its items, they stand beside it."""
     report = open_report(store, run, margin)
     report.sources, report.complete = sources, True
-    return with_verdict(report.part(), verdict_of(report, run, (), margin))
+    return with_verdict(report.part(), verdict_of(report, store, run, run_bars(run), margin))
 
 
 def votes_part(source: Source, status: Status | None, margin: float = MARGIN) -> ReportPart:
@@ -43,8 +42,7 @@ def folder_part(folder: Path) -> ReportPart | None:
     if is_fitted(folder):
         return fitted_part(folder)
     if (folder / AUDIT).is_file():
-        found = read_audit(folder / AUDIT)
-        return audit_part(found, audit_pictures(found.results))
+        return read_audit(folder / AUDIT)
     return read_extraction(folder)
 
 
@@ -56,7 +54,7 @@ def compared_part(store: Store, runs: Sequence[RunRecord], margin: float = MARGI
         return None
     try:
         opened = [run_lines(store, run) for run in runs]
-        found = compare_with_base(opened, margin=margin)
+        found = compare_runs(*opened, margin=margin)
     except UserError:  # other instruments, or nobody in common
         return None
     return comparison_part(found, rank_runs(opened, margin), fitted_notes(opened)) if found else None

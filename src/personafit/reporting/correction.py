@@ -9,7 +9,9 @@ at random is tested over tier, slices, people and the machine's scores; labels o
 Of raters that say yes or no or give marks, the machine's score is the mean of their answers and the human one that of people's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,40 +36,43 @@ from personafit.statistics.ppi import Corrected, ppi_mean
 from personafit.store import TIE, Item, Judgment, RunRecord, Status, Store
 
 VOTE_ONLY = frozenset(
-    (
-        "study",
-        "kind",
-        "why",
-        "text",
-        "note",
-        "order",
-        "seconds",
-        "at",
-        "client_time",
-        "perspective",
-        "generation",
-    )
-) | {"page", "role", "person", "weight"}
+    "study kind why text note order seconds at client_time perspective generation page role person weight".split()
+)
 """What a study's votes have beside a judgment."""
 WORDS = {YES: 1.0, NO: 0.0}
+UnitKey = tuple[str, str]
+"""An item, and the target in it that was judged; empty where the item itself was."""
 
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """What people said about items of a run."""
+    """What people said about units of a run."""
 
-    votes: dict[str, list[str]]
-    """Item to the labels it got, one per voter."""
-    elsewhere: int
+    votes: Mapping[UnitKey, list[Any]]
+    """Item and target to what each voter said: the place of an answer or a tie for choices, else a number."""
+    elsewhere: int = 0
     """Lines about items that the run does not have."""
-    unanswered: int
-    """Lines without an answer."""
-    options: dict[str, int] = field(default_factory=dict)
-    """How many answers an item has, where they are not two."""
-    weights: dict[str, float] = field(default_factory=dict)
-    """Design weights of labelled items, where the file gives them: the inverse of the chance of being drawn."""
+    unanswered: int = 0
+    """Lines without an answer, or to another question."""
+    weights: Mapping[UnitKey, float] = field(default_factory=dict)
+    """Design weights of labelled units, where the file gives them: the inverse of the chance of being drawn."""
     numbered: int = 0
     """Lines that name an answer by its place in the stored order, and not by a name."""
+    question: str | None = None
+    """The question people answered, where it is none of choices."""
+    options: Mapping[str, int] = field(default_factory=dict)
+    """How many answers an item has, where they are not two."""
+
+    def beside(self, frame: pl.DataFrame, scores: Mapping[UnitKey, float]) -> pl.DataFrame:
+        """The units of a frame with people's scores as `human_score`, and their `weight`."""
+        rows = [(*key, value, self.weights.get(key)) for key, value in scores.items()]
+        schema = {"item": pl.String, "target": pl.String, "human_score": pl.Float64, "weight": pl.Float64}
+        said = pl.DataFrame(rows, schema=schema, orient="row")
+        keys = ["item", "target"] if "target" in frame.columns else ["item"]
+        rest = frame.drop("human_score", "weight", strict=False)
+        return rest.join(
+            said.select(*keys, "human_score", "weight"), on=keys, how="left", maintain_order="left"
+        )
 
 
 @dataclass(frozen=True)
@@ -87,64 +92,132 @@ class Correction:
 
 
 def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
-    """Labels of a JSONL file, `{"item", "label"}` or votes of a study; several lines on one item are several voters.
+    """Labels of a run of choices: `{"item", "label"}` on each line of a JSONL file, or the votes of a study.
 
     A label names an answer: `answer`, `generic` or `wrong` in a run of answers, the id of its text anywhere, or its place in the
-    order the store keeps. A line that names its rater replaces an earlier one of the same rater on the same item. A `weight` is the
-    inverse of the item's chance of being drawn.
+    order the store keeps.
     """
-    _check_file(path)
-    wanted = set(scores.items["item"])
-    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in wanted}
+    items = _items(store, scores)
     gold = {} if has_truth(scores) else dict(scores.items.select("item", "gold").iter_rows())
-    votes: dict[str, dict[object, str]] = {}
-    weights: dict[str, float] = {}
+
+    def place(row: dict[str, Any], key: UnitKey, number: int) -> str | None:
+        item = items[key[0]]
+        if "rater" not in row:
+            return _place(required_text(row, "label", path, number), item, gold.get(item.id), path, number)
+        extra = VOTE_ONLY if "study" in row else {"weight"}
+        judgment = validated(Judgment, {k: v for k, v in row.items() if k not in extra}, path, number)
+        if judgment.status != Status.OK or judgment.question != scores.run.config["question"]:
+            return None
+        if judgment.label is None:
+            raise UserError(f"{located(path, number, 'label')} is missing.")
+        return _place(judgment.label, item, gold.get(item.id), path, number)
+
+    labels = _read_votes(
+        path, scores.run.name, {(item, "") for item in items}, place, example_row(store, scores)
+    )
+    options = {item: len(items[item].products) for item, _ in labels.votes if len(items[item].products) != 2}
+    return replace(labels, options=options)
+
+
+def example_row(store: Store, scores: RunScores) -> str:
+    """A line of a file of labels for a run of choices, as people would write it."""
+    items = _items(store, scores)
+    first = next((items[item] for item in scores.items["item"] if item in items), None)
+    if first is None:
+        return '{"item": "ITEM", "label": "ID OF A TEXT"}'
+    label = "answer" if "against" in first.slices and not has_truth(scores) else first.products[0]
+    return json.dumps({"item": first.id, "label": label}, ensure_ascii=False)
+
+
+def _items(store: Store, scores: RunScores) -> dict[str, Item]:
+    wanted = set(scores.items["item"])
+    return {item.id: item for item in store.items(scores.run.dataset) if item.id in wanted}
+
+
+def read_unit_labels(path: Path, opened: RunLines) -> HumanLabels:
+    """Labels of a run that is none of choices: `{"item", "label"}`, and where units have one `"target"`, or votes of a study.
+
+    A label is `yes` or `no`, or a mark on the question's scale. A run that asks several questions needs `"question"` in each line.
+    """
+    known = {one.question: one for one in opened.references}
+    asked: set[str] = set()
+    units = {
+        (item, target)
+        for line in opened.lines
+        for item, target in line.frame.select(
+            "item", "target" if "target" in line.frame.columns else pl.lit("").alias("target")
+        ).iter_rows()
+        if item is not None
+    }
+
+    def value(row: dict[str, Any], key: UnitKey, number: int) -> float | None:
+        question = str(row.get("question") or (next(iter(known)) if len(known) == 1 else ""))
+        if not question:
+            raise UserError(
+                f"{located(path, number, 'question')} is missing; {opened.run.name} asks {', '.join(known)}."
+            )
+        if question not in known or row.get("status", "ok") != "ok":
+            return None
+        asked.add(question)
+        return _value(row, known[question], path, number)
+
+    first = opened.references[0]
+    item, target = min(units, default=("ITEM", ""))
+    example = {"item": item, **({"target": target} if target else {}), "label": YES}
+    if first.bounds != UNIT_SCALE:
+        example["label"] = f"{first.bounds[1]:g}"
+    if len(known) > 1:
+        example["question"] = first.question
+    labels = _read_votes(path, opened.run.name, units, value, json.dumps(example, ensure_ascii=False))
+    if len(asked) > 1:
+        raise UserError(f"{path} answers several questions ({', '.join(sorted(asked))}); give one at a time.")
+    return replace(labels, question=next(iter(asked)))
+
+
+def _read_votes(
+    path: Path,
+    run: str,
+    units: Set[UnitKey],
+    read: Callable[[dict[str, Any], UnitKey, int], Any],
+    example: str,
+) -> HumanLabels:
+    """Every line's vote; several on one unit are several voters, and one that names its rater replaces that rater's earlier one."""
+    if not path.is_file():
+        raise UserError(f"{path} is not a file; --human takes a JSONL file with lines such as {example}.")
+    items = {item for item, _ in units}
+    votes: dict[UnitKey, dict[object, Any]] = {}
+    weights: dict[UnitKey, float] = {}
     lines = elsewhere = unanswered = numbered = 0
     for number, row in read_lines(path):
         lines += 1
-        item, label, voter = _vote(row, path, number, scores.run.config["question"])
-        if item not in items:
+        key = (required_text(row, "item", path, number), str(row.get("target") or ""))
+        if key[0] not in items:
             elsewhere += 1
-        elif label is None:
+            continue
+        said = read(row, key, number)
+        if said is None:
             unanswered += 1
-        else:
-            place = _place(label, items[item], gold.get(item), path, number)
-            numbered += "rater" not in row and label.isdecimal()
-            votes.setdefault(item, {})[voter] = place
-            if (weight := row.get("weight")) is not None:
-                weights[item] = _weight(weight, path, number)
-    if not lines:
-        raise UserError(f"{path} holds no labels; each line is an object with 'item' and 'label'.")
+            continue
+        if key not in units:
+            raise UserError(
+                f"{located(path, number, 'target')}: '{key[1]}' is nothing that was judged in '{key[0]}'."
+            )
+        numbered += isinstance(said, str) and "rater" not in row and str(row["label"]).isdecimal()
+        votes.setdefault(key, {})[row.get("rater", number)] = said
+        if (weight := row.get("weight")) is not None:
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+                raise UserError(f"{located(path, number, 'weight')} must be a number above 0.")
+            weights[key] = float(weight)
     if not votes:
-        example = next(iter(wanted), "none")
         raise UserError(
-            f"{path} has no label for an item of {scores.run.name} ({lines} lines; the run's items are like '{example}')."
+            f"{path} has no label for an item of {run} ({lines} lines); write lines such as {example}."
         )
-    options = {item: len(items[item].products) for item in votes if len(items[item].products) != 2}
-    said = {item: list(by_voter.values()) for item, by_voter in votes.items()}
-    if weights and (without := next((item for item in said if item not in weights), None)):
+    if weights and (without := next((key for key in votes if key not in weights), None)):
         raise UserError(
-            f"{path}: some labels have a 'weight' and that of '{without}' has none; give all a weight or none."
+            f"{path}: some labels have a 'weight' and that of '{without[0]}' has none; give all a weight or none."
         )
-    return HumanLabels(said, elsewhere, unanswered, options, weights, numbered)
-
-
-def _check_file(path: Path) -> None:
-    if not path.is_file():
-        raise UserError(f"{path} is not a file; --human takes a JSONL file of people's labels.")
-
-
-def _vote(row: dict[str, Any], path: Path, number: int, question: str) -> tuple[str, str | None, object]:
-    """Item, label (None where the line gives no answer) and voter of a line."""
-    item = required_text(row, "item", path, number)
-    if "rater" not in row:
-        return item, required_text(row, "label", path, number), number
-    extra = VOTE_ONLY if "study" in row else {"weight"}
-    judgment = validated(Judgment, {k: v for k, v in row.items() if k not in extra}, path, number)
-    answered = judgment.status == Status.OK and judgment.question == question
-    if answered and judgment.label is None:
-        raise UserError(f"{located(path, number, 'label')} is missing.")
-    return item, judgment.label if answered else None, judgment.rater
+    said_of = {key: list(by_voter.values()) for key, by_voter in votes.items()}
+    return HumanLabels(said_of, elsewhere, unanswered, weights, numbered)
 
 
 def _place(label: str, item: Item, tested: str | None, path: Path, number: int) -> str:
@@ -159,99 +232,9 @@ def _place(label: str, item: Item, tested: str | None, path: Path, number: int) 
         called = [name for name in ("answer", against) if name in names]
         raise UserError(
             f"{located(path, number, 'label')}: '{label}' is no answer to '{item.id}'; use "
-            f"{', '.join([*map(str, called), *places])} or {TIE}, or the id of a text."
+            f"{', '.join([*map(str, called), *places])} or {TIE}, or the id of a text ({', '.join(item.products)})."
         )
     return known[label]
-
-
-def _weight(weight: object, path: Path, number: int) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
-        raise UserError(f"{located(path, number, 'weight')} must be a number above 0.")
-    return float(weight)
-
-
-@dataclass(frozen=True)
-class UnitLabels:
-    """What people said of units: the mean over voters of each item and target."""
-
-    question: str | None
-    """The question they answered; None where the file does not say and the run asks but one."""
-    values: Mapping[tuple[str, str], float]
-    weights: Mapping[tuple[str, str], float]
-    """Design weights, where the file gives them."""
-    elsewhere: int
-    """Lines about items that the run does not have."""
-    unanswered: int
-    """Lines without an answer, or to another question."""
-
-    def beside(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The units with these labels as `human_score`, and their `weight`."""
-        rows = [(*key, value, self.weights.get(key)) for key, value in self.values.items()]
-        schema = {"item": pl.String, "target": pl.String, "human_score": pl.Float64, "weight": pl.Float64}
-        said = pl.DataFrame(rows, schema=schema, orient="row")
-        keys = ["item", "target"] if "target" in frame.columns else ["item"]
-        rest = frame.drop("human_score", "weight")
-        return rest.join(
-            said.select(*keys, "human_score", "weight"), on=keys, how="left", maintain_order="left"
-        )
-
-
-def read_unit_labels(path: Path, opened: RunLines) -> UnitLabels:
-    """Labels of a JSONL file, `{"item", "label"}` and where units have one `"target"`, or votes of a study.
-
-    A label is `yes` or `no`, or a mark on the question's scale. Several lines on one unit are several voters; a line that names its
-    rater replaces an earlier one of the same rater. A run that asks several questions needs `"question"` in each line.
-    """
-    _check_file(path)
-    known = {one.question: one for one in opened.references}
-    units = {
-        (item, target)
-        for line in opened.lines
-        for item, target in line.frame.select(
-            "item", "target" if "target" in line.frame.columns else pl.lit("").alias("target")
-        ).iter_rows()
-        if item is not None
-    }
-    items = {item for item, _ in units}
-    asked: set[str] = set()
-    votes: dict[tuple[str, str], dict[object, float]] = {}
-    weights: dict[tuple[str, str], float] = {}
-    lines = elsewhere = unanswered = 0
-    for number, row in read_lines(path):
-        lines += 1
-        item = required_text(row, "item", path, number)
-        question = str(row.get("question") or (next(iter(known)) if len(known) == 1 else ""))
-        if not question:
-            raise UserError(
-                f"{located(path, number, 'question')} is missing; {opened.run.name} asks {', '.join(known)}."
-            )
-        key = (item, str(row.get("target") or ""))
-        if item not in items:
-            elsewhere += 1
-        elif question not in known or row.get("status", "ok") != "ok":
-            unanswered += 1
-        elif key not in units:
-            raise UserError(
-                f"{located(path, number, 'target')}: '{key[1]}' is nothing that was judged in '{item}'."
-            )
-        else:
-            asked.add(question)
-            value = _value(row, known[question], path, number)
-            votes.setdefault(key, {})[row.get("rater", number)] = value
-            if row.get("weight") is not None:
-                weights[key] = _weight(row["weight"], path, number)
-    if not votes:
-        raise UserError(
-            f"{path} has no label for an item of {opened.run.name} ({lines} lines; the run's items are like '{min(items, default='none')}')."
-        )
-    if len(asked) > 1:
-        raise UserError(f"{path} answers several questions ({', '.join(sorted(asked))}); give one at a time.")
-    if weights and len(weights) < len(votes):
-        raise UserError(
-            f"{path}: some labels have a 'weight' and others have none; give all a weight or none."
-        )
-    means = {key: float(np.mean(list(by_voter.values()))) for key, by_voter in votes.items()}
-    return UnitLabels(next(iter(asked)), means, weights, elsewhere, unanswered)
 
 
 def _value(row: Mapping[str, Any], reference: Reference, path: Path, number: int) -> float:
@@ -260,7 +243,7 @@ def _value(row: Mapping[str, Any], reference: Reference, path: Path, number: int
     try:
         found = WORDS[said] if isinstance(said, str) and said in WORDS else float(str(said))
     except ValueError:
-        found = float("nan")
+        found = math.nan
     if not low <= found <= high or isinstance(said, bool):
         allowed = f"{YES} or {NO}" if reference.bounds == (0.0, 1.0) else f"a mark from {low:g} to {high:g}"
         raise UserError(f"{located(path, number, 'label')}: '{said}' is no answer; use {allowed}.")
@@ -277,23 +260,19 @@ def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
         if line.view != scores.headline_view:
             continue
         human = _people_scores(scores, raters[str(line.fingerprint)], line.view, labels)
-        frame = line.frame.with_columns(
-            pl.col("accuracy").alias("machine_score"),
-            *(
-                pl.col("item").replace_strict(found, default=None, return_dtype=pl.Float64).alias(name)
-                for name, found in (("human_score", human), ("weight", labels.weights))
-            ),
-        )
+        judged = line.frame.with_columns(pl.col("accuracy").alias("machine_score"))
+        frame = labels.beside(judged, human)
         corrections += _corrections(opened, line, frame, scores.info["metric"], factors)
     return corrections
 
 
-def correct_lines(opened: RunLines, labels: UnitLabels | None = None) -> list[Correction]:
+def correct_lines(opened: RunLines, labels: HumanLabels | None = None) -> list[Correction]:
     """Every rater of a run that is no run of choices, by question, system and slice: the mean of its answers and of people's.
 
     Without labels from elsewhere, people's answers are those that are known of the run's units already.
     """
     factors = [name for names in opened.slices for name in names]
+    means = {key: float(np.mean(said)) for key, said in (labels.votes if labels else {}).items()}
     corrections: list[Correction] = []
     for reference in opened.references:
         if labels is not None and labels.question not in (None, reference.question):
@@ -308,7 +287,7 @@ def correct_lines(opened: RunLines, labels: UnitLabels | None = None) -> list[Co
                     pl.col(reference.people).cast(pl.Float64).alias("human_score"),
                     pl.lit(None, pl.Float64).alias("weight"),
                 )
-                frame = frame if labels is None else labels.beside(frame)
+                frame = frame if labels is None else labels.beside(frame, means)
                 corrections += _corrections(
                     opened, line, frame, reference.metric, factors, reference.bounds, answered
                 )
@@ -343,11 +322,12 @@ def _corrections(
 
 def _people_scores(
     scores: RunScores, rater: dict[str, Any], view: str, labels: HumanLabels
-) -> dict[str, float]:
+) -> dict[UnitKey, float]:
     """Per labelled item the score by people's labels: whether the tested answer won, or how far the rater agrees."""
+    votes = {item: said for (item, _), said in labels.votes.items()}
     if not has_truth(scores):
         gold = dict(scores.items.select("item", "gold").iter_rows())
-        return {item: _agree([gold[item]], votes) for item, votes in labels.votes.items() if gold[item]}
+        return {(item, ""): _agree([gold[item]], said) for item, said in votes.items() if gold[item]}
     if scores.answers.is_empty():
         return {}
     said = scores.answers.filter(
@@ -355,13 +335,17 @@ def _people_scores(
         & (pl.col("view") == view)
         & (pl.col("question") == scores.run.config["question"])
         & (pl.col("status") == "ok")
-        & pl.col("item").is_in(list(labels.votes))
+        & pl.col("item").is_in(list(votes))
     )
     agreed: dict[str, list[float]] = {}
     for item, _, given in said.group_by("item", "order", maintain_order=True).agg("label").iter_rows():
-        agreed.setdefault(item, []).append(_agree(given, labels.votes[item], labels.options.get(item, 2)))
+        agreed.setdefault(item, []).append(_agree(given, votes[item], labels.options.get(item, 2)))
     # As in accuracy: samples are averaged within an order, and both orders are needed.
-    return {item: float(np.mean(orders)) for item, orders in agreed.items() if len(orders) >= rater["orders"]}
+    return {
+        (item, ""): float(np.mean(orders))
+        for item, orders in agreed.items()
+        if len(orders) >= rater["orders"]
+    }
 
 
 def _agree(given: list[str], votes: list[str], options: int = 2) -> float:
@@ -514,12 +498,13 @@ def _result(row: Correction, metric: str, estimate: Estimate, remark: str | None
 def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) -> Analysis:
     """A run of any kind corrected by people's labels: those of a file, else what people said of its units in the store."""
     scores = choices_of(store, run)
-    labels: HumanLabels | UnitLabels | None = None
+    labels: HumanLabels | None = None
     if scores is not None:
         if human is None:
             raise UserError(
-                f"{run.name} is a run of choices: its scores are by gold already, so people's labels must be given with "
-                "--human FILE."
+                f"{run.name} is a run of choices: its scores are by gold already, so people's labels must be given with --human FILE, "
+                f"with lines such as {example_row(store, scores)} (a label is answer, generic or wrong in a run of answers, the id of "
+                "a text anywhere, or tie)."
             )
         labels = read_labels(human, store, scores)
         found = correct(scores, labels)
@@ -532,14 +517,14 @@ def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) 
     return Analysis(benchmark_of(store, run), results, correction_part(run, found), hints=hints)
 
 
-def _left_out(labels: HumanLabels | UnitLabels | None) -> Iterator[str]:
+def _left_out(labels: HumanLabels | None) -> Iterator[str]:
     if labels is None:
         return
     if labels.elsewhere:
         yield f"lines left out because this run does not have their item: {labels.elsewhere}."
     if labels.unanswered:
         yield f"lines left out because they do not answer this run's question: {labels.unanswered}."
-    if isinstance(labels, HumanLabels) and labels.numbered:
+    if labels.numbered:
         yield (
             f"{labels.numbered} labels are numbers, which count an item's answers from 0 in the order the store keeps "
             "(a data folder's own; hidden for answers): names (answer, generic, wrong, or a text's id) say which is meant."

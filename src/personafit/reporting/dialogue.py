@@ -5,14 +5,13 @@ out by fixed rules (dialogues in which something went wrong stay) and the page s
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 from sqlalchemy import select
 
-from personafit.items.dialogue_questions import DIALOGUE_QUESTIONS, INSTRUMENT, SCORE
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, INSTRUMENT, SCORE
 from personafit.kinds.dialogue_scores import (
     BOUNDS,
     SCORE_RANK,
@@ -21,42 +20,29 @@ from personafit.kinds.dialogue_scores import (
     load_dialogues,
 )
 from personafit.people import render_person, select_facets
-from personafit.raters.dialogues.counting import RULES, Counted, Mark
+from personafit.raters.counting import RULES, Counted, Mark
 from personafit.reporting import dialogue_tables as tables
-from personafit.reporting.asked import endings, shown_settings
-from personafit.reporting.claims import context_effect, legend_for
-from personafit.reporting.dialogue_figures import context_picture, history_pictures, turn_picture
+from personafit.reporting.asked import asks_section, endings
+from personafit.reporting.browse import cut_text
+from personafit.reporting.claims import MARKS, ClaimWords, claim, legend_for
 from personafit.reporting.dialogue_results import (
     FAULTS,
     Signature,
-    SimulatorAudit,
+    UserAudit,
     audit_results,
     audit_simulator,
     context_effects,
     dialogue_coverage,
     dialogue_results,
     find_signatures,
-    history_curve,
     judge_human_kappa,
 )
-from personafit.reporting.dialogue_tables import ResultIndex, short_names
-from personafit.reporting.pieces import (
-    Browser,
-    Errors,
-    Grid,
-    Instrument,
-    Participant,
-    Piece,
-    Prose,
-    Section,
-    count_row,
-)
-from personafit.reporting.report import KindReport, ReportPart
-from personafit.reporting.report_page import browser_piece
+from personafit.reporting.dialogue_tables import DialogueTables, short_names
+from personafit.reporting.kind_report import KindReport
+from personafit.reporting.pieces import Browser, Grid, Picture, Piece, Section
 from personafit.reporting.result import Result
-from personafit.reporting.written import when
-from personafit.statistics.decisions import MARGIN, Hypothesis, decide_together
-from personafit.store import RunRecord, Status, Store
+from personafit.statistics.decisions import MARGIN, Hypothesis, HypothesisTest, decide_together
+from personafit.store import RunRecord, Store
 from personafit.store import tables as t
 
 CONTEXTS = {
@@ -86,55 +72,18 @@ class DialogueReport(KindReport):
     """A run in which assistants talked with simulated users and judges marked what they said."""
 
     def __init__(self, store: Store, run: RunRecord) -> None:
-        self._store = store
         self.run = load_dialogues(store, run)
         self.opened = dialogue_lines(store, self.run)
         self.audit = audit_simulator(self.run)
         self.signatures = find_signatures(self.run, self.opened)
-        self.benchmark: str = self.run.info["name"]
-        self.coverage_bar: float = self.run.info["coverage_bar"]
-        self.results: list[Result] = [
+        results = [
             *dialogue_results(self.run, self.opened),
             *context_effects(self.opened),
             *audit_results(self.run, self.opened, self.audit),
             *judge_human_kappa(store, self.run.marks, self.run.units, self.run.raters),
         ]
-
-    @cached_property
-    def index(self) -> ResultIndex:
-        """The results by what tells them apart."""
-        return ResultIndex(self.results)
-
-    def part(self) -> ReportPart:
-        """The assistants in one picture and one table, everything else in sections, and the viewer of transcripts."""
-        return self._part
-
-    @cached_property
-    def _part(self) -> ReportPart:
-        run, info = self.run.run, self.run.info
-        view = self.run.views[0]
-        picture = context_picture(self.index, view)
-        shown = [CONTEXTS[name] for name in self.run.views] if self.run.raters else []
-        people = self.run.units["person"].n_unique()
-        return ReportPart(
-            run.name,
-            str(info["title"] or self.benchmark),
-            self.sentences(),
-            [
-                *(Prose(text, "warning") for text in self._warnings()),
-                *([picture] if picture else []),
-                tables.summary_table(self.index, view, " ".join([SUMMARY, *shown])),
-            ],
-            [section for section in self._sections() if section.pieces],
-            [self._viewer()],
-            self._instrument(),
-            [
-                f"run {run.name}",
-                when(run.started),
-                f"{self._whole:,} of {self.run.planned:,} dialogues ran to an end",
-                f"{people:,} simulated people",
-            ],
-        )
+        super().__init__(store, run, self.run.info, results)
+        self.index = DialogueTables(results)
 
     def sentences(self) -> list[str]:
         """What contexts did, what failed, where assistants rank, what guessing would reach, what the simulated user spoilt."""
@@ -154,23 +103,40 @@ class DialogueReport(KindReport):
         """The assistant, context and judge with the least coverage."""
         return dialogue_coverage(self.run, self.opened.lines)
 
-    @property
-    def _whole(self) -> int:
-        return int(self.run.units["whole"].sum())
+    def counts(self) -> list[str]:
+        """Dialogues and people."""
+        whole = int(self.run.units["whole"].sum())
+        people = self.run.units["person"].n_unique()
+        return [
+            f"{whole:,} of {self.run.planned:,} dialogues ran to an end",
+            f"{people:,} simulated people",
+        ]
 
-    def _warnings(self) -> Iterator[str]:
-        if self.run.run.finished is None:
-            yield "This run is not finished: the same command continues it, and all numbers may still change."
-        elif self.run.planned and self._whole / self.run.planned < self.coverage_bar:
-            share = 100 * self._whole / self.run.planned
-            yield (
-                f"Only {share:.1f} % of the planned dialogues ran to an end: what is missing may differ from what is there."
-            )
+    def warnings(self) -> Iterator[str]:
+        """What is missing of the dialogues."""
+        whole, planned = int(self.run.units["whole"].sum()), self.run.planned
+        if self.record.finished is None:
+            yield from super().warnings()
+        elif planned and whole / planned < self.coverage_bar:
+            share = 100 * whole / planned
+            yield f"Only {share:.1f} % of the planned dialogues ran to an end: what is missing may differ from what is there."
 
-    def _sections(self) -> list[Section]:
-        index = self.index
-        curve = history_curve(self.results)
-        turns = turn_picture(index)
+    def picture(self) -> Picture | None:
+        """The assistants under each context."""
+        from personafit.reporting.dialogue_figures import context_picture
+
+        return context_picture(self.index, self.run.views[0])
+
+    def table(self) -> Grid:
+        """The assistants, controls last."""
+        shown = [CONTEXTS[name] for name in self.run.views] if self.run.raters else []
+        return tables.summary_table(self.index, self.run.views[0], " ".join([SUMMARY, *shown]))
+
+    def sections(self) -> Iterator[Section]:
+        """Tables by what they show, those without rows left out."""
+        from personafit.reporting.dialogue_figures import history_pictures, turn_picture
+
+        index, turns = self.index, turn_picture(self.index)
         contents: list[tuple[str, str, list[Piece]]] = [
             (
                 "By kind of task",
@@ -180,31 +146,18 @@ class DialogueReport(KindReport):
             (
                 "Effects of contexts",
                 "What an assistant gains from what it is told, paired by task.",
-                [
-                    tables.effect_table(index),
-                    *history_pictures(index, curve),
-                    tables.history_table(index, curve),
-                ],
+                [tables.effect_table(index), *history_pictures(index)],
             ),
             (
                 "Counted preferences",
                 "What fixed rules find in the transcripts, without a judge.",
                 [tables.counted_table(index)],
             ),
-            (
-                "Language",
-                "How judges mark the language of both sides.",
-                [tables.quality_table(index)],
-            ),
+            ("Language", "How judges mark the language of both sides.", [tables.quality_table(index)]),
             (
                 "By domain and turn",
                 "Where in a dialogue, and in which domains, an assistant does well.",
                 [tables.domain_table(index), *([turns] if turns else []), tables.turn_table(index)],
-            ),
-            (
-                "Failure modes",
-                "Patterns that say where an assistant fails.",
-                [tables.signature_table(index, self.signatures)],
             ),
             (
                 "Simulated user",
@@ -221,75 +174,50 @@ class DialogueReport(KindReport):
                 "Rules and reward models score what an assistant says; scores are compared within a task.",
                 [tables.rank_table(index)],
             ),
-            (
-                "Asks",
-                "A reply that cannot be read is asked for once more; a failure is never a score, it lowers coverage.",
-                list(self._asks()),
-            ),
         ]
-        return [
-            Section(title, [one for one in pieces if not isinstance(one, Grid) or one.rows], lead)
-            for title, lead, pieces in contents
-        ]
-
-    def _asks(self) -> Iterator[Piece]:
-        """How the asks of each judge ended, by question, and what went wrong."""
+        for title, lead, pieces in contents:
+            yield Section(title, [one for one in pieces if not isinstance(one, Grid) or one.rows], lead)
         asks = self.run.answers.unique("ask", maintain_order=True)
-        rows, errors = [], []
         asked = [(rater, one.name) for rater in self.run.raters for one in DIALOGUE_QUESTIONS]
         asked += [(rater, SCORE.name) for rater in self.run.scorers]
-        for rater, question in asked:
-            ended = endings(asks.filter(rater=rater["fingerprint"], question=question))
-            rows.append(count_row([rater["name"], question], ended["counts"]))
-            if ended["errors"]:
-                errors.append(Errors(f"{rater['name']} · {question}", ended["errors"]))
-        columns = [status.value for status in Status]
-        yield Grid("How asks ended", "Number of asks by their status.", ("judge", "question"), columns, rows)
-        yield from errors
+        ended = (
+            ([rater["name"], name], endings(asks, rater=rater["fingerprint"], question=name), None)
+            for rater, name in asked
+        )
+        yield asks_section(ended, "Number of asks by their status.", ("judge", "question"))
 
-    def _instrument(self) -> Instrument:
-        """Everything that shaped the numbers, and the command that makes them again."""
-        run, info, config = self.run.run, self.run.info, self.run.run.config
-        settings = shown_settings(self._store)
-        roles = [
-            *(("assistant", one) for one in self.run.systems),
-            ("simulated user", config["user"]),
-            *(("judge", one) for one in self.run.raters),
-            *(("rater that scores", one) for one in self.run.scorers),
-        ]
-        members = [
-            Participant(one["name"], role, one["fingerprint"], settings.get(one["fingerprint"], {}))
-            for role, one in roles
-        ]
-        about = " ".join(str(info.get("description") or "").split())
-        facts = {
-            "run": run.name,
-            "data set": run.dataset,
-            **({"about": about} if about else {}),
-            "benchmark version": info["version"],
-            "licence of the data": info["licence"],
+    def browser(self) -> Browser:
+        """The transcripts, and the turns that show what failed."""
+        from personafit.reporting.report_page import browser_piece
+
+        shown = [(self._signature_sentence(one), one.evidence) for one in self.signatures]
+        data = viewer_data(self.store, self.run, self.audit)
+        return browser_piece(self.record.name, "dialogue", data, shown=shown)
+
+    def facts(self) -> dict[str, str]:
+        """The contexts of both sides, and the instruments."""
+        return {
             "system contexts": ", ".join(self.run.givens),
             "contexts of judges": ", ".join(self.run.views),
-            "seed": str(config["seed"]),
-            "samples": str(config["samples"]),
             "rubrics": INSTRUMENT,
             "counting rules": RULES,
-            "started": when(run.started),
-            "finished": "not finished" if run.finished is None else when(run.finished),
         }
-        rubrics = {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
-        notes = list(dict.fromkeys(note.strip() for note in config.get("notes", []) if note.strip()))
-        return Instrument(config.get("command"), facts, members, rubrics, notes)
 
-    def _viewer(self) -> Browser:
-        return browser_piece(
-            self.run.run.name,
-            "dialogue",
-            template="dialogues.html.j2",
-            data_id="viewer-data",
-            data=viewer_data(self._store, self.run, self.audit),
-            values={"shown": [(self._signature_sentence(one), one.evidence) for one in self.signatures]},
-        )
+    def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
+        """Assistants, the simulated user, judges, and raters that score."""
+        roles = {
+            "assistant": self.run.systems,
+            "simulated user": [self.record.config["user"]],
+            "judge": self.run.raters,
+            "rater that scores": self.run.scorers,
+        }
+        for role, members in roles.items():
+            for one in members:
+                yield role, one, {}
+
+    def questions(self) -> dict[str, str]:
+        """The rubrics."""
+        return {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
 
     # -- sentences -----------------------------------------------------------------------------------------------------
 
@@ -370,10 +298,28 @@ class DialogueReport(KindReport):
         return said
 
 
+def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
+    """What a context does to personalization, over no context, a wrong person's or the full history."""
+    control = against == "none" or against.startswith("wrong:")
+    words = ClaimWords(
+        above=f"being given {given} helps" if control else f"{given} does better than {against}",
+        below=f"being given {given} harms"
+        if control
+        else f"{given} does worse than {against}, so the history is used",
+        unclear=f"no evidence that being given {given} changes anything"
+        if control
+        else f"{given} and {against} are not distinguishable",
+        equivalent=f"{given} and {against} differ by less than {MARKS.plain(finding.margin)}",
+        constant=f"the same marks given {given} and {against}",
+    )
+    figure = f"personalization over {against}{judge},"
+    return claim(system, finding, words, figure, MARKS)
+
+
 # -- the viewer --------------------------------------------------------------------------------------------------------
 
 
-def viewer_data(store: Store, run: DialogueRun, audit: SimulatorAudit) -> dict[str, Any]:
+def viewer_data(store: Store, run: DialogueRun, audit: UserAudit) -> dict[str, Any]:
     """All the page needs to list, filter, search and show dialogues."""
     kept = _kept(run)
     roles = [*run.systems, *run.raters, run.run.config["user"]]
@@ -391,7 +337,7 @@ def viewer_data(store: Store, run: DialogueRun, audit: SimulatorAudit) -> dict[s
                 "scores": scores.get(item, []),
                 "turnScores": turn_scores.get(item, {}),
                 "replies": replies.get(item, []),
-                "faults": [FAULTS[kind] for kind in audit.faults[item].found] if item in audit.faults else [],
+                "faults": [FAULTS[kind] for kind in audit[item].found] if item in audit else [],
             }
         )
     return {
@@ -452,7 +398,7 @@ def _row(
             {
                 "role": turn.role,
                 "text": _cut(turn.text),
-                "thought": _cut(turn.thought or ""),
+                "thought": _cut(turn.thought),
                 "marks": marks[turn.index],
             }
             for turn in one.turns
@@ -465,28 +411,24 @@ def _mark(mark: Mark) -> list[Any]:
     return [mark.start, mark.end, kind, mark.path, mark.value]
 
 
+def _judges(run: DialogueRun) -> dict[str, int]:
+    return {rater["fingerprint"]: place for place, rater in enumerate(run.raters)}
+
+
 def _scores(run: DialogueRun) -> dict[str, list[list[Any]]]:
     """Per dialogue: judge, view, question, mean mark, answered, asked."""
-    judges = {rater["fingerprint"]: place for place, rater in enumerate(run.raters)}
+    judges = _judges(run)
+    columns = ("item", "rater", "view", "question", "value", "answered", "asked")
     found: dict[str, list[list[Any]]] = defaultdict(list)
-    for row in run.marks.iter_rows(named=True):
-        if row["rater"] in judges:
-            found[row["item"]].append(
-                [
-                    judges[row["rater"]],
-                    row["view"],
-                    row["question"],
-                    row["value"],
-                    row["answered"],
-                    row["asked"],
-                ]
-            )
+    for item, rater, *rest in run.marks.select(columns).iter_rows():
+        if rater in judges:
+            found[item].append([judges[rater], *rest])
     return found
 
 
 def _turn_scores(run: DialogueRun) -> dict[str, dict[str, list[list[Any]]]]:
     """Per dialogue and turn of the assistant: judge, view, mark."""
-    judges = {rater["fingerprint"]: place for place, rater in enumerate(run.raters)}
+    judges = _judges(run)
     found: dict[str, dict[str, list[list[Any]]]] = defaultdict(lambda: defaultdict(list))
     for row in run.turn_marks.iter_rows(named=True):
         if row["rater"] in judges:
@@ -497,7 +439,7 @@ def _turn_scores(run: DialogueRun) -> dict[str, dict[str, list[list[Any]]]]:
 
 def _replies(store: Store, run: DialogueRun, kept: list[str]) -> dict[str, list[list[Any]]]:
     """Per dialogue every ask: judge, view, question, sample, status, detail, reply."""
-    judges = {rater["fingerprint"]: place for place, rater in enumerate(run.raters)}
+    judges = _judges(run)
     asks = run.answers.unique("ask", maintain_order=True).filter(pl.col("item").is_in(kept))
     query = select(t.asks.c.id, t.asks.c.reply)
     texts = {row.id: row.reply for row in store.rows_among(query, t.asks.c.id, asks["ask"].to_list())}
@@ -511,14 +453,12 @@ def _replies(store: Store, run: DialogueRun, kept: list[str]) -> dict[str, list[
                     row["question"],
                     row["sample"],
                     row["status"],
-                    _cut(row["detail"] or ""),
-                    _cut(texts.get(row["ask"]) or ""),
+                    _cut(row["detail"]),
+                    _cut(texts.get(row["ask"])),
                 ]
             )
     return found
 
 
-def _cut(text: str) -> str:
-    if len(text) <= MAX_TEXT:
-        return text
-    return f"{text[:MAX_TEXT]} … ({len(text) - MAX_TEXT:,} more characters in the store)"
+def _cut(text: str | None) -> str:
+    return cut_text(text, MAX_TEXT) or ""

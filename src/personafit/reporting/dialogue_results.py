@@ -1,13 +1,13 @@
 """Figures of a run of dialogues beyond its lines: by turn and domain, effects of contexts, the simulated user, agreement, failure modes."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from personafit.items.dialogue_questions import QUESTIONS_BY_NAME
+from personafit.items.dialogue import QUESTIONS_BY_NAME
 from personafit.kinds.dialogue_scores import (
     BOUNDS,
     BY_KIND,
@@ -19,7 +19,7 @@ from personafit.kinds.dialogue_scores import (
     human_votes,
 )
 from personafit.kinds.lines import Line, Metric, RunLines
-from personafit.raters.dialogues.counting import Counted, Mark, UserFaults, user_faults
+from personafit.raters.counting import Counted, Mark, UserFaults, user_faults
 from personafit.reporting.line_results import (
     differences_of,
     line_coverage,
@@ -138,44 +138,21 @@ def _bases(given: str) -> list[str]:
     return [*bases, plain] if plain != given else bases
 
 
-@dataclass(frozen=True)
-class CurvePoint:
-    """One point of the curve over worse histories."""
-
-    system: str
-    rater: str
-    kind: str
-    amount: float
-    completion: Result | None
-    personalization: Result | None
-    coverage: Result | None
+Curves = dict[str, dict[tuple[str, str], list[tuple[float, Result]]]]
+"""Way in which histories get worse to assistant and judge to the amount and the mark there."""
 
 
-def history_curve(results: list[Result]) -> list[CurvePoint]:
-    """How scores fall as the history gets worse; empty where no such contexts were run."""
-    found: list[CurvePoint] = []
-    totals = [result for result in results if not result.slice]
-    kinds = dict.fromkeys(m["kind"] for result in totals if (m := _WORSE.fullmatch(result.given or "")))
-    for system in dict.fromkeys(result.system for result in totals):
-        for rater in dict.fromkeys(r.rater for r in totals if r.system == system and r.rater):
-            for kind in kinds:
-                here = [r for r in totals if r.system == system and r.rater in (rater, None)]
-                for given in dict.fromkeys(r.given for r in here):
-                    match = _WORSE.fullmatch(given or "")
-                    if given == "I" or (match and match["kind"] == kind):
-                        by_metric = {r.metric: r for r in reversed(here) if r.given == given}
-                        found.append(
-                            CurvePoint(
-                                str(system),
-                                str(rater),
-                                kind,
-                                float(match["amount"]) if match else 0.0,
-                                by_metric.get("completion"),
-                                by_metric.get("personalization"),
-                                by_metric.get("coverage_before"),
-                            )
-                        )
-    return sorted(found, key=lambda one: (one.system, one.rater, one.kind, one.amount))
+def history_curves(results: Sequence[Result]) -> Curves:
+    """How personalization falls as the history gets worse; empty where no such contexts were run."""
+    found: Curves = {}
+    marks = [r for r in results if r.metric == "personalization" and not r.slice and r.value is not None]
+    worse = [(match, r) for r in marks if (match := _WORSE.fullmatch(r.given or ""))]
+    for kind in dict.fromkeys(match["kind"] for match, _ in worse):
+        points = [(0.0, r) for r in marks if r.given == "I"]
+        points += [(float(match["amount"]), r) for match, r in worse if match["kind"] == kind]
+        for amount, r in sorted(points, key=lambda point: point[0]):
+            found.setdefault(kind, {}).setdefault((str(r.system), str(r.rater)), []).append((amount, r))
+    return found
 
 
 # -- the simulated user -------------------------------------------------------------------------------------------------
@@ -193,38 +170,22 @@ FAULTS = {
 SPOILING = frozenset({"contradicted", "leaked", "echoed"})
 
 
-@dataclass(frozen=True)
-class SimulatorAudit:
-    """What the simulated users did wrong."""
-
-    faults: Mapping[str, UserFaults]
-    """Dialogue id to its user's faults, for dialogues that ran to an end."""
-
-    def count(self, kind: str, items: set[str]) -> int:
-        """How many of these dialogues have that fault."""
-        return sum(kind in self.faults[item].found for item in items if item in self.faults)
-
-    def spoilt(self, item: str) -> bool:
-        """Whether a dialogue has a fault that is told without the judges."""
-        return item in self.faults and any(kind in SPOILING for kind in self.faults[item].found)
+UserAudit = dict[str, UserFaults]
+"""Dialogue id to its user's faults, for dialogues that ran to an end."""
 
 
-def audit_simulator(run: DialogueRun) -> SimulatorAudit:
+def audit_simulator(run: DialogueRun) -> UserAudit:
     """Look for the user's faults in every dialogue."""
-    completed = (
-        run.marks.filter(pl.col("question") == "completion").group_by("item").agg(pl.col("value").mean())
-    )
+    completed = run.marks.filter(question="completion").group_by("item").agg(pl.col("value").mean())
     verdicts = dict(completed.iter_rows())
-    return SimulatorAudit(
-        {
-            item: user_faults(counted, verdicts.get(item))
-            for item, counted in run.counted.items()
-            if counted.dialogue.stop.whole
-        }
-    )
+    return {
+        item: user_faults(counted, verdicts.get(item))
+        for item, counted in run.counted.items()
+        if counted.dialogue.stop.whole
+    }
 
 
-def audit_results(run: DialogueRun, opened: RunLines, audit: SimulatorAudit) -> list[Result]:
+def audit_results(run: DialogueRun, opened: RunLines, audit: UserAudit) -> list[Result]:
     """How often each fault occurred, what helped or hurt the assistant, and the scores without those dialogues."""
     found: list[Result] = []
     for line in opened.lines:
@@ -235,11 +196,11 @@ def audit_results(run: DialogueRun, opened: RunLines, audit: SimulatorAudit) -> 
     return found
 
 
-def _faults(line: Line, audit: SimulatorAudit) -> list[Result]:
+def _faults(line: Line, audit: UserAudit) -> list[Result]:
     held = line.frame.filter("held")
     items, people = set(held.filter("whole")["item"]), held["person"].n_unique()
-    faults = [audit.faults[item] for item in items]
-    counts = {kind: audit.count(kind, items) for kind in FAULTS}
+    faults = [audit[item] for item in items]
+    counts = {kind: sum(kind in one.found for one in faults) for kind in FAULTS}
     counts |= {"helped": sum(one.helped for one in faults), "hurt": sum(one.hurt for one in faults)}
     found = []
     for kind, count in counts.items():
@@ -249,9 +210,10 @@ def _faults(line: Line, audit: SimulatorAudit) -> list[Result]:
     return found
 
 
-def _without(line: Line, audit: SimulatorAudit) -> list[Result]:
+def _without(line: Line, audit: UserAudit) -> list[Result]:
     held = line.frame.filter("held")
-    kept = held.filter(~pl.col("item").is_in([one for one in held["item"] if audit.spoilt(one)]))
+    spoilt = [item for item, one in audit.items() if not SPOILING.isdisjoint(one.found)]
+    kept = held.filter(~pl.col("item").is_in(spoilt))
     note = f"without dialogues the simulated user spoilt; {len(kept)} of {len(held)} dialogues are left"
     return [
         record(

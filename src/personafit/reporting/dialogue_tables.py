@@ -10,12 +10,10 @@ from typing import Any
 import orjson
 
 from personafit.kinds.dialogue_scores import COUNTED, SCORE_RANK
-from personafit.reporting.dialogue_results import FAULTS, CurvePoint, Signature
-from personafit.reporting.pieces import Cell, Grid, Row
+from personafit.reporting.dialogue_results import FAULTS
+from personafit.reporting.pieces import Cell, Grid, Row, metric_cell, share_cell
 from personafit.reporting.result import Result
-from personafit.reporting.written import plain, signed
 
-PERCENT = frozenset({"completion", "stopped", SCORE_RANK})
 PUBLISHED_FOR = "personalens"
 CANNED = "canned assistant"
 HEADS = ("assistant", "system context")
@@ -40,7 +38,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     return {name: short(name) if taken[short(name)] == 1 else name for name in full}
 
 
-class ResultIndex:
+class DialogueTables:
     """The results of a run by what tells them apart, and what to call assistants and judges."""
 
     def __init__(self, results: Sequence[Result]) -> None:
@@ -85,9 +83,13 @@ class ResultIndex:
         found = self._found.get((metric, system, given, rater, _key(where or {})), [])
         return next((one for one in found if one.view == view), next(iter(found), None))
 
+    def total(self, metric: str, line: LineKey) -> Result | None:
+        """The total of a headline metric; what is counted has no judge."""
+        return self.find(metric, counted_line(line) if metric == "coverage_before" else line)
+
     def cell(self, metric: str, line: LineKey, where: Mapping[str, str] | None = None) -> Cell:
         """A line's result as tables show it."""
-        return result_cell(self.find(metric, line, where))
+        return metric_cell(self.find(metric, line, where))
 
     def column(self, heading: str, metric: str, where: Mapping[str, str] | None = None) -> Column:
         """A column of a metric, in a slice where one is named."""
@@ -99,7 +101,7 @@ class ResultIndex:
         def cell(line: LineKey) -> Cell:
             found = next(filter(None, (self.find(metric, line) for metric in metrics)), None)
             covered = None if found is None else found.coverage
-            return Cell() if covered is None else Cell(f"{100 * covered:.1f}", sort=covered)
+            return share_cell(covered)
 
         return "coverage, %", cell
 
@@ -110,6 +112,11 @@ class ResultIndex:
     def lines(self, metric: str) -> list[LineKey]:
         """The lines that have a total of a metric, in the order of tables."""
         return self.ordered(one for one in self.results if one.metric == metric and not one.slice)
+
+    def headline_lines(self, view: str) -> list[LineKey]:
+        """The lines that sum a run up: those judged under the first context, else those scored, else those only counted."""
+        judged = [line for line in self.lines("personalization") if line[3] == view]
+        return judged or self.lines(SCORE_RANK) or self.lines("exchanges")
 
     def ordered(self, results: Iterable[Result]) -> list[LineKey]:
         """The lines of these results, controls last; a canned assistant does not listen, so one of its contexts stands for all."""
@@ -139,28 +146,6 @@ def _key(where: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(where.items()))
 
 
-def is_share(metric: str) -> bool:
-    """Whether a metric is shown in percent."""
-    base = metric.removesuffix("_effect").removesuffix("_by_person")
-    return base in PERCENT or "coverage" in base or "leakage" in base or base.startswith("user_")
-
-
-def result_cell(result: Result | None) -> Cell:
-    """A result as tables show it: shares in percent, marks and counts with two decimals, differences with a sign."""
-    if result is None or result.value is None:
-        return Cell()
-    scale = 100 if is_share(result.metric) else 1
-    difference = result.metric.endswith("_effect")
-
-    def write(value: float) -> str:
-        return (signed if difference else plain)(scale * value, 1 if scale == 100 else 2)
-
-    interval = ""
-    if result.low is not None and result.high is not None:
-        interval = f"{write(result.low)}{' to ' if difference else '–'}{write(result.high)}"
-    return Cell(write(result.value), interval, result.value)
-
-
 def _count(number: int) -> Cell:
     return Cell(f"{number:,}", sort=float(number))
 
@@ -168,14 +153,14 @@ def _count(number: int) -> Cell:
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 
-def summary_table(index: ResultIndex, view: str, note: str) -> Grid:
+def summary_table(index: DialogueTables, view: str, note: str) -> Grid:
     """The table a reader needs first: each assistant, context and judge, controls last."""
-    lines = headline_lines(index, view)
+    lines = index.headline_lines(view)
     columns = [
         index.column("personalization, 1–4", "personalization"),
         index.column("completion, %", "completion"),
         index.column("rank, %", SCORE_RANK),
-        ("brought in first, %", lambda line: index.cell("coverage_before", counted_line(line))),
+        ("brought in first, %", lambda line: metric_cell(index.total("coverage_before", line))),
         index.coverage("personalization", SCORE_RANK, "exchanges"),
     ]
     judge = f"Judge: {index.called(index.judges[0][0])}. " if len(index.judges) == 1 else ""
@@ -187,13 +172,7 @@ def counted_line(line: LineKey) -> LineKey:
     return (*line[:2], None, None)
 
 
-def headline_lines(index: ResultIndex, view: str) -> list[LineKey]:
-    """The lines that sum a run up: those judged under the first context, else those scored, else those only counted."""
-    judged = [line for line in index.lines("personalization") if line[3] == view]
-    return judged or index.lines(SCORE_RANK) or index.lines("exchanges")
-
-
-def score_table(index: ResultIndex, benchmark: str) -> Grid:
+def score_table(index: DialogueTables, benchmark: str) -> Grid:
     """Completion and personalization by kind of task, with the published rows where these are the published tasks."""
     shown = [(metric, kind) for kind in index.kinds for metric in ("completion", "personalization")]
     units = {"completion": "%", "personalization": "1–4"}
@@ -224,7 +203,7 @@ def score_table(index: ResultIndex, benchmark: str) -> Grid:
     return replace(grid, rows=[*grid.rows, *rows], note=published_note())
 
 
-def quality_table(index: ResultIndex) -> Grid:
+def quality_table(index: DialogueTables) -> Grid:
     """Naturalness and coherence of both sides."""
     names = {
         "naturalness": "naturalness assistant",
@@ -241,7 +220,7 @@ def quality_table(index: ResultIndex) -> Grid:
     return index.grid("Naturalness and coherence", caption, index.lines("naturalness"), columns)
 
 
-def effect_table(index: ResultIndex) -> Grid:
+def effect_table(index: DialogueTables) -> Grid:
     """Differences between contexts, paired by task."""
     against = dict.fromkeys(
         ((one.system, one.given, one.rater, one.view), one.slice["against"])
@@ -270,7 +249,7 @@ def effect_table(index: ResultIndex) -> Grid:
     ).filled()
 
 
-def counted_table(index: ResultIndex) -> Grid:
+def counted_table(index: DialogueTables) -> Grid:
     """What was counted, without a judge."""
     columns = [index.column(name.replace("_", " "), name) for name in COUNTED]
     caption = f"Shares in %. {CLUSTERED}"
@@ -280,7 +259,7 @@ def counted_table(index: ResultIndex) -> Grid:
     return replace(grid, note=f"{note}.")
 
 
-def domain_table(index: ResultIndex) -> Grid:
+def domain_table(index: DialogueTables) -> Grid:
     """By domain: marks of tasks of one domain, coverage also of several."""
     sliced = [one for one in index.results if "domain" in one.slice and one.metric == "coverage"]
     domains = sorted({one.slice["domain"] for one in sliced})
@@ -310,7 +289,7 @@ def domain_table(index: ResultIndex) -> Grid:
     ).filled()
 
 
-def turn_table(index: ResultIndex) -> Grid:
+def turn_table(index: DialogueTables) -> Grid:
     """Personalization turn by turn."""
     marked = [one for one in index.results if set(one.slice) == {"turn"}]
     turns = sorted({int(one.slice["turn"]) for one in marked})
@@ -320,26 +299,7 @@ def turn_table(index: ResultIndex) -> Grid:
     return index.grid("Personalization by the assistant's turn", caption, lines, columns)
 
 
-def history_table(index: ResultIndex, curve: Sequence[CurvePoint]) -> Grid:
-    """Scores with worse and worse histories."""
-    rows = [
-        Row(
-            [index.called(point.system), index.called(point.rater), f"{point.kind} {point.amount:g}"],
-            [result_cell(one) for one in (point.completion, point.personalization, point.coverage)],
-        )
-        for point in curve
-    ]
-    return Grid(
-        "Scores as the history gets worse",
-        "0 is the full history; sparse drops that share of its sentences, noise adds other people's, contradict reverses that many "
-        "preferences.",
-        ("assistant", "judge", "history"),
-        ("completion, %", "personalization, 1–4", "brought in first, %"),
-        rows,
-    )
-
-
-def audit_table(index: ResultIndex) -> Grid:
+def audit_table(index: DialogueTables) -> Grid:
     """What the simulated user did wrong, and the scores without those dialogues."""
     spoilt = {"simulator": "unspoilt"}
     judges = dict.fromkeys((one.rater, one.view) for one in index.results if one.slice == spoilt)
@@ -365,7 +325,7 @@ def audit_table(index: ResultIndex) -> Grid:
     )
 
 
-def stop_table(index: ResultIndex) -> Grid:
+def stop_table(index: DialogueTables) -> Grid:
     """How dialogues ended."""
     ended = [one for one in index.results if one.metric == "stopped"]
     stops = sorted({one.slice["stop"] for one in ended})
@@ -374,7 +334,7 @@ def stop_table(index: ResultIndex) -> Grid:
     return index.grid("How dialogues ended", "In % of the dialogues planned.", lines, columns)
 
 
-def kappa_table(index: ResultIndex) -> Grid:
+def kappa_table(index: DialogueTables) -> Grid:
     """Judges against people, where people voted."""
     pairs: dict[tuple[str | None, str | None, str], dict[str, Result]] = {}
     for one in index.results:
@@ -384,8 +344,8 @@ def kappa_table(index: ResultIndex) -> Grid:
         Row(
             [index.judge(rater, view), question],
             [
-                result_cell(found.get("kappa")),
-                result_cell(found.get("kappa_linear")),
+                metric_cell(found.get("kappa")),
+                metric_cell(found.get("kappa_linear")),
                 _count(found["kappa"].n),
             ],
         )
@@ -400,7 +360,7 @@ def kappa_table(index: ResultIndex) -> Grid:
     )
 
 
-def rank_table(index: ResultIndex) -> Grid:
+def rank_table(index: DialogueTables) -> Grid:
     """Where raters that score put each assistant among all that talked about the same task."""
     kinds = index.kinds if len(index.kinds) > 1 else []
     return index.grid(
@@ -415,25 +375,6 @@ def rank_table(index: ResultIndex) -> Grid:
             index.coverage(SCORE_RANK),
         ],
     )
-
-
-def signature_table(index: ResultIndex, signatures: Sequence[Signature]) -> Grid:
-    """The failure modes that were found; the dialogue viewer has the turns that show them."""
-    rows = [
-        Row(
-            [one.name, index.called(one.system), one.given],
-            [
-                Cell(
-                    one.sentence
-                    if len(index.judges) == 1
-                    else f"{one.sentence} Judge: {index.called(one.rater)}."
-                )
-            ],
-        )
-        for one in signatures
-    ]
-    caption = "Patterns of marks and counts that say where an assistant fails. The viewer below lists turns that show each."
-    return Grid("Patterns found", caption, ("failure mode", *HEADS), ("what was found",), rows)
 
 
 # -- published figures -------------------------------------------------------------------------------------------------

@@ -12,8 +12,6 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -105,14 +103,6 @@ def svg(figure: "Figure", name: str) -> str:
     )
     # Only tags are touched: matplotlib escapes < and > in texts, so no text looks like one.
     return re.sub(r"<[^>]*>", lambda tag: _page_tag(tag[0], name), inner)
-
-
-def page_figure(figure: "Figure | None", name: str) -> dict[str, Any]:
-    """What a page's template takes of a figure: the figure and what it shows in words; nothing of none."""
-    return {
-        "figure": None if figure is None else Markup(svg(figure, name)),
-        "figure_words": "" if figure is None else str(figure.get_label()),
-    }
 
 
 def save(figure: "Figure", path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from personafit._errors import UserError
-from personafit.reporting import plots, written
+from personafit.reporting import written
+from personafit.reporting.analysis import count_cell, percent_dot
 from personafit.reporting.claims import legend_for, null_words, stage_loss
 from personafit.reporting.drawing import ACCENT, GRID, INK, MUTED, new_figure
 from personafit.reporting.extraction_results import FATES, PUBLISHED, SOURCE, flow_of
@@ -21,9 +22,10 @@ from personafit.reporting.pieces import (
     Row,
     Section,
     Sentences,
-    text_grid,
+    result_cell,
     true_minus,
 )
+from personafit.reporting.plots import Panel, PlotRow, panels_figure
 from personafit.reporting.report import ReportPart
 from personafit.reporting.result import Result
 from personafit.stages.error_flow import FlowFigures
@@ -60,7 +62,7 @@ def summary_pieces(counts: Mapping[str, Any], out: Path, pages: int) -> list[Pie
     if counts["prepare"]:
         names = ("people_in", "people_out", "conversations_in", "conversations_out")
         steps = [
-            Row([step["name"]], [*(_count(step[name]) for name in names), Cell(step["note"])])
+            Row([step["name"]], [*(count_cell(step[name]) for name in names), Cell(step["note"])])
             for step in counts["prepare"]
         ]
         columns = ["people in", "people left", "conversations in", "conversations left", "note"]
@@ -75,16 +77,12 @@ def summary_pieces(counts: Mapping[str, Any], out: Path, pages: int) -> list[Pie
         *((name, refined[name], refined["given"]) for name in FATES),
         ("undecided: the ask to rewrite it came to nothing", refined["undecided"], refined["given"]),
     ]
+    shares = [Cell(f"{100 * count / of:.1f} %", sort=count / of) if of else Cell() for _, count, of in rows]
     filled = [
-        Row(
-            [name],
-            [_count(count), Cell(f"{100 * count / total:.1f} %", sort=count / total) if total else Cell()],
-        )
-        for name, count, total in rows
+        Row([name], [count_cell(count), share]) for (name, count, _), share in zip(rows, shares, strict=True)
     ]
-    pieces.append(
-        Grid("Attributes", f"Of {counts['people']:,} people.", ["fate"], ["attributes", "share"], filled)
-    )
+    caption = f"Of {counts['people']:,} people."
+    pieces.append(Grid("Attributes", caption, ["fate"], ["attributes", "share"], filled))
     return [*pieces, Sentences(list(_after(counts, out, pages)))]
 
 
@@ -104,10 +102,6 @@ def _after(counts: Mapping[str, Any], out: Path, pages: int) -> Iterator[str]:
     yield f"People: {out / 'people.jsonl'}; {pages:,} pages to check in {out / 'pages'}"
 
 
-def _count(number: int) -> Cell:
-    return Cell(f"{number:,}", sort=float(number))
-
-
 # -- sources side by side ----------------------------------------------------------------------------------------------------
 
 
@@ -118,9 +112,7 @@ def extraction_part(
     sources: Sequence[AttributeSource] = (),
 ) -> ReportPart:
     """Sources side by side: what is accepted of each, and every measure with its difference from the first source."""
-    headings, rows = side_by_side(results)
-    first = [row for row in rows if row[0].startswith(FIRST)]
-    rest = [row for row in rows if row not in first]
+    columns, rows = side_by_side(results)
     lead: list[Piece] = []
     if (figure := _acceptance(results)) is not None:
         caption = (
@@ -128,18 +120,24 @@ def extraction_part(
             "measured here."
         )
         lead.append(Picture("Accepted, unsure, rejected", caption, figure))
+    first = [row for row in rows if row.names[0].startswith(FIRST)]
+    rest = [row for row in rows if row not in first]
     caption = "Shares in %, 95 % intervals over people."
-    lead.append(text_grid("Acceptance and recall", caption, headings, first).filled())
+    tables = [
+        Grid(title, caption, ["measure"], columns, part).filled()
+        for title, part in (("Acceptance and recall", first), ("Other measures", rest))
+    ]
     judged = [f"{one.name}: {one.kind}, judged by {one.judged_by}." for one in sources]
     notes = Sentences([*judged, *_notes(results), f"Published figures: {SOURCE}."], small=True)
     more = Section(
         "Failure modes, diversity and matching",
-        [text_grid("Other measures", caption, headings, rest).filled(), notes],
+        [tables[1], notes],
         "Why attributes were not accepted, how much they repeat each other, and what the rule that matches them to known ones is worth.",
     )
     sentences = [true_minus(text) for text in _source_sentences(results)]
+    instrument = _instrument(name, command)
     return ReportPart(
-        name, "Extracted attributes", sentences, lead, [more], instrument=_instrument(name, command)
+        name, "Extracted attributes", sentences, [*lead, tables[0]], [more], instrument=instrument
     )
 
 
@@ -172,18 +170,17 @@ GAP = "_difference"
 NOTHING = "nothing"
 
 
-def number(result: Result | None, signed: bool = False, unit: str = "") -> str:
-    """A figure in percent, or as it is where it is no share, with its unit and its interval."""
-    if result is None or result.value is None:
-        return ""
-    factor = 1 if result.metric.removesuffix(GAP) in _PLAIN else 100
+def _cell(result: Result | None, signed: bool = False) -> Cell:
+    """A figure in percent, or as it is where it is no share, with its interval."""
+    factor = 1 if result is not None and result.metric.removesuffix(GAP) in _PLAIN else 100
+    write = written.signed if signed else written.plain
+    return result_cell(result, lambda value: write(factor * value), to=" to ")
 
-    def write(value: float) -> str:
-        return (written.signed if signed else written.plain)(factor * value)
 
-    if result.low is None or result.high is None:
-        return f"{write(result.value)}{unit}"
-    return f"{write(result.value)}{unit} ({write(result.low)} to {write(result.high)})"
+def number(result: Result, signed: bool = False, unit: str = "") -> str:
+    """The same in a sentence, with its unit."""
+    cell = _cell(result, signed)
+    return f"{cell.text}{unit} ({cell.interval})" if cell.interval else f"{cell.text}{unit}"
 
 
 def row_name(result: Result) -> str:
@@ -196,25 +193,18 @@ def row_name(result: Result) -> str:
     return f"{name}: {where}" if where else name
 
 
-def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows: one column a source, one for each difference from the first, published ones last."""
-    systems = list(
-        dict.fromkeys(str(r.system) for r in results if not r.metric.endswith(GAP) and r.control is None)
-    )
-    published = list(dict.fromkeys(str(r.system) for r in results if r.control == PUBLISHED))
+def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[Row]]:
+    """Columns and rows of measures: one column a source, one for each difference from the first, published ones last."""
     index = {(str(r.system), row_name(r), r.metric.endswith(GAP)): r for r in results}
-    names = list(dict.fromkeys(row_name(r) for r in results if r.control is None))
-    headings = ["measure", *systems, *(f"{one} − {systems[0]}" for one in systems[1:]), *published]
-    rows = [
-        [
-            name,
-            *(number(index.get((one, name, False))) for one in systems),
-            *(number(index.get((one, name, True)), signed=True) for one in systems[1:]),
-            *(number(index.get((one, name, False))) for one in published),
-        ]
-        for name in names
-    ]
-    return headings, rows
+    measured = [r for r in results if r.control is None and not r.metric.endswith(GAP)]
+    systems = list(dict.fromkeys(str(r.system) for r in measured))
+    published = dict.fromkeys(str(r.system) for r in results if r.control == PUBLISHED)
+    keys = [(one, gap) for gap in (False, True) for one in systems[1 if gap else 0 :]]
+    keys += [(one, False) for one in published]
+    columns = [f"{one} − {systems[0]}" if gap else one for one, gap in keys]
+    names = dict.fromkeys(row_name(r) for r in results if r.control is None)
+    rows = [Row([name], [_cell(index.get((one, name, gap)), gap) for one, gap in keys]) for name in names]
+    return columns, rows
 
 
 def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
@@ -253,21 +243,14 @@ def _acceptance(results: Sequence[Result]) -> "Figure | None":
     if not measured:
         return None
     rows = [
-        plots.PlotRow(
+        PlotRow(
             system.removeprefix("published: "),
-            [_dot(index.get((system, label))) for label in labels],
+            [percent_dot(index.get((system, label))) for label in labels],
             published=index[system, "accepted"].control is not None,
         )
         for system in systems
     ]
-    return plots.panels_figure(rows, [plots.Panel(label) for label in labels])
-
-
-def _dot(result: Result | None) -> plots.Dot:
-    if result is None or result.value is None:
-        return plots.Dot()
-    ends = [None if end is None else 100 * end for end in (result.low, result.high)]
-    return plots.Dot(100 * result.value, *ends)
+    return panels_figure(rows, [Panel(label) for label in labels])
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
@@ -296,16 +279,14 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
     gained = {one.slice["stage"]: one for one in results if one.metric == "f1_gained_by_people"}
     f1 = [one for one in results if one.metric == "f1"]
     steps = [
-        [step.stage or "people everywhere", number(one), number(changes.get(str(step.stage)), signed=True)]
+        Row([step.stage or "people everywhere"], [_cell(one), _cell(changes.get(str(step.stage)), True)])
         for step, one in zip(traced.steps, f1, strict=True)
     ]
     alone = [
-        [
-            stage := one.slice["stage"],
-            str(one.system),
-            number(one, signed=True),
-            number(gained[stage], signed=True),
-        ]
+        Row(
+            [one.slice["stage"]],
+            [Cell(str(one.system)), _cell(one, True), _cell(gained[one.slice["stage"]], True)],
+        )
         for one in results
         if one.metric == "f1_lost_alone"
     ]
@@ -316,8 +297,8 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
     if (figure := waterfall_figure(traced)) is not None:
         lead.append(Picture("From people to models, stage by stage", WATERFALL, figure))
     caption = "The stage named and all above it are models'. F1 in %, 95 % intervals over people."
-    lead.append(text_grid("Step by step", caption, ["stage", "F1", "change"], steps))
-    headings = ["stage", "by", "lost when it alone is a model's", "gained when it alone is people's"]
+    lead.append(Grid("Step by step", caption, ["stage"], ["F1", "change"], steps))
+    columns = ["by", "lost when it alone is a model's", "gained when it alone is people's"]
     sentences, legend = _flow_sentences(traced)
     notes = [
         *legend,
@@ -326,7 +307,7 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
         f"Pairs that some stage has no answer to are left out everywhere; coverage {covered}.",
     ]
     apart: list[Piece] = [
-        text_grid("F1 lost and gained", "In points, 95 % intervals over people.", headings, alone),
+        Grid("F1 lost and gained", "In points, 95 % intervals over people.", ["stage"], columns, alone),
         Sentences(notes, small=True),
     ]
     why = "What one stage loses with people at all others. It differs from the steps where stages hide each other's errors."
@@ -351,10 +332,8 @@ def _flow_sentences(traced: FlowFigures) -> tuple[list[str], list[str]]:
     after = {step.stage: step.change for step in traced.steps if step.stage is not None and step.change}
     effects = [*alone.values(), *after.values()]
     found = decide_together([Hypothesis(one) for one in effects])
-    by_itself, in_turn = (
-        dict(zip(alone, found, strict=False)),
-        dict(zip(after, found[len(alone) :], strict=True)),
-    )
+    by_itself = dict(zip(alone, found, strict=False))
+    in_turn = dict(zip(after, found[len(alone) :], strict=True))
     for stage, one in sorted(alone.items(), key=lambda pair: -(pair[1].value or 0.0)):
         said.append(stage_loss(stage, one.value or 0.0, by_itself[stage]))
     for stage, finding in in_turn.items():
@@ -381,25 +360,19 @@ def waterfall_figure(traced: FlowFigures) -> "Figure | None":
         value = 100 * (step.f1.value or 0.0)
         axis.bar([place], [value], width=0.58, color=ACCENT, edgecolor=ACCENT, zorder=2)
         if before is not None:
-            axis.bar(
-                [place],
-                [before - value],
-                bottom=[value],
-                width=0.58,
-                facecolor="none",
-                edgecolor=MUTED,
-                linestyle="--",
-                linewidth=1.1,
-                zorder=2,
-            )
-            axis.plot(
-                [place - 1 + 0.29, place - 0.29], [before, before], color=MUTED, linewidth=0.9, zorder=1
-            )
+            lost: dict[str, Any] = {
+                "facecolor": "none",
+                "edgecolor": MUTED,
+                "linestyle": "--",
+                "linewidth": 1.1,
+            }
+            axis.bar([place], [before - value], bottom=[value], width=0.58, zorder=2, **lost)
+            axis.plot([place - 0.71, place - 0.29], [before, before], color=MUTED, linewidth=0.9, zorder=1)
         if step.f1.low is not None and step.f1.high is not None:
             ends = [100 * step.f1.low, 100 * step.f1.high]
             axis.plot([place + 0.2, place + 0.2], ends, color=INK, linewidth=1.3, zorder=3)
-        lost = None if step.change is None else step.change.value
-        text = f"{value:.0f}" if lost is None else f"{value:.0f}  ({100 * lost:+.0f})".replace("-", "−")
+        change = None if step.change is None else step.change.value
+        text = f"{value:.0f}" if change is None else f"{value:.0f}  ({100 * change:+.0f})".replace("-", "−")
         top = max(value, before or 0.0, 100 * (step.f1.high or 0.0))
         axis.annotate(
             text, (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=10, color=INK

@@ -3,7 +3,7 @@
 A source is whatever holds attributes of people: a folder of `extract run`, labels of people, published data.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from personafit.benchmarks.recentering import open_relevance
 from personafit.benchmarks.statements import FINER, Statements, load_statements
 from personafit.models.embeddings import Embedder
 from personafit.people import Conversation
+from personafit.reporting.analysis import undefined
 from personafit.reporting.result import Result
 from personafit.stages.error_flow import AttributeLabel, FlowFigures, FlowStep
 from personafit.stages.extracting import EXTRACT
@@ -79,13 +80,18 @@ def known_statements(path: Path) -> dict[str, list[str]]:
         raise UserError(
             f"{path} is not there; --known takes a conversations.jsonl whose conversations have attributes."
         )
-    found: dict[str, list[str]] = {}
-    for one in read_lines(path, Conversation):
-        texts = found.setdefault(one.person, [])
-        texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
+    found = _statements(read_lines(path, Conversation))
     if not any(found.values()):
         raise UserError(f"{path} knows nothing: none of its conversations has attributes.")
     return found
+
+
+def _statements(conversations: Iterable[Conversation | StagedConversation]) -> dict[str, list[str]]:
+    """Each person's attributes, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for one in conversations:
+        found.setdefault(one.person, {}).update((attribute.text, None) for attribute in one.attributes)
+    return {person: list(texts) for person, texts in found.items()}
 
 
 def _staged(name: str, files: StageFile, known: Path | None) -> AttributeSource:
@@ -101,7 +107,7 @@ def _staged(name: str, files: StageFile, known: Path | None) -> AttributeSource:
     people = [one.person for one in _asked_about(files)] + [row.person for row in rows]
     nothing: dict[str, list[SourceAttribute]] = {person: [] for person in people}
     given = nothing | _by_person(before_refinement(rows), decided)
-    truth = known_statements(known) if known is not None else _known_in(files)
+    truth = known_statements(known) if known is not None else _statements(_asked_about(files))
     return AttributeSource(
         name=name,
         kind="extracted",
@@ -114,31 +120,19 @@ def _staged(name: str, files: StageFile, known: Path | None) -> AttributeSource:
     )
 
 
-def _known_in(files: StageFile) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one in _asked_about(files):
-        texts = found.setdefault(one.person, [])
-        texts += [attribute.text for attribute in one.attributes if attribute.text not in texts]
-    return found
-
-
 def _asked_about(files: StageFile) -> Iterator[StagedConversation]:
     """What was put to the extractor: a conversation left out before was not its to find anything in."""
     return (one for one in files.read_conversations() if one.status == Status.OK or one.step == EXTRACT)
 
 
 def _by_person(
-    rows: Sequence[ExtractedAttribute], decided: dict[str, VerifierVerdict]
+    rows: Sequence[ExtractedAttribute], decided: Mapping[str, VerifierVerdict]
 ) -> dict[str, list[SourceAttribute]]:
     found: dict[str, list[SourceAttribute]] = {}
     for row in rows:
         verdict = decided.get(row.id)
-        judged = (
-            SourceAttribute(row.text)
-            if verdict is None
-            else SourceAttribute(row.text, verdict.label, verdict.mode)
-        )
-        found.setdefault(row.person, []).append(judged)
+        judged = () if verdict is None else (verdict.label, verdict.mode)
+        found.setdefault(row.person, []).append(SourceAttribute(row.text, *judged))
     return found
 
 
@@ -199,89 +193,79 @@ def stage_results(files: StageFile, counts: dict[str, Any]) -> list[dict[str, An
 
 
 def _run_results(files: StageFile, counts: dict[str, Any]) -> Iterator[Result]:
-    model, extraction = counts["model"], counts["extraction"]
-    asked = extraction["conversations"]
-    people = counts["people"]
+    model, people = counts["model"], counts["people"]
 
     def number(metric: str, value: float | None, n: int, note: str | None = None) -> Result:
         return Result.of(Estimate(value, None, None, n, people, note), metric=metric, system=model)
 
-    yield number("extraction_coverage", extraction["coverage"], asked)
+    extraction = counts["extraction"]
+    yield number("extraction_coverage", extraction["coverage"], extraction["conversations"])
     given = {row.id: (row.person, row.status) for row in files.read_attributes() if row.status in REFINED}
     per_person = len(given) / people if people else None
     yield number("attributes_per_person", per_person, people, "after merging, before verification")
     decided = [(person, status) for person, status in given.values() if status in FATES]
-    owners = np.array([person for person, _ in decided])
-    for fate in FATES:
-        values = [float(status == fate) for _, status in decided]
-        share = len(decided) / len(given) if given else None
-        yield Result.of(_share(values, owners), metric=f"{fate}_share", system=model, coverage=share)
-    labels: dict[str, str] = {}
-    for attribute, verdicts in groupby(files.read_verdicts(), lambda verdict: verdict.attribute):
-        if (verdict := decide(list(verdicts))) is not None:
-            labels[attribute] = verdict.label
-    answered = np.array([given[attribute][0] for attribute in labels if attribute in given])
-    known = [label for attribute, label in labels.items() if attribute in given]
-    for label in LABELS:
-        values = [float(one == label) for one in known]
-        share = len(known) / len(given) if given else None
-        yield Result.of(_share(values, answered), metric=f"{label}_share", system=model, coverage=share)
+    yield from _shares(decided, FATES, len(given), model)
+    labels = {
+        attribute: verdict.label
+        for attribute, group in groupby(files.read_verdicts(), lambda verdict: verdict.attribute)
+        if (verdict := decide(list(group))) is not None
+    }
+    judged = [(given[one][0], label) for one, label in labels.items() if one in given]
+    yield from _shares(judged, LABELS, len(given), model)
 
 
-def _share(values: list[float], people: Any) -> Estimate:
-    if not values:
-        return Estimate(None, None, None, 0, 0, "there are no attributes")
-    return cluster_mean(np.array(values), people, None, (0.0, 1.0))
+def _shares(rows: Sequence[tuple[str, str]], values: Sequence[str], of: int, model: str) -> Iterator[Result]:
+    """How often each value occurs among rows of person and value; coverage is how many there are of all."""
+    people = np.array([person for person, _ in rows])
+    for value in values:
+        share = undefined("there are no attributes")
+        if rows:
+            share = cluster_mean(np.array([float(one == value) for _, one in rows]), people, None, (0.0, 1.0))
+        covered = len(rows) / of if of else None
+        yield Result.of(share, metric=f"{value}_share", system=model, coverage=covered)
 
 
 def source_results(sources: Sequence[AttributeSource], embedder: Embedder) -> list[Result]:
     """Every measure of every source; with several, what each differs by from the first."""
-    found = [measures(source, embedder) for source in sources]
     results = []
-    for source, rows in zip(sources, found, strict=True):
-        for one in rows:
-            results.append(_result(source.name, one, one.estimate()))
-    first = {_key(one): one for one in found[0]}
-    for source, rows in zip(sources[1:], found[1:], strict=True):
-        for one in rows:
-            if (other := first.get(_key(one))) is not None:
-                gap = difference(one, other)
-                where = dict(one.slice) | {"minus": sources[0].name}
-                results.append(
-                    Result.of(gap, metric=f"{one.metric}_difference", system=source.name, slice=where)
+    first: dict[tuple[str, tuple[tuple[str, str], ...]], Measure] = {}
+    gaps = []
+    for source in sources:
+        for one in measures(source, embedder):
+            where = dict(one.slice)
+            results.append(
+                Result.of(
+                    one.estimate(), metric=one.metric, system=source.name, slice=where, coverage=one.coverage
                 )
-    return [*results, *published_results()]
+            )
+            key = one.metric, tuple(sorted(where.items()))
+            if source is sources[0]:
+                first[key] = one
+            elif key in first:
+                minus = where | {"minus": sources[0].name}
+                gap = difference(one, first[key])
+                gaps.append(
+                    Result.of(gap, metric=f"{one.metric}_difference", system=source.name, slice=minus)
+                )
+    return [*results, *gaps, *published_results()]
 
 
 def published_results() -> list[Result]:
     """The paper's figures, so that they stand beside."""
-
-    def published(value: float) -> Estimate:
-        return Estimate(value, None, None, 0, 0, SOURCE)
-
-    rows = [
-        Result.of(published(value), metric=metric, system=name, control=PUBLISHED)
-        for name, shares in ACCEPTANCE.items()
-        for metric, value in shares.items()
+    figures: list[tuple[str, str, dict[str, str], float]] = [
+        (name, metric, {}, value) for name, shares in ACCEPTANCE.items() for metric, value in shares.items()
     ]
-    return rows + [
+    figures += [("published: all", "failure_mode", {"mode": mode}, value) for mode, value in FAILURES.items()]
+    return [
         Result.of(
-            published(value),
-            metric="failure_mode",
-            system="published: all",
-            slice={"mode": mode},
+            Estimate(value, None, None, 0, 0, SOURCE),
+            metric=metric,
+            system=name,
+            slice=where,
             control=PUBLISHED,
         )
-        for mode, value in FAILURES.items()
+        for name, metric, where, value in figures
     ]
-
-
-def _result(name: str, one: Measure, estimate: Estimate) -> Result:
-    return Result.of(estimate, metric=one.metric, system=name, slice=dict(one.slice), coverage=one.coverage)
-
-
-def _key(one: Measure) -> tuple[str, tuple[tuple[str, str], ...]]:
-    return one.metric, tuple(sorted(one.slice.items()))
 
 
 TRIED = tuple(round(0.30 + 0.05 * step, 2) for step in range(9))  # thresholds of likeness
@@ -338,14 +322,8 @@ def matching_results(name: str, statements: Statements, embedder: Embedder) -> l
             values = [value for one in counts for value in counts[one][place]]
             whose = [one for one in counts for _ in counts[one][place]]
             estimate = cluster_mean(np.array(values, dtype=np.float64), whose, None, (0.0, 1.0))
-            results.append(
-                Result.of(
-                    estimate,
-                    metric=f"matching_{metric}",
-                    system=name,
-                    slice={"threshold": threshold},
-                )
-            )
+            where = {"threshold": threshold}
+            results.append(Result.of(estimate, metric=f"matching_{metric}", system=name, slice=where))
     return results
 
 
@@ -358,30 +336,22 @@ def _f1(people: Sequence[_Person], same: float) -> float:
 def flow_results(traced: FlowFigures, names: dict[str, str]) -> list[Result]:
     """All figures of an error flow; `names` says which model does which stage."""
     results = []
+
+    def add(metric: str, estimate: Estimate, where: dict[str, str], system: str | None = None) -> None:
+        results.append(
+            Result.of(estimate, metric=metric, system=system, slice=where, coverage=traced.coverage)
+        )
+
     for step in traced.steps:
         done = [stage for stage, by_model in zip(names, step.arm, strict=False) if by_model]
-        where = {"by models": ", ".join(done) or "nothing"}
-        results.append(Result.of(step.f1, metric="f1", slice=where, coverage=traced.coverage))
+        add("f1", step.f1, {"by models": ", ".join(done) or "nothing"})
         if step.change is not None and step.stage is not None:
-            change = {"stage": step.stage, "after": ", ".join(done[:-1]) or "nothing"}
-            results.append(
-                Result.of(
-                    step.change,
-                    metric="f1_change",
-                    system=names[step.stage],
-                    slice=change,
-                    coverage=traced.coverage,
-                )
-            )
-    for metric, figures in (
-        ("f1_lost_alone", traced.lost_alone),
-        ("f1_gained_by_people", traced.gained_by_people),
-    ):
-        for stage, estimate in figures.items():
-            where = {"stage": stage}
-            results.append(
-                Result.of(estimate, metric=metric, system=names[stage], slice=where, coverage=traced.coverage)
-            )
+            where = {"stage": step.stage, "after": ", ".join(done[:-1]) or "nothing"}
+            add("f1_change", step.change, where, names[step.stage])
+    for stage, estimate in traced.lost_alone.items():
+        add("f1_lost_alone", estimate, {"stage": stage}, names[stage])
+    for stage, estimate in traced.gained_by_people.items():
+        add("f1_gained_by_people", estimate, {"stage": stage}, names[stage])
     if traced.invented is not None:
         note = "attributes that say nothing people know of, called relevant, per prompt"
         results.append(Result.of(traced.invented, metric="unknown_attributes_used", note=note))

@@ -1,8 +1,8 @@
-"""Rules that see how an answer falls short of a person: too much of the profile, none of it, intrusive, unhelpful, against it.
+"""Rules that see how an answer treats a person: much of the profile, none of it, by name, intrusive, refused, against the profile.
 
 The rules are deliberately narrow, in English and Chinese, and each says what it saw, so that a count can be checked by reading;
 docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. What they look for is data:
-failure_rules.toml.
+failure_rules.toml. Heavy use of a profile and naming are descriptions: people often prefer such answers.
 """
 
 import re
@@ -19,19 +19,21 @@ from typing import Any
 
 from personafit._hashing import hash_text
 from personafit.contexts import People
-from personafit.people import Person, facet_values
+from personafit.people import Person, facet_values, names_of
 
-MODES = ("over-personalization", "generic", "uncomfortable", "unhelpful", "contradiction")
+MODES = ("heavy profile use", "generic", "named", "intrusive", "refusal", "contradiction")
 
 STRANGERS = 9  # other people whose profiles say how much any profile would overlap
 COMMON = 0.05  # what this share of profiles says is no mark of one person
-STUFFED, FAR_ABOVE = 0.12, 2.0  # own terms among the answer's, and how many times the other answer's
-SHORT = 60  # columns: as many Latin letters, half as many Chinese characters
+HEAVY, FAR_ABOVE = 0.12, 2.0  # own terms among the answer's, and how many times the other answer's
+FACTS = 3  # statements of the profile that an answer takes up before its use is called heavy
+ENOUGH = 40  # terms an answer must bring along before their absence from the profile says anything
 
 # Of text in lower case; ı and ſ have none of their own and are what `re.IGNORECASE` takes for i and s, at twice the time.
 _WORD = re.compile(r"[a-zıſ][a-z0-9ıſ'’-]{2,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 _SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
+_STATEMENT = re.compile(r"[。！？!?；;\n.，,]+")
 
 
 def _words() -> dict[str, Any]:
@@ -50,7 +52,8 @@ _SAID = _words()
 _THIRD_PERSON = _compiled(_any(_SAID["third_person"]))
 _REFUSAL = _compiled(rf"^\W*(?:{_any(_SAID['refusals'])})")
 _ILLNESS = _compiled(_any(_SAID["illnesses"]))
-_INCOME = _compiled(rf"(?:{_any(_SAID['incomes'])})[^，。；,.;]{{0,8}}?(\d[\d,.]*)")
+_INCOME = _compiled(rf"(?:{_any(_SAID['incomes'])})[^，。；,.;]{{0,8}}?(\d[\d,.]{{2,}}\d)")
+_OF_READER = _compiled(_any(_SAID["of_reader"]))
 _POLITE = re.compile(_any(_SAID["no_negations"]))
 _NEGATED = _compiled(_any(_SAID["negations"]))
 _DIETS = [(_compiled(_any(diet["signs"])), diet["foods"]) for diet in _SAID["diets"]]
@@ -98,7 +101,9 @@ class Portrait:
     """Terms of the profile that few others' profiles have."""
     strangers: Sequence[frozenset[str]]
     """The same of some other people."""
-    name: str | None
+    facts: Sequence[frozenset[str]]
+    """The own terms of each statement of the profile that has two or more."""
+    names: Sequence[str]
     age: str | None
     illnesses: frozenset[str]
     income: frozenset[str]
@@ -128,12 +133,14 @@ def _portrait(people: People, person: str, own: dict[str, frozenset[str]], text:
     others = [other for other in people.of_language(known.language) if other != person]
     ranked = sorted(others, key=lambda other: hash_text("stranger", person, other, str(seed)))
     leaves = {path.split(".")[-1].lower(): str(value) for path, value in known.facets.items()}
+    statements = (terms(part) & own[person] for part in _STATEMENT.split(text))
     avoided = {match.lower() for cue in _AVOIDANCE for match in cue.findall(text)}
     avoided.update(food for diet, foods in _DIETS if diet.search(text) for food in foods)
     return Portrait(
         own=own[person],
         strangers=[own[other] for other in ranked[:STRANGERS]],
-        name=leaves.get("name"),
+        facts=[fact for fact in statements if len(fact) > 1],
+        names=names_of(known.facets),
         age=leaves.get("age"),
         illnesses=frozenset(word.lower() for word in _ILLNESS.findall(text)),
         income=frozenset(_INCOME.findall(text)),
@@ -144,28 +151,35 @@ def _portrait(people: People, person: str, own: dict[str, frozenset[str]], text:
 def failures(portrait: Portrait, question: str, answer: str, other: str) -> Failures:
     """The failure modes the rules see in an answer, each with what gave it away; `other` is the answer beside it."""
     found = {
-        "over-personalization": _stuffed(portrait, question, answer, other),
+        "heavy profile use": _heavy(portrait, question, answer, other),
         "generic": _generic(portrait, question, answer),
-        "uncomfortable": _uncomfortable(portrait, question, answer),
-        "unhelpful": _unhelpful(answer),
+        "named": _named(portrait, question, answer),
+        "intrusive": _intrusive(portrait, question, answer),
+        "refusal": _refusal(answer),
         "contradiction": _contradiction(portrait, question, answer),
     }
     return {mode: seen for mode, seen in found.items() if seen}
 
 
-def _stuffed(portrait: Portrait, question: str, answer: str, other: str) -> str:
-    shares = []
-    for text in (answer, other):
-        said = _said(text, question)
-        shares.append(len(said & portrait.own) / max(1, len(said)))
-    if shares[0] < STUFFED or shares[0] < FAR_ABOVE * shares[1]:
+def _heavy(portrait: Portrait, question: str, answer: str, other: str) -> str:
+    said = _said(answer, question)
+    facts = sum(len(fact & said) > 1 for fact in portrait.facts)
+    if facts < FACTS:
         return ""
-    return f"{shares[0]:.0%} of its terms are the profile's own, {shares[1]:.0%} of the other answer's"
+    shares = [len(one & portrait.own) / max(1, len(one)) for one in (said, _said(other, question))]
+    if shares[0] < HEAVY or shares[0] < FAR_ABOVE * shares[1]:
+        return ""
+    return (
+        f"takes up {facts} statements of the profile; {shares[0]:.0%} of its terms are the profile's own, "
+        f"{shares[1]:.0%} of the other answer's"
+    )
 
 
 def _generic(portrait: Portrait, question: str, answer: str) -> str:
     said = _said(answer, question)
-    if not portrait.strangers or abs(_chinese(said) - _chinese(portrait.own)) > 0.5:
+    if len(said) < ENOUGH or not portrait.strangers or _OF_READER.search(answer):
+        return ""
+    if abs(_chinese(said) - _chinese(portrait.own)) > 0.5:
         return ""  # in another script than the profile nothing could overlap
     own, shared = len(said & portrait.own), said & portrait.others
     usual = median(len(shared & stranger) for stranger in portrait.strangers)
@@ -185,23 +199,22 @@ def _chinese(said: frozenset[str]) -> float:
     return sum(map("\u4e00".__le__, said)) / max(1, len(said))
 
 
-def _uncomfortable(portrait: Portrait, question: str, answer: str) -> str:
-    users = (
-        "用户" in answer or "user" in answer.casefold()
-    )  # most answers speak of none, and this is seen at once
+def _named(portrait: Portrait, question: str, answer: str) -> str:
+    for name in portrait.names:
+        pattern = rf"\b{re.escape(name)}\b" if name.isascii() else re.escape(name)
+        if re.search(pattern, answer) and not re.search(pattern, question, re.IGNORECASE):
+            return f"names the person: {name}"
+    return ""
+
+
+def _intrusive(portrait: Portrait, question: str, answer: str) -> str:
+    users = "用户" in answer or "user" in answer.casefold()  # most answers speak of none
     if (
         users
         and (match := _THIRD_PERSON.search(answer))
         and not re.search(r"用户|\busers?\b", question, re.IGNORECASE)
     ):
         return f"speaks about the person: {match[0]}"
-    if portrait.name and len(portrait.name) > 1 and portrait.name not in question:
-        name = rf"\b{re.escape(portrait.name)}\b" if portrait.name.isascii() else re.escape(portrait.name)
-        if re.search(name, answer):
-            addressed = re.search(
-                rf"{name}\s*[，,！!：:。]", answer
-            )  # "Ann, you …" is meant kindly; reports tell it apart
-            return f"{'addresses' if addressed else 'speaks of'} the person by name: {portrait.name}"
     age = rf"(?<!\d){re.escape(portrait.age or '')}\s?(?:岁|years? old|-year-old)"
     if portrait.age and portrait.age not in question and (match := re.search(age, answer)):
         return f"quotes the age: {match[0]}"
@@ -212,14 +225,9 @@ def _uncomfortable(portrait: Portrait, question: str, answer: str) -> str:
     return ""
 
 
-def _unhelpful(answer: str) -> str:
-    plain = answer.strip()
-    if len(plain) < SHORT and sum(2 if character > "⺀" else 1 for character in plain) < SHORT:
-        return "very short"
-    if match := _REFUSAL.search(answer):
-        return f"refuses: {match[0].strip()}"
-    sentences = (sentence for match in _SENTENCE.finditer(answer) if (sentence := match[0].strip()))
-    return "only questions" if all(sentence.endswith(("?", "？")) for sentence in sentences) else ""
+def _refusal(answer: str) -> str:
+    match = _REFUSAL.search(answer)
+    return f"refuses: {match[0].strip()}" if match else ""
 
 
 def _contradiction(portrait: Portrait, question: str, answer: str) -> str:

@@ -1,27 +1,20 @@
-"""Which figures a run gives, and how each is to be read: from results to the rows and panels that `plots` draws."""
+"""The figures of a run of choices: from results to the rows and panels that `plots` draws, and how each is to be read."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from personafit.kinds.choice_scores import HALVES, TIERS
-from personafit.reporting import plots
 from personafit.reporting.naming import LineKey, LineNames, line_of
-from personafit.reporting.plots import Dot, Panel, PlotRow
-from personafit.reporting.results import Result
+from personafit.reporting.pieces import Picture
+from personafit.reporting.plots import Dot, Panel, PlotRow, dot_of, panels_figure, series_figure
+from personafit.reporting.result import Result
 from personafit.reporting.totals import RunTotals
 from personafit.reporting.written import signed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COIN = 50.0  # what a coin toss between two answers totals, in percent
 MOST_PANELS = 8
 NARROW = 4  # more panels than this leave no room for a title on one line
 PLAIN_VIEWS = 3  # the person, nobody, the wrong person
 CUSTOMARY = (*HALVES, *TIERS)
-
-Drawn = tuple[str, str, str, "Figure"]
-"""A figure with its name, its title and how to read it."""
 
 
 def guessing(totals: RunTotals) -> float | None:
@@ -33,16 +26,16 @@ def guessing(totals: RunTotals) -> float | None:
     return 100 * share or None
 
 
-def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> list[Drawn]:
-    """The same as figures to be put or saved anywhere."""
-    metric = totals.info["metric"].replace("_", " ")
-    drawn = []
+def choice_pictures(totals: RunTotals, results: Sequence[Result]) -> dict[str, Picture]:
+    """Scores by slice, by context and by the order in which answers were shown, as far as the run has them."""
+    view, metric = totals.headline_view, totals.info["metric"].replace("_", " ")
+    drawn = {}
     if found := _by_slice(totals, results, view):
         caption = (
             f"{metric.capitalize()} in % by slice, context “{view}”, with 95 % intervals. Hollow squares are controls, the dotted line is "
             "guessing."
         )
-        drawn.append(("slices", f"{metric.capitalize()} by slice", caption, plots.panels_figure(*found)))
+        drawn["slices"] = Picture(f"{metric.capitalize()} by slice", caption, panels_figure(*found))
     if found_views := _by_view(totals, results, view):
         both = (
             "both other marks"
@@ -53,8 +46,8 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
             f"Filled: the right person. Unless it lies clearly to the right of {both}, the score does not come from knowing the "
             "person. Bars are 95 % intervals, the dotted line is guessing."
         )
-        figure = plots.series_figure(*found_views, guessing(totals), f"{metric} in %, all items here")
-        drawn.append(("views", "With the person, without, and with the wrong one", caption, figure))
+        figure = series_figure(*found_views, guessing(totals), f"{metric} in %, all items here")
+        drawn["views"] = Picture("With the person, without, and with the wrong one", caption, figure)
     if rows := _by_position(totals, view):
         caption = (
             "Left: how often the answer shown first was chosen (dotted: guessing). Right: how often both orders gave the same answer. "
@@ -64,7 +57,7 @@ def draw_figures(totals: RunTotals, results: Sequence[Result], view: str) -> lis
             Panel("the first shown is chosen, %", guessing(totals)),
             Panel("the same answer in both orders, %"),
         ]
-        drawn.append(("position", "Does the order matter?", caption, plots.panels_figure(rows, panels)))
+        drawn["position"] = Picture("Does the order matter?", caption, panels_figure(rows, panels))
     return drawn
 
 
@@ -80,7 +73,7 @@ def _by_slice(
     keys.sort(key=lambda key: [(0, CUSTOMARY.index(v), "") if v in CUSTOMARY else (1, 0, v) for v in key])
     names, rows = LineNames(results), []
     for line, found in _lines(sliced).items():
-        dots = {tuple(r.slice[name] for name in sliced_by): _dot(r) for r in found}
+        dots = {tuple(r.slice[name] for name in sliced_by): dot_of(r) for r in found}
         control = any(r.control for r in metric if line_of(r) == line)
         rows.append(PlotRow(_name(names, found[0]), [dots.get(key, Dot()) for key in keys], control))
     if not rows or len(keys) > MOST_PANELS:
@@ -97,7 +90,7 @@ def _by_view(
     whole = [r for r in results if not r.slice]
     names, rows = LineNames(results), []
     for found in _lines(whole).values():
-        dots = {r.view: _dot(r) for r in found if r.metric == totals.info["metric"]}
+        dots = {r.view: dot_of(r) for r in found if r.metric == totals.info["metric"]}
         lift = next((r for r in found if r.metric == "lift" and r.view == view and r.value is not None), None)
         remark = "" if lift is None else f"lift {signed(100 * (lift.value or 0))}"
         if lift is not None and lift.low is not None and lift.high is not None:
@@ -120,7 +113,7 @@ def _by_position(totals: RunTotals, view: str) -> list[PlotRow]:
             totals.of(rater["fingerprint"], view, name).estimate() for name in ("first", "consistent")
         )
         if rater["orders"] > 1 and first.value is not None:
-            rows.append(PlotRow(rater["name"], [_percent_dot(e.value, e.low, e.high) for e in (first, same)]))
+            rows.append(PlotRow(rater["name"], [dot_of(e) for e in (first, same)]))
     return rows
 
 
@@ -133,11 +126,3 @@ def _lines(results: Sequence[Result]) -> dict[LineKey, list[Result]]:
     for result in results:
         lines.setdefault(line_of(result), []).append(result)
     return lines
-
-
-def _dot(result: Result) -> Dot:
-    return _percent_dot(result.value, result.low, result.high)
-
-
-def _percent_dot(value: float | None, low: float | None, high: float | None) -> Dot:
-    return Dot(*(None if number is None else 100 * number for number in (value, low, high)))

@@ -1,7 +1,8 @@
-"""Runs as a JUnit file, which every CI server can show: one test case per rater's total, one per bar and total.
+"""Runs as a JUnit file, which every CI server can show: one test case per rater's total, one per bar and figure.
 
-A total passes if it is defined; a bar passes if the total's whole 95 % interval reaches it. Failures carry the sentence the terminal prints. A suite of runs
-is one file, each run a test suite of its own; one that could not be made is an error.
+A total passes if it is defined; a bar as the gate says. Failures carry the sentence that the terminal prints, and as their type the
+gate's outcome, `fails` or `cannot tell`. A suite of runs is one file, each run a test suite of its own; one that could not be made
+is an error.
 """
 
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree  # nosec B405 # written, never read
 
 from personafit._errors import UserError
-from personafit.reporting.assertions import Undecided, described, missed, totals
+from personafit.reporting.assertions import GateVerdict, Undecided, described, short_names, totals
 from personafit.reporting.result import Result
 
 # What XML 1.0 cannot hold; names come from outside.
@@ -24,25 +25,25 @@ class RunCheck:
 
     name: str
     results: Sequence[Result] = ()
-    bars: Sequence[tuple[str, float]] = ()
-    """Metric and least value, as `--fail-under` gives them."""
+    gate: Sequence[GateVerdict] = ()
+    """What the gate says of every bar and figure."""
     error: str | None = None
     """Why there are no results, where the run could not be made."""
     missed: str | None = None
     """The sentence that says too little was answered, where that is so."""
     undecided: Undecided = Undecided.FAIL
-    """Whether a bar that cannot be told to be reached fails."""
+    """Whether a bar of which the gate cannot tell whether it is reached fails."""
 
 
 def write_junit(
     path: Path,
     results: Sequence[Result],
-    bars: Sequence[tuple[str, float]],
+    gate: Sequence[GateVerdict],
     missed: str | None = None,
     undecided: Undecided = Undecided.FAIL,
 ) -> None:
     """Write the file of one run."""
-    write_suites(path, [RunCheck("personafit", results, bars, missed=missed, undecided=undecided)])
+    write_suites(path, [RunCheck("personafit", results, gate, missed=missed, undecided=undecided)])
 
 
 def write_suites(path: Path, runs: Sequence[RunCheck]) -> None:
@@ -61,7 +62,7 @@ def write_suites(path: Path, runs: Sequence[RunCheck]) -> None:
 
 def _suite(run: RunCheck) -> ElementTree.Element:
     suite = ElementTree.Element("testsuite", name=_clean(run.name))
-    results = run.results
+    results = short_names(run.results)
     for headline in [results[0].metric] if results else []:
         for result in totals(results, headline):
             why = result.note or "there is no answer to score"
@@ -71,13 +72,12 @@ def _suite(run: RunCheck) -> ElementTree.Element:
                 else f"{headline} of {described(result)} is undefined ({why})."
             )
             _add_case(suite, headline, described(result), failure, _shown(result))
-    for metric, least in run.bars:
-        found = totals(results, metric)
-        if not found:
-            _add_case(suite, metric, f"at least {least:g}", f"There is no {metric} in this run.", "")
-        for result in found:
-            name = f"{described(result)} at least {least:g}"
-            _add_case(suite, metric, name, missed(result, least, run.undecided), _shown(result))
+    for one in run.gate:
+        name = f"{one.subject} at least {one.bar:g}".strip()
+        failed = one.stops(run.undecided)
+        _add_case(
+            suite, one.metric, name, one.reason if failed else None, "" if failed else one.reason, one.outcome
+        )
     if run.missed is not None:
         _add_case(suite, "coverage", "enough was answered", run.missed, "")
     if run.error is not None:
@@ -89,12 +89,19 @@ def _suite(run: RunCheck) -> ElementTree.Element:
     return suite
 
 
-def _add_case(suite: ElementTree.Element, metric: str, name: str, failure: str | None, shown: str) -> None:
+def _add_case(
+    suite: ElementTree.Element,
+    metric: str,
+    name: str,
+    failure: str | None,
+    shown: str,
+    outcome: str = "fails",
+) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=_clean(f"personafit.{metric}"), name=_clean(name), time="0"
     )
     if failure:
-        ElementTree.SubElement(case, "failure", message=_clean(failure)).text = _clean(failure)
+        ElementTree.SubElement(case, "failure", type=outcome, message=_clean(failure)).text = _clean(failure)
     if shown:
         ElementTree.SubElement(case, "system-out").text = _clean(shown)
 

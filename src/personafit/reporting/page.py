@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from personafit import __version__
@@ -38,33 +38,23 @@ def put_page(path: Path, page: str) -> None:
     os.replace(partial, path)
 
 
-def fill_page(package: str, template: str, script: str, style: str = "", **values: Any) -> str:
-    """The whole page as text: a package's template with the common script and style before its own."""
-    whole = asset(PACKAGE, "page.js") + script
-    return (
-        _environment(package)
-        .get_template(template)
-        .render(
-            policy=_policy(whole),
-            style=Markup(asset(PACKAGE, "report.css") + style),
-            script=Markup(whole),
-            version=__version__,
-            **values,
-        )
+def fill_page(template: str, script: str, style: str = "", **values: Any) -> str:
+    """The whole page as text: a template with the common script and style before its own."""
+    whole = asset("page.js") + script
+    return fill(
+        template,
+        policy=_policy(whole),
+        style=Markup(asset("report.css") + style),
+        script=Markup(whole),
+        version=__version__,
+        **values,
     )
 
 
-def fill_block(package: str, template: str, block: str, **values: Any) -> Markup:
-    """One block of a template by itself, or all of it where it has no such block, to be put into another page."""
-    found = _environment(package).get_template(template)
-    if block not in found.blocks:
-        return Markup(found.render(**values))
-    return Markup("".join(found.blocks[block](found.new_context(values))))
-
-
-def _environment(package: str) -> Environment:
+def fill(template: str, **values: Any) -> Markup:
+    """A template by itself, to be put into a page."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
+        loader=PackageLoader(PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_visible,
@@ -73,7 +63,7 @@ def _environment(package: str) -> Environment:
     )
     environment.filters["breaking"] = breaking
     environment.filters["id_of"] = id
-    return environment
+    return Markup(environment.get_template(template).render(**values))
 
 
 def breaking(name: str) -> Markup:
@@ -81,9 +71,9 @@ def breaking(name: str) -> Markup:
     return Markup(JOINTS.sub(r"\g<0><wbr>", str(escape(_visible(str(name))))))
 
 
-def asset(package: str, *names: str) -> str:
-    """Scripts or styles that lie beside a package's templates, one after the other."""
-    return "".join((files(package) / "templates" / name).read_text(encoding="utf-8") for name in names)
+def asset(*names: str) -> str:
+    """Scripts or styles that lie beside the templates, one after the other."""
+    return "".join((files(PACKAGE) / "templates" / name).read_text(encoding="utf-8") for name in names)
 
 
 def embed(value: Any) -> Markup:

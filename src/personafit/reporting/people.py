@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from personafit._hashing import hash_text
 from personafit.people import Person
-from personafit.reporting.page import PACKAGE, asset, fill_page, put_page
+from personafit.reporting.page import asset, fill_page, put_page
 from personafit.stages.records import (
     IN_PROFILE,
     ExtractedAttribute,
@@ -77,7 +77,7 @@ def write_person_pages(out: Path) -> int:
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.html"):  # of people who may have been forgotten since
         old.unlink()
-    style, listed, pages = asset(PACKAGE, "person.css"), [], 0
+    style, listed, pages = asset("person.css"), [], 0
     with (
         LinesBy(files.conversations, StagedConversation, "person") as conversations,
         LinesBy(files.attributes, ExtractedAttribute, "person") as attributes,
@@ -89,11 +89,11 @@ def write_person_pages(out: Path) -> int:
                 row["page"] = page_name(person.id)
                 rows = attributes.get(person.id)
                 shown = _shown(person, rows, verdicts, conversations.get(person.id))
-                page = fill_page(PACKAGE, "person.html.j2", asset(PACKAGE, "person.js"), style, **shown)
+                page = fill_page("person.html.j2", asset("person.js"), style, **shown)
                 put_page(folder / row["page"], page)
                 pages += 1
             listed.append(row)
-    index = fill_page(PACKAGE, "people.html.j2", "", style, people=listed, pages=pages)
+    index = fill_page("people.html.j2", "", style, people=listed, pages=pages)
     put_page(folder / "index.html", index)
     return pages
 
@@ -104,7 +104,7 @@ def _shown(
     verdicts: LinesBy[VerifierVerdict],
     conversations: Sequence[StagedConversation],
 ) -> dict[str, Any]:
-    wordings = orjson.loads(asset(PACKAGE, "person.json"))
+    wordings = orjson.loads(asset("person.json"))
     words = wordings.get(person.language, wordings["en"])
     texts = {
         f"{conversation.id}#{number}": turn.text

@@ -4,14 +4,16 @@ A piece says what is there and nothing about where: the same table becomes HTML,
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from markupsafe import Markup
 
 from personafit.reporting.claims import count_of, same_words
 from personafit.reporting.result import Result
+from personafit.reporting.written import plain
 from personafit.reporting.written import signed as signed_points
 from personafit.statistics import Estimate
 
@@ -88,6 +90,13 @@ class Grid:
         said = [[one for one in column if one.text.strip("–")] for column in cells]
         return [bool(column) and all(one.sort is None for one in column) for column in said]
 
+    def without_same_context(self) -> "Grid":
+        """The table without its column of contexts, the second, where all rows have the same."""
+        if len({row.names[1] for row in self.rows}) != 1:
+            return self
+        rows = [replace(row, names=[row.names[0], *row.names[2:]]) for row in self.rows]
+        return replace(self, heads=[self.heads[0], *self.heads[2:]], rows=rows)
+
     def filled(self) -> "Grid":
         """The table without the columns that hold nothing: on a page they only take room."""
         kept = [
@@ -151,7 +160,7 @@ class Browser:
     """The run whose items they are."""
     markup: Markup
     data_id: str
-    """Id of the element that holds the data, as the script looks for it; empty where there is none."""
+    """Id of the element that holds the data, as the script looks for it."""
     data: Markup
 
 
@@ -187,7 +196,7 @@ def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
 
 
 def result_cell(
-    found: Result | None, write: Callable[[float], str], notes: Sequence[int] = (), to: str = "–"
+    found: Estimate | Result | None, write: Callable[[float], str], notes: Sequence[int] = (), to: str = "–"
 ) -> Cell:
     """A figure as `write` writes its value, with its interval; empty where there is none."""
     if found is None or found.value is None:
@@ -198,6 +207,60 @@ def result_cell(
     return Cell(write(found.value), interval, found.value, notes)
 
 
+AS_THEY_ARE = frozenset(
+    {
+        *("kappa", "kappa_linear", "kappa_weighted", "spearman", "over_selection", "pull"),
+        *("rating", "position_effect", "mention_effect", "human_spearman", "human_kappa_weighted"),
+        *("personalization", "naturalness", "naturalness_user", "coherence", "coherence_user"),
+        *("contradictions", "reasking", "invented_memories", "lost_after_switch", "carried_wrongly"),
+        *("exchanges", "exchanges_to_completion"),
+    }
+)
+"""Metrics that are no shares: they are shown with two decimals, shares in percent with one."""
+DIFFERENCES = ("_effect", "_difference", "lift", "pull", "moved_beyond_placebo")
+
+
+def metric_text(metric: str, value: float) -> str:
+    """A value as tables show it: shares in percent, differences with their sign."""
+    write = signed_points if metric.endswith(DIFFERENCES) else plain
+    if metric == "length_difference":
+        return write(value, 0)
+    ends = ("", "_effect", "_difference", "_by_person")
+    as_it_is = any(metric.removesuffix(end) in AS_THEY_ARE for end in ends)
+    return write(value, 2) if as_it_is else write(100 * value)
+
+
+def metric_cell(found: Result | None, notes: Sequence[int] = ()) -> Cell:
+    """A result as tables show it, with its interval; empty where there is none."""
+    if found is None:
+        return Cell(notes=notes)
+    negative = found.low is not None and found.low < 0
+    to = " to " if found.metric.endswith(DIFFERENCES) or negative else "–"
+    return result_cell(found, partial(metric_text, found.metric), notes, to)
+
+
+def share_cell(share: float | None) -> Cell:
+    """A share without an interval, in percent."""
+    return Cell() if share is None else Cell(plain(100 * share), sort=share)
+
+
+class Remarks:
+    """Why numbers are missing, each reason numbered once for the remarks below a table."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def cell(self, found: Result | None) -> Cell:
+        """The result's cell, with the number of the reason why it has no value."""
+        why = found.note.split("; ")[0] if found is not None and found.value is None and found.note else None
+        return metric_cell(
+            found, [] if why is None else [self._numbers.setdefault(why, len(self._numbers) + 1)]
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+
 def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> Row:
     """A row of counts."""
     return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
@@ -206,9 +269,9 @@ def count_row(names: Sequence[str], counts: Sequence[int], control: str | None =
 def text_cell(text: str) -> Cell:
     """A number as it is printed, its interval in brackets or on a second line."""
     value, _, interval = text.partition("\n" if "\n" in text else " (")
-    plain = value.replace("−", "-").replace(",", "").strip("+ >%")
+    bare = value.replace("−", "-").replace(",", "").strip("+ >%")
     try:
-        sort = float(plain)
+        sort = float(bare)
     except ValueError:
         return Cell(text)
     if interval and not any(character.isdigit() for character in interval):

@@ -14,7 +14,7 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit.kinds.lines import UNIT_SCALE, Line, Metric, RunLines, paired_rows
-from personafit.reporting.analysis import Analysis
+from personafit.reporting.analysis import Analysis, count_cell
 from personafit.reporting.compare import (
     Contestant,
     contestants,
@@ -35,7 +35,7 @@ from personafit.statistics.power import (
     smallest_difference,
     spread,
 )
-from personafit.store import MET, RunRecord
+from personafit.store import MET
 
 EVEN = "an even win rate"
 NO_PREFERENCE, NO_EFFECT = "no preference", "no effect"
@@ -68,11 +68,8 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """The plan as a plain object."""
         wanted: dict[str, int | str | None] = {}
-        for name, figure in (
-            ("people_needed", self.people_needed),
-            ("prompts_needed", self.prompts_needed),
-            ("items_needed", self.items_needed),
-        ):
+        for name in ("people_needed", "prompts_needed", "items_needed"):
+            figure: Figure | None = getattr(self, name)
             wanted[name] = None if figure is None or figure.value is None else int(figure.value)
             wanted[f"{name}_note"] = None if figure is None else figure.note
         correlation, effect = self.spread.correlation(), self.spread.design_effect(self.items)
@@ -173,47 +170,31 @@ def plan_run(
     return plans
 
 
-def analyze_power(
-    pilot: RunLines,
-    people: int | None = None,
-    items: int | None = None,
-    difference: float | None = None,
-    prompts: int | None = None,
-    metric: str | None = None,
-) -> Analysis:
-    """What a planned run could show, judged by a stored one."""
-    plans = plan_run(pilot, people, items, difference, prompts, metric)
-    more = {"run": pilot.run.name, "plans": [plan.as_dict() for plan in plans]}
-    return Analysis(str(pilot.info["name"]), [], power_part(pilot.run, plans), more)
-
-
-def power_part(run: RunRecord, plans: Sequence[Plan]) -> ReportPart:
-    """Each plan in a sentence, then the paired differences they rest on, in points or in the metric's own units."""
+def analyze_power(pilot: RunLines, plans: Sequence[Plan]) -> Analysis:
+    """What a planned run could show, judged by a stored one: each plan in a sentence, then the paired differences they rest on."""
     several = any(plan.metric.source != "accuracy" for plan in plans)
     rows = []
     for plan in plans:
         unit, smallest = unit_of(plan.metric), plan.smallest.value
         shares = (plan.spread.correlation().value, plan.spread.prompt_share().value)
-        rows.append(
-            Row(
-                [*([scaled_name(plan.metric)] if several else []), plan.first, plan.second],
-                [
-                    Cell(signed(unit.scale * plan.observed, unit.digits), sort=plan.observed),
-                    *(Cell(f"{count:,}", sort=float(count)) for count in (plan.n, plan.pilot_people)),
-                    *(Cell("–") if one is None else Cell(f"{100 * one:.0f} %", sort=one) for one in shares),
-                    Cell("–")
-                    if smallest is None
-                    else Cell(plain(unit.scale * smallest, unit.digits), sort=smallest),
-                ],
-            )
-        )
+        cells = [
+            Cell(signed(unit.scale * plan.observed, unit.digits), sort=plan.observed),
+            count_cell(plan.n),
+            count_cell(plan.pilot_people),
+            *(Cell("–") if one is None else Cell(f"{100 * one:.0f} %", sort=one) for one in shares),
+            Cell("–") if smallest is None else Cell(plain(unit.scale * smallest, unit.digits), sort=smallest),
+        ]
+        names = [plan.first, plan.second]
+        rows.append(Row([scaled_name(plan.metric), *names] if several else names, cells))
     heads = [*(["metric"] if several else []), "contestant", "against"]
     columns = ["observed", "items", "people", "between people", "between prompts", "smallest to detect"]
     caption = "Shares of the variance between people and between prompts; the last column is what four runs of five would show."
     grid = Grid("Paired differences of the stored run", caption, heads, columns, rows)
     notes = [f"Note: {note}." for note in dict.fromkeys(note for plan in plans for note in plan.notes)]
-    sentences = [*(plan.sentence() for plan in plans), *notes]
-    return ReportPart(run.name, f"What a run like {run.name} can detect", sentences, [grid])
+    name, sentences = pilot.run.name, [*(plan.sentence() for plan in plans), *notes]
+    part = ReportPart(name, f"What a run like {name} can detect", sentences, [grid])
+    more = {"run": name, "plans": [plan.as_dict() for plan in plans]}
+    return Analysis(str(pilot.info["name"]), [], part, more)
 
 
 def _pairs(opened: RunLines, metric: Metric) -> Iterator[tuple[str, str, pl.DataFrame]]:

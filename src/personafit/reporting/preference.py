@@ -1,46 +1,60 @@
 """The report of a preference run: whether raters and people prefer the personalized answers, and what else pulls at them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from importlib.resources import files
+from itertools import combinations
+from typing import Any, ClassVar
 
+import numpy as np
+import orjson
+import polars as pl
+
+from personafit.benchmarks.recentering.responses import INFO
 from personafit.items.preference import HIGHEST, LOWEST, MIDDLE, PREFER
+from personafit.kinds.lines import Line, Metric, RunLines
 from personafit.kinds.preference_scores import (
     RULE,
     VOTES,
     PreferenceScores,
+    by_system,
+    detectors,
+    human_ceiling,
     load_preferences,
+    once_an_item,
     opened_preferences,
+    rated_units,
 )
-from personafit.reporting import claims
-from personafit.reporting.agree_part import agreement_section
-from personafit.reporting.agree_ratings import lines_source
-from personafit.reporting.asked import asks_section, coverage_warnings, rater_instrument, when
+from personafit.reporting.claims import (
+    MARKS,
+    TOO_FEW,
+    interval_words,
+    legend_for,
+    null_words,
+    people_words,
+)
+from personafit.reporting.kind_report import KindReport
 from personafit.reporting.line_results import (
+    differences_of,
     line_coverage,
+    record,
+    results_of,
     worst_coverage,
 )
-from personafit.reporting.pieces import Cell, Grid, Picture, Piece, Prose, Row, Section, result_cell
-from personafit.reporting.preference_results import (
-    PUBLISHED,
-    mention_figure,
-    number_text,
-    preference_figure,
-    preference_results,
-    rater_rows,
-)
-from personafit.reporting.rated_items import preference_items
-from personafit.reporting.report import KindReport, ReportPart
-from personafit.reporting.report_page import browser_piece
-from personafit.reporting.result import Result
+from personafit.reporting.pieces import Grid, Picture, Remarks, Row, Section, metric_cell, share_cell
+from personafit.reporting.result import Result, marked_met
 from personafit.reporting.written import plain
-from personafit.statistics.decisions import MARGIN, Hypothesis, HypothesisTest, decide_together
+from personafit.statistics import Estimate
+from personafit.statistics.agreement import spearman
+from personafit.statistics.decisions import MARGIN, Conclusion, Hypothesis, HypothesisTest, decide_together
 from personafit.store import RunRecord, Store
 
-if TYPE_CHECKING:
-    pass
-
+PUBLISHED = "published"
+FEWEST_GENERATORS = 3
+LABELS = "labels in the data"
+PEOPLE = {"human": "people", "simulated": "simulated people"}
+"""Whose marks they are that judges are held against."""
 COLUMNS = {
     "rating": "rating",
     "no_better_items": "no better, %",
@@ -51,8 +65,19 @@ COLUMNS = {
     "kappa_weighted": "weighted kappa",
 }
 FEW_COLUMNS = ("rating", "no_better_items", "win_rate_length_controlled", "mention_effect", "spearman")
-PERCENT = frozenset({"no_better_items", "win_rate_length_controlled", "mention_rate", "mention_rate_items"})
-MARKS = (
+OF_PEOPLE = frozenset({*PEOPLE.values(), LABELS})
+PULLS = {
+    "position_effect": (
+        "leans to the answer shown first by {}; both orders are averaged",
+        "leans to the answer shown last by {}; both orders are averaged",
+    ),
+    "mention_effect": (
+        "marks answers that name the attribute higher, by {}",
+        "marks answers that name the attribute lower, by {}",
+    ),
+}
+"""What pulls at a rater besides the person, in words: up, and down."""
+SCALE = (
     "Marks run from 1 (generic) over 3 (neither) to 5 (personalized). Below each number its 95 % interval."
 )
 DEFINED = (
@@ -64,7 +89,6 @@ DEFINED = (
 SIMULATED = (
     "The ratings in these data are simulated. They show that the tables work and say nothing about people."
 )
-SEARCHED = {"searched": "prompt, attribute, answer, person or raw reply"}
 CAPTION = (
     "How to read it: left, the mean mark a rater gives personalized answers; at the dashed line it prefers neither. Right, how much "
     "higher it marks answers that name the attribute. Bars are 95 % intervals. Filled dots were asked here, hollow squares are rules, "
@@ -79,94 +103,12 @@ GeneratorKey = tuple[str, str | None]
 class PreferenceReport(KindReport):
     """A run in which raters marked a personalized answer against a generic one."""
 
+    searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, answer, person or raw reply"}
+
     def __init__(self, store: Store, run: RunRecord) -> None:
-        self._store = store
         self.scores = load_preferences(store, run)
-        self.benchmark: str = self.scores.info["name"]
-        self.coverage_bar: float = self.scores.info["coverage_bar"]
-        self.results = preference_results(self.scores)
-
-    def part(self) -> ReportPart:
-        """Marks and the effect of mention, those asked for beside people and rules, and everything else folded."""
-        return self._part
-
-    @cached_property
-    def _part(self) -> ReportPart:
-        scores = self.scores
-        run, items = scores.run, preference_items(self._store, scores)
-        return replace(
-            self.brief(),
-            sections=list(self._sections()),
-            browser=[browser_piece(run.name, "choice", data=items, values=SEARCHED)],
-            instrument=rater_instrument(
-                self._store,
-                run,
-                scores.info,
-                {"people's marks": scores.people_are or "none"},
-                [{"orders": ORDERS[int(rater["orders"])]} for rater in run.config["raters"]],
-                {"preference": PREFER.task},
-                _notes(scores),
-            ),
-        )
-
-    def brief(self) -> ReportPart:
-        """The same without what is folded, the items and the instrument."""
-        return self._brief
-
-    @cached_property
-    def _brief(self) -> ReportPart:
-        scores, results = self.scores, self.results
-        run, info, units = scores.run, scores.info, scores.units
-        own = [line for line in scores.lines if line.control != VOTES]
-        asked, answered = (int(sum(line.frame[name].sum() for line in own)) for name in ("asked", "answered"))
-        lead: list[Piece] = coverage_warnings(run, self.coverage_bar, asked, answered)
-        if scores.people_are == "simulated":
-            lead.append(Prose(SIMULATED, "warning"))
-        if (figure := preference_figure(scores, results)) is not None:
-            lead.append(Picture("Marks, and what naming the attribute does to them", CAPTION, figure))
-        lead.append(rater_grid("Marks by rater", results, FEW_COLUMNS, published=False))
-        return ReportPart(
-            run.name,
-            str(info["title"] or info["name"]),
-            self.sentences(),
-            lead,
-            facts=[
-                f"run {run.name}",
-                when(run.started),
-                f"{units['item'].n_unique():,} pairs of answers, {len(units):,} marks each",
-                f"{units['person'].n_unique():,} people",
-                f"{units['prompt'].n_unique():,} prompts",
-                *([f"coverage {100 * answered / asked:.1f} %"] if asked else []),
-            ],
-        )
-
-    def _sections(self) -> Iterator[Section]:
-        scores, results = self.scores, self.results
-        yield Section(
-            "All figures of raters",
-            [rater_grid("Every rater", results, list(COLUMNS))],
-            "Every rater, people and published figures.",
-        )
-        writers = generator_grid(scores, results)
-        differences = [
-            Row([str(r.rater), r.system or "", r.given or "", r.slice["against"]], [_cell(r)])
-            for r in results
-            if r.metric == "rating_difference" and r.value is not None
-        ]
-        pieces: list[Piece] = [writers] if writers.rows else []
-        if differences:
-            caption = "What a system was told against what else it was told, paired by prompt and attribute."
-            heads = ["rater", "system", "system context", "against"]
-            pieces.append(Grid("Differences of mean marks", caption, heads, ["difference"], differences))
-        pieces += mention_pictures(results)
-        if pieces:
-            lead = "How often answers name an attribute, how much longer they get, and how each rater marks them."
-            yield Section("Who wrote the answers", pieces, lead)
-        opened = opened_preferences(scores)
-        if opened.references:
-            yield agreement_section(lines_source(self._store, opened), opened, self.margin)
-        counted = "Marks by how they ended, both orders counted; a failed ask counts once."
-        yield asks_section(scores.run.config["raters"], scores.answers, {}, counted)
+        super().__init__(store, run, self.scores.info, preference_results(self.scores))
+        self.lines = self.scores.lines
 
     def sentences(self) -> list[str]:
         """What the tables mean, a sentence each."""
@@ -174,44 +116,277 @@ class PreferenceReport(KindReport):
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater asked for with the least coverage, models that said what is named included."""
-        scores = self.scores
+        units = self.scores.units
         shares = [
             (str(line.rater), line_coverage(line.frame), line.asked_for)
-            for line in scores.lines
+            for line in self.lines
             if line.control != VOTES
         ]
-        count = len(scores.units)
-        for column, name in scores.detectors.items() if count else ():
-            shares.append((name, 1 - scores.units[column].null_count() / count, True))
+        for column, name in self.scores.detectors.items() if len(units) else ():
+            shares.append((name, 1 - units[column].null_count() / len(units), True))
         return worst_coverage(shares)
 
-
-ORDERS = {1: "one: it looks at each answer by itself", 2: "both"}
-
-
-def _notes(scores: PreferenceScores) -> list[str]:
-    """What is odd in the data, and how scores became marks."""
-    own = [f"{line.rater}: {note}." for line in scores.lines for note in line.notes]
-    return list(dict.fromkeys([*scores.run.config["notes"], *own]))
-
-
-def mention_pictures(results: Sequence[Result]) -> list[Piece]:
-    """How often models name attributes as writers against how they mark naming as judges, where some are both."""
-    figure = mention_figure(results)
-    if figure is None:
-        return []
-    found = [r for r in results if r.metric == "mention_rate_against_effect" and r.value is not None]
-    said = [
-        f"Spearman {'published' if r.control == PUBLISHED else 'here'} {plain(r.value or 0.0, 2)} over {r.n} models"
-        for r in found
-    ]
-    caption = "; ".join(
-        [
-            "How to read it: each mark is a model that wrote answers and judged them; crosses are published",
-            *said,
+    def counts(self) -> list[str]:
+        """Pairs of answers, marks, people and prompts."""
+        units = self.scores.units
+        return [
+            f"{units['item'].n_unique():,} pairs of answers, {len(units):,} marks each",
+            f"{units['person'].n_unique():,} people",
+            f"{units['prompt'].n_unique():,} prompts",
         ]
+
+    def warnings(self) -> Iterator[str]:
+        """What is missing, and where the ratings are no people's."""
+        yield from super().warnings()
+        if self.scores.people_are == "simulated":
+            yield SIMULATED
+
+    def picture(self) -> Picture | None:
+        """Mean marks and mention effects side by side; None if nobody gave a mark."""
+        from personafit.reporting.plots import Panel, PlotRow, dot_of, panels_figure
+
+        rows = [
+            PlotRow(
+                name,
+                [dot_of(found.get(metric), 1.0) for metric in ("rating", "mention_effect")],
+                control=control not in (None, PUBLISHED, "votes in the data", *OF_PEOPLE),
+                people=control in OF_PEOPLE,
+                published=control == PUBLISHED,
+            )
+            for name, control, found in rater_rows(self.results)
+        ]
+        if not any(row.dots[0].value is not None and not row.published for row in rows):
+            return None
+        panels = [
+            Panel("Mean mark, 1 generic to 5 personalized", float(MIDDLE), 2),
+            Panel("Mention Δ, points", 0.0, 2),
+        ]
+        title = "Marks, and what naming the attribute does to them"
+        return Picture(title, CAPTION, panels_figure(rows, panels))
+
+    def table(self) -> Grid:
+        """Marks and the effect of mention, those asked for beside people and rules."""
+        return rater_grid("Marks by rater", self.results, FEW_COLUMNS, published=False)
+
+    def sections(self) -> Iterator[Section]:
+        """Every figure, who wrote the answers, agreement and asks."""
+        scores, results = self.scores, self.results
+        yield Section(
+            "All figures of raters",
+            [rater_grid("Every rater", results, list(COLUMNS))],
+            "Every rater, people and published figures.",
+        )
+        differences = [
+            Row([str(r.rater), r.system or "", r.given or "", r.slice["against"]], [metric_cell(r)])
+            for r in results
+            if r.metric == "rating_difference" and r.value is not None
+        ]
+        caption = "What a system was told against what else it was told, paired by prompt and attribute."
+        heads = ["rater", "system", "system context", "against"]
+        grids = [
+            generator_grid(scores, results),
+            Grid("Differences of mean marks", caption, heads, ["difference"], differences),
+        ]
+        lead = "How often answers name an attribute, how much longer they get, and how each rater marks them."
+        yield Section("Who wrote the answers", [grid for grid in grids if grid.rows], lead)
+        opened = opened_preferences(scores)
+        if opened.references:
+            yield self.agreement(opened)
+        counted = "Marks by how they ended, both orders counted; a failed ask counts once."
+        yield self.asks(scores.answers, counted)
+
+    def items(self) -> dict[str, Any]:
+        """Pairs of answers."""
+        from personafit.reporting.rated_items import preference_items
+
+        return preference_items(self.store, self.scores)
+
+    def facts(self) -> dict[str, str]:
+        """Whose marks raters are held against."""
+        return {"people's marks": self.scores.people_are or "none"}
+
+    def questions(self) -> dict[str, str]:
+        """What raters were asked."""
+        return {"preference": PREFER.task}
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def preference_results(scores: PreferenceScores) -> list[Result]:
+    """Every number of a run."""
+    opened = opened_preferences(scores)
+    results = [
+        *_mention_rates(scores),
+        *results_of(opened),
+        *differences_of(opened, _between_givens(scores.lines), covered=_coverage_of_rated),
+        *_people(scores),
+    ]
+    results.append(mention_rate_against_effect(scores, results))
+    if scores.info["version"] == INFO.version:
+        results += list(published_results())
+    return marked_met(scores.run, results)
+
+
+def _mention_rates(scores: PreferenceScores) -> list[Result]:
+    """How often answers name an attribute, by the rule and by every model that was asked, and how much longer they are."""
+    made = rated_units(scores.made.with_columns(rating=pl.lit(None, pl.Float64))).with_columns(
+        asked=pl.lit(1), longer=once_an_item(pl.col("longer"))
     )
-    return [Picture("Naming as a writer, liking it as a judge", f"{caption}.", figure)]
+    metrics: list[Metric] = []
+    for detector, column in detectors(scores).items():
+        named, under = pl.col(column).cast(pl.Float64), (("detector", detector),)
+        items, known = f"{column} in items", f"{column} known"
+        made = made.with_columns(
+            named,
+            once_an_item(named.max().over("item")).alias(items),
+            named.is_not_null().alias(known),
+        )
+        metrics.append(Metric("mention_rate", column, under=under, answered=known))
+        metrics.append(Metric("mention_rate_items", items, under=under, answered=known))
+    metrics.append(Metric("length_difference", "longer", None, answered=""))
+    line = Line(None, None, None, None, None, made)
+    return results_of(RunLines(scores.run, scores.info, "preference", [line], metrics, by_system(made)))
+
+
+def _people(scores: PreferenceScores) -> list[Result]:
+    """People's own figures: their mean mark, how often they prefer neither, what mention does to them, and how far they agree."""
+    if scores.people_are is None:
+        return []
+    frame = rated_units(scores.units.with_columns(rating=pl.col("human"))).with_columns(
+        asked=pl.lit(1), answered=pl.col("human").is_not_null().cast(pl.Int64)
+    )
+    control = PEOPLE.get(scores.people_are, LABELS)
+    notes = ("simulated raters, not people",) if scores.people_are == "simulated" else ()
+    line = Line(scores.people_are, None, None, None, None, frame.drop("human"), control, False, notes)
+    opened = replace(opened_preferences(scores), lines=[line])
+    ceiling = (
+        record(line, Metric(name), (), found, line_coverage(frame), False)
+        for name, found in human_ceiling(scores)
+    )
+    return [*results_of(opened), *ceiling]
+
+
+def _between_givens(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """What a system was told against what else it was told, paired by prompt and attribute."""
+    for line in lines:
+        rated = line.frame.filter(pl.col("rating").is_not_null() & (pl.col("given") != "")).with_columns(
+            unit=pl.concat_str("group", "target", separator="|")
+        )
+        for system in rated["system"].unique(maintain_order=True):
+            own = rated.filter(system=system)
+            own = own.with_columns(covered=pl.lit(line_coverage(own), pl.Float64))
+            told = [
+                replace(line, system=system or None, given=given, frame=own.filter(given=given))
+                for given in own["given"].unique(maintain_order=True)
+            ]
+            for first, second in combinations(told, 2):
+                yield first, second, str(second.given)
+
+
+def _coverage_of_rated(line: Line) -> float | None:
+    """The share of asks that brought a mark, over whatever the system was told."""
+    return float(line.frame["covered"][0]) if len(line.frame) else None
+
+
+def mention_rate_against_effect(scores: PreferenceScores, results: Sequence[Result]) -> Result:
+    """Whether models that name attributes as writers like it as judges: Spearman over the models that are both."""
+    rates = {
+        r.system: r.value
+        for r in results
+        if r.metric == "mention_rate_items"
+        and r.system
+        and r.slice == {"detector": RULE}
+        and r.value is not None
+    }
+    pairs = []
+    for line in scores.lines:
+        if line.control not in (None, "votes in the data"):
+            continue
+        effect = next(
+            r
+            for r in results
+            if r.metric == "mention_effect"
+            and r.fingerprint == line.fingerprint
+            and r.slice == {"detector": RULE}
+        )
+        own = [rate for generator, rate in rates.items() if same_model(str(line.rater), str(generator))]
+        if effect.value is not None and own:
+            pairs.append((float(np.mean(own)), effect.value))
+    if len(pairs) < FEWEST_GENERATORS:
+        note = f"undefined: {len(pairs)} of the judges wrote answers here too, and it takes {FEWEST_GENERATORS} such models"
+        return Result.of(
+            Estimate(None, None, None, len(pairs), 0), metric="mention_rate_against_effect", note=note
+        )
+    found = spearman(*map(np.array, zip(*pairs, strict=True)))
+    note = found.note or "over models; no interval, as models are no sample"
+    return Result.of(
+        Estimate(found.value, None, None, len(pairs), 0), metric="mention_rate_against_effect", note=note
+    )
+
+
+def same_model(judge: str, generator: str) -> bool:
+    """Whether a judge and a generator are one model, by name: 'openai:gpt-5.4@URL' and 'gpt-5.4' are."""
+    one, other = (_model(name) for name in (judge, generator))
+    return bool(one) and one == other
+
+
+def _model(name: str) -> str:
+    plain = name.split("@")[0].split(",")[0]
+    for kind in ("openai:", "replay:", "embedded:", "python:"):
+        plain = plain.removeprefix(kind)
+    return plain.rsplit("/", 1)[-1].lower().replace("_", "-")
+
+
+@lru_cache(1)
+def published_figures() -> dict[str, Any]:
+    """The published figures with their sources."""
+    path = files("personafit.benchmarks.recentering") / "published_responses.json"
+    body: dict[str, Any] = orjson.loads(path.read_bytes())
+    return body
+
+
+def published_results() -> Iterator[Result]:
+    """Every published figure as a record."""
+    body = published_figures()
+    for row in body["judges"]:
+        for metric in ("rating", "spearman", "mention_effect"):
+            if metric in row:
+                yield _quoted(metric, row[metric], row["source"], rater=row["model"])
+    for row in body["generators"]:
+        yield _quoted("rating", row["rating"], row["source"], system=row["model"])
+        yield _quoted("mention_rate_items", row["mention_rate"], row["source"], system=row["model"])
+    for metric in ("spearman", "kappa_weighted"):
+        ceiling = body["ceiling"]
+        yield _quoted(f"human_{metric}", ceiling[metric], ceiling["source"], rater="people")
+    share = body["no_better_items"]
+    yield _quoted("no_better_items", share["value"], share["source"], rater="people")
+    against = body["mention_rate_against_effect"]
+    yield _quoted("mention_rate_against_effect", against["value"], against["source"], n=against["n"])
+
+
+def _quoted(
+    metric: str, value: float, source: str, n: int = 0, rater: str | None = None, system: str | None = None
+) -> Result:
+    note = f"published, not measured here: {published_figures()['source']}, {source}"
+    return Result.of(
+        Estimate(value, None, None, n, 0),
+        metric=metric,
+        control=PUBLISHED,
+        note=note,
+        rater=rater,
+        system=system,
+    )
+
+
+def rater_rows(results: Sequence[Result]) -> list[tuple[str, str | None, dict[str, Result]]]:
+    """Whose figures, why they are no rater's who was asked, and the figures by metric."""
+    rows: dict[tuple[str, str | None], dict[str, Result]] = {}
+    for result in results:
+        if result.rater and result.system is None and result.slice in ({}, {"detector": RULE}):
+            key = (result.fingerprint or result.rater, result.control)
+            rows.setdefault(key, {}).setdefault(result.metric, result)
+    return [(str(f["rating"].rater), key[1], f) for key, f in rows.items() if "rating" in f]
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -219,28 +394,21 @@ def mention_pictures(results: Sequence[Result]) -> list[Piece]:
 
 def rater_grid(title: str, results: Sequence[Result], columns: Sequence[str], published: bool = True) -> Grid:
     """Every rater with its marks, those asked for first; people, votes in the data and published rows below."""
-    remarks: dict[str, int] = {}
-    rows = []
+    remarks = Remarks()
     every = sorted(rater_rows(results), key=lambda row: row[1] is not None)
     if not published:  # the small table: nothing that no rater has
         every = [row for row in every if row[1] != PUBLISHED]
-        columns = [
-            one
-            for one in columns
-            if any(one in found and found[one].value is not None for *_, found in every)
-        ]
+        known = {metric for *_, found in every for metric, one in found.items() if one.value is not None}
+        columns = [metric for metric in columns if metric in known]
+    rows = []
     for name, control, found in every:
-        coverage = None if control == PUBLISHED else found["rating"].coverage
-        cells = [Cell("" if coverage is None else plain(100 * coverage), sort=coverage)]
-        for metric in columns:
-            result = found.get(metric)
-            why = result.note if result is not None and result.value is None and result.note else None
-            own = [] if why is None else [remarks.setdefault(why.split("; ")[0], len(remarks) + 1)]
-            cells.append(_cell(result, own))
-        source = found["rating"].note if control == PUBLISHED else None
-        rows.append(Row([name], cells, None if control == PUBLISHED else control, source))
+        quoted = control == PUBLISHED
+        cells = [remarks.cell(found.get(metric)) for metric in columns]
+        coverage = share_cell(None if quoted else found["rating"].coverage)
+        source = found["rating"].note if quoted else None
+        rows.append(Row([name], [coverage, *cells], None if quoted else control, source))
     headings = ["coverage, %", *(COLUMNS[metric] for metric in columns)]
-    return Grid(title, MARKS, ["rater"], headings, rows, list(remarks), DEFINED if published else "")
+    return Grid(title, SCALE, ["rater"], headings, rows, list(remarks), DEFINED if published else "")
 
 
 def generator_grid(scores: PreferenceScores, results: Sequence[Result]) -> Grid:
@@ -249,7 +417,7 @@ def generator_grid(scores: PreferenceScores, results: Sequence[Result]) -> Grid:
     rows = []
     for (name, given, control), found in _generators(results).items():
         source = next((r.note for r in found.values()), None) if control == PUBLISHED else None
-        rows.append(Row([name, given], [_cell(found.get(key)) for key in columns], source=source))
+        rows.append(Row([name, given], [metric_cell(found.get(key)) for key in columns], source=source))
     caption = (
         "How often the personalized answer names an attribute, how much longer it is than the generic one, and its mean mark by each "
         "rater."
@@ -289,13 +457,6 @@ def _generators(results: Sequence[Result]) -> dict[tuple[str, str, str | None], 
     return rows
 
 
-def _cell(result: Result | None, notes: Sequence[int] = ()) -> Cell:
-    if result is None:
-        return Cell(notes=notes)
-    percent = result.metric in PERCENT
-    return result_cell(result, lambda value: number_text(value, result.metric, percent), notes, " to ")
-
-
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 
@@ -313,11 +474,9 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
     said: list[str] = []
     for name, key in lines:
         said += _preference(name, key, index, found)
-        said += _pulls(name, key, found)
         said += _agreement(scores, name, key, index)
     for name, key in people:
         said += _preference(name, key, index, found)
-        said += _pulls(name, key, found)
     said += _rates(results)
     if scores.people_are is None:
         said.append(
@@ -327,7 +486,7 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
         said.append(
             "The ratings that judges are held against are simulated: they show that the tables work, and nothing else."
         )
-    return [*said, *claims.legend_for(found.values())]
+    return [*said, *legend_for(found.values())]
 
 
 def _tested(keys: Sequence[str], index: Index) -> dict[tuple[str, str], HypothesisTest]:
@@ -344,6 +503,7 @@ def _tested(keys: Sequence[str], index: Index) -> dict[tuple[str, str], Hypothes
 def _preference(
     name: str, key: str, index: Index, found: dict[tuple[str, str], HypothesisTest]
 ) -> Iterator[str]:
+    """The mean mark of personalized answers, and what pulls at it: the place of an answer, and naming the attribute."""
     mark, share = index[key, "rating"], index[key, "no_better_items"]
     if mark.value is None:
         yield f"{name} gave no mark that could be read."
@@ -353,14 +513,24 @@ def _preference(
         if share.value is None
         else f", and {100 * share.value:.0f} % of them no better than the generic ones"
     )
-    yield claims.mean_mark(name, mark.value, found.get((key, "rating")), tail)
+    yield mean_mark(name, mark.value, found.get((key, "rating")), tail)
+    for metric, (first, other) in PULLS.items():
+        finding = found.get((key, metric))
+        if finding is not None and finding.decided:
+            said = first if finding.verdict is Conclusion.ABOVE else other
+            yield f"{name} {said.format(MARKS.plain(abs(finding.estimate.value or 0.0)))}."
 
 
-def _pulls(name: str, key: str, found: dict[tuple[str, str], HypothesisTest]) -> Iterator[str]:
-    """What pulls at a rater besides the person: the place of an answer, and naming the attribute."""
-    for metric, said in (("position_effect", claims.position_pull), ("mention_effect", claims.mention_pull)):
-        if finding := found.get((key, metric)):
-            yield from said(name, finding)
+def mean_mark(name: str, value: float, finding: HypothesisTest | None, tail: str) -> str:
+    """The mean mark of personalized answers beside generic ones; `finding` tests it against the middle of the scale."""
+    said = f"{name} marks the personalized answers {value:.2f} on average"
+    if finding is None or finding.decided or finding.verdict is Conclusion.CONSTANT:
+        return f"{said}{tail}."
+    if finding.verdict is Conclusion.TOO_FEW:
+        return f"{said} over {people_words(finding.estimate.people)}, {TOO_FEW}{tail}."
+    ends = interval_words(finding.estimate, MARKS, signed_figure=False).removeprefix(", ")
+    could = null_words(finding, MARKS)
+    return f"{said}, which cannot be told from no preference ({ends + '; ' if ends else ''}{could}){tail}."
 
 
 def _agreement(scores: PreferenceScores, name: str, key: str, index: Index) -> Iterator[str]:
@@ -387,3 +557,11 @@ def _rates(results: Sequence[Result]) -> Iterator[str]:
             if r.value is not None
         )
         yield f"Answers that name at least one attribute, by rule: {listed}."
+    both = [r for r in results if r.metric == "mention_rate_against_effect"]
+    if any(r.value is not None and r.control is None for r in both):
+        told = "; ".join(
+            f"{plain(r.value, 2)} over {r.n} models{', published' if r.control else ''}"
+            for r in both
+            if r.value is not None
+        )
+        yield f"How often models name attributes as writers against how they mark naming as judges, Spearman: {told}."

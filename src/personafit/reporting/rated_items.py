@@ -3,8 +3,7 @@
 The page's browser is the one of choices; in place of who chose what it shows a table, an attribute a row and a rater a column.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -16,7 +15,7 @@ from personafit.kinds.lines import Line
 from personafit.kinds.preference_scores import PreferenceScores
 from personafit.kinds.relevance import attribute_reasons
 from personafit.kinds.relevance_scores import RelevanceScores
-from personafit.reporting.browse import ITEMS, PEOPLE, SAID, TEXTS, list_blocks, profile_text
+from personafit.reporting.browse import LEFT_OUT, SAID, cut_text, pack_browser, people_texts
 from personafit.reporting.written import plain
 from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
@@ -24,25 +23,16 @@ from personafit.store import tables as t
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
 MAX_REPLIES = 20_000_000  # characters of all of them: beyond this browsers struggle to open the page
 ROWS = 2_000  # read at a time: those of a long run fill more memory than there is
-LEFT_OUT = "left out: the page would grow too large"
 
 
-@dataclass(frozen=True)
-class RawReply:
-    """One ask about an item or a list, and what came of it."""
-
-    item: str
-    rater: str
-    view: str
-    order: str
-    status: str
-    detail: str | None
-    reply: str | None
-    reasoning: str | None
-
-
-def raw_replies(store: Store, run: RunRecord, about: Container[str]) -> Iterator[RawReply]:
-    """Every ask about these items or lists of a run in which something was said, by item and rater."""
+def raw_replies(
+    store: Store,
+    run: RunRecord,
+    about: Mapping[str, str],
+    raters: Mapping[str, int],
+    views: Sequence[str] | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """By the item of the browser, every ask about it in which something was said; `about` has the item of what was asked about."""
     ask = t.asks
     texts = (ask.c.detail, ask.c.reply, ask.c.reasoning)
     query = (
@@ -52,18 +42,19 @@ def raw_replies(store: Store, run: RunRecord, about: Container[str]) -> Iterator
         .order_by(ask.c.item, ask.c.rater, ask.c.view, ask.c.order, ask.c.sample, ask.c.at)
     )
     left = MAX_REPLIES
-    for row in (row for part in store.stream(query, ROWS) for row in part if row.item in about):
-        short = [_cut(text) for text in (row.detail, row.reply, row.reasoning)]
-        left -= sum(len(text or "") for text in short)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in (row for part in store.stream(query, ROWS) for row in part):
+        if row.item not in about or row.rater not in raters or (views and row.view not in views):
+            continue
+        said = [cut_text(text, MAX_REPLY) for text in (row.detail, row.reply, row.reasoning)]
+        left -= sum(len(text or "") for text in said)
         if left < 0:
-            short = [LEFT_OUT, None, None]
-        yield RawReply(row.item, row.rater, row.view, row.order, row.status, *short)
-
-
-def _cut(text: str | None) -> str | None:
-    if text is None or len(text) <= MAX_REPLY:
-        return text
-    return f"{text[:MAX_REPLY]} … ({len(text) - MAX_REPLY:,} more characters in the store)"
+            said = [LEFT_OUT, None, None]
+        view = views.index(row.view) if views else 0
+        one = {"rater": raters[row.rater], "view": view, "status": row.status}
+        asked = {"item": row.item, "order": row.order, **one, **dict(zip(SAID, said, strict=True))}
+        found.setdefault(about[row.item], []).append(asked)
+    return found
 
 
 MAX_PAIRS = 10_000  # attributes in lists
@@ -91,6 +82,7 @@ PAIR_WORDS = {
     "cut": ", from the beginning of the data",
 }
 MAKERS = ("generic", "personalized")
+PAIR_ORDERS = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": "personalized first"}
 
 
 def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
@@ -122,7 +114,7 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
         shown.append([place for text, note, _ in rows for place in (text, note) if place is not None])
         about.append(f"{len(items)} attributes, {sum(map(bool, golds))} relevant")
         letters.append([_letter(said[scores.lines.index(first[rater])], items, golds) for rater in names])
-    return pack_items(
+    return pack_browser(
         raters=[str(line.rater) for line in first.values()],
         controls=[not line.asked_for for line in first.values()],
         views=views,
@@ -200,20 +192,13 @@ def _list_replies(
     """Raw replies by list: those about the whole of it or a part, and those about one of its attributes."""
     lists = dict(pairs.select("item", "list_name").iter_rows())
     attributes = dict(pairs.select("item", "attribute").iter_rows())
-    found: dict[str, list[dict[str, Any]]] = {}
-    for one in raw_replies(store, scores.run, {*lists, *lists.values()}):
-        if one.rater in raters and one.view in views:
-            about = attributes[one.item][:80] if one.item in lists else "the list"
-            ask = {
-                "rater": raters[one.rater],
-                "view": views.index(one.view),
-                "about": f"{about}, part {one.order}" if one.order else about,
-                "status": one.status,
-                "detail": one.detail,
-                "reply": one.reply,
-                "reasoning": one.reasoning,
-            }
-            found.setdefault(lists.get(one.item, one.item), []).append(ask)
+    found = raw_replies(
+        store, scores.run, {**lists, **{name: name for name in lists.values()}}, raters, views
+    )
+    for ask in (ask for asks in found.values() for ask in asks):
+        what = attributes[ask["item"]][:80] if ask["item"] in lists else "the list"
+        part = ask.pop("order")
+        ask["about"] = f"{what}, part {part}" if part else what
     return found
 
 
@@ -234,7 +219,9 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
     names |= {str(line.fingerprint): str(line.rater) for line in scores.lines}
     places = {name: place for place, name in enumerate(names)}
     lines = {str(line.fingerprint): _marks(line) for line in scores.lines}
-    replies = _pair_replies(store, scores, kept, places)
+    replies = raw_replies(store, scores.run, {item: item for item in kept}, places)
+    for ask in (ask for asks in replies.values() for ask in asks):
+        ask["about"] = PAIR_ORDERS.get(ask.pop("order"))
     texts: dict[str, int] = {}
     marks, shown, answers = [], [], []
     for item, targets, attributes, named, human, *_ in pairs.iter_rows():
@@ -254,7 +241,7 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
         if len(values := pairs[name].unique(maintain_order=True).to_list()) > 1
     ]
     whose = [scores.people_are] if scores.people_are else []
-    return pack_items(
+    return pack_browser(
         raters=list(names.values()),
         controls=[bool(raters[key]["control"]) if key in raters else True for key in names],
         views=["attributes"],
@@ -300,74 +287,3 @@ def _preferred(marks: dict[tuple[str, str], float | None], pairs: pl.DataFrame) 
         mean = sum(known) / len(known) if known else None
         letters.append("n" if mean is None else "r" if mean > MIDDLE else "w" if mean < MIDDLE else "m")
     return "".join(letters)
-
-
-def _pair_replies(
-    store: Store, scores: PreferenceScores, about: set[str], places: dict[str, int]
-) -> dict[str, list[dict[str, Any]]]:
-    """Per item shown what each rater said word for word, in each order."""
-    orders = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": "personalized first"}
-    found: dict[str, list[dict[str, Any]]] = {}
-    for one in raw_replies(store, scores.run, about):
-        if one.rater in places:
-            ask = {
-                "rater": places[one.rater],
-                "view": 0,
-                "about": orders.get(one.order),
-                "status": one.status,
-                "detail": one.detail,
-                "reply": one.reply,
-                "reasoning": one.reasoning,
-            }
-            found.setdefault(one.item, []).append(ask)
-    return found
-
-
-def pack_items(
-    *,
-    index: dict[str, list[Any]],
-    people: Mapping[str, str],
-    texts: Iterable[str],
-    asks: Sequence[Sequence[Mapping[str, Any]]],
-    marks: Sequence[Sequence[Any]],
-    **more: Any,
-) -> dict[str, Any]:
-    """The data of items whose parts are rated one by one: lists of attributes, pairs of answers.
-
-    Args:
-        index: Columns of the list: id, question, person (by name), answers, texts (further ones, by place), about, facets, verdicts.
-        people: Person to what is known of them, in the order in which they are referred to.
-        texts: Every text once, in the order in which items refer to them.
-        asks: Of each item what was replied: rater, view, about, status, detail, reply, reasoning.
-        marks: Of each item its parts as rows: the text's place, that of a note, and cells of text, whether it stands out, and score.
-        more: raters, controls, views, words, columns (headings of `marks`), total, and facets, verdicts or makers where there are any.
-    """
-    places = {person: place for place, person in enumerate(people)}
-    coded = index | {"person": [places[person] for person in index["person"]], "statuses": []}
-    names = ("rater", "view", "order", "about", "status", *SAID)
-    said = [{name: [ask.get(name) for ask in own] for name in names} for own in asks]
-    return {
-        "view": 0,
-        "facets": [],
-        "statuses": [],
-        "people": list(people),
-        "items": len(marks),
-        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS, "marks": ITEMS},
-        "blocks": {
-            "index": list_blocks([coded], 1),
-            "texts": list_blocks(list(texts), TEXTS),
-            "people": list_blocks(list(people.values()), PEOPLE),
-            "asks": list_blocks(said, ITEMS),
-            "told": [],
-            "marks": list_blocks(marks, ITEMS),
-        },
-        **more,
-    }
-
-
-def people_texts(store: Store, run: RunRecord, wanted: Iterable[str]) -> dict[str, str]:
-    """What is known of these people, each once."""
-    people = store.people(run.dataset)
-    return {
-        person: profile_text(people[person]) if person in people else "" for person in dict.fromkeys(wanted)
-    }

@@ -1,7 +1,7 @@
 """A report as one self-contained page: what came out first, one picture, one table, everything else folded, then the items."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,29 +9,28 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from personafit.reporting.drawing import svg
-from personafit.reporting.page import PACKAGE, asset, embed, fill_block, fill_page, put_page
+from personafit.reporting.page import asset, embed, fill, fill_page, put_page
 from personafit.reporting.pieces import Browser, Cell, Grid, Picture, Piece, Prose, Row
 from personafit.reporting.report import ReportPart
 from personafit.reporting.verdict import SubjectVerdict
 from personafit.reporting.written import plain
 
-ITEM_BROWSER = (
-    PACKAGE,
-    "search.js",
-    "browser.js",
-    "browser-filters.js",
-    "browser-finding.js",
-    "browser-list.js",
-    "browser-item.js",
-    "browser-judged.js",
-    "browser-begin.js",
-)
-"""The scripts of the item browser; its markup is `items.html.j2`."""
 # Each browser's script is a function of a document that knows only its own part of the page.
 BROWSERS = {
-    "choice": ITEM_BROWSER,
-    "dialogue": (PACKAGE, "dialogues.js"),
+    "choice": (
+        "search.js",
+        "browser.js",
+        "browser-filters.js",
+        "browser-finding.js",
+        "browser-list.js",
+        "browser-item.js",
+        "browser-judged.js",
+        "browser-begin.js",
+    ),
+    "dialogue": ("dialogues.js",),
 }
+MARKUP = {"choice": ("items.html.j2", "browser-data"), "dialogue": ("dialogues.html.j2", "viewer-data")}
+"""The template of each browser, and the id of the element that its script reads."""
 NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that name an element
 STYLES = {"dialogue": ("dialogues.css",)}
 """Styles that only one browser needs."""
@@ -46,12 +45,9 @@ def render_page(parts: Sequence[ReportPart], title: str = "") -> str:
     """The page as text."""
     titles = dict.fromkeys(part.title.rstrip(".:") for part in parts)
     return fill_page(
-        PACKAGE,
         "parts.html.j2",
         _script(parts),
-        asset(
-            PACKAGE, "pieces.css", *(name for script in _scripts(parts) for name in STYLES.get(script, ()))
-        ),
+        asset("pieces.css", *(name for script in _scripts(parts) for name in STYLES.get(script, ()))),
         parts=parts,
         titles=[part.title for part in parts],
         summary=[_summary(parts)] if sum(bool(part.subjects) for part in parts) > 1 else [],
@@ -124,28 +120,10 @@ def _drawn(parts: Sequence[ReportPart]) -> Callable[[Picture], Markup]:
     return lambda picture: drawn[id(picture)]
 
 
-def browser_piece(
-    name: str,
-    script: str,
-    package: str = PACKAGE,
-    template: str = "items.html.j2",
-    data_id: str = "browser-data",
-    data: Any = None,
-    values: Mapping[str, Any] | None = None,
-) -> Browser:
-    """A browser of items.
-
-    Args:
-        name: The run whose items they are.
-        script: A name in `BROWSERS`.
-        package: Package whose template has the markup, in a block named `browser` or as a whole.
-        template: The template's name.
-        data_id: Id of the element that holds the data, as the script looks for it; empty where there is none.
-        data: What the script reads.
-        values: What the template needs.
-    """
-    markup = fill_block(package, template, "browser", **(values or {}))
-    return Browser(script, name, markup, data_id, embed(data) if data_id else Markup(""))
+def browser_piece(name: str, script: str, data: Any, **values: Any) -> Browser:
+    """A browser of a run's items, by a name in `BROWSERS`; `values` are what its template needs."""
+    template, data_id = MARKUP[script]
+    return Browser(script, name, fill(template, **values), data_id, embed(data))
 
 
 def _browsers(parts: Sequence[ReportPart]) -> dict[int, tuple[str, Markup]]:
@@ -164,8 +142,7 @@ def _prefixed(piece: Browser, prefix: str) -> tuple[str, Markup]:
         markup = re.sub(r"<[a-z][^>]*>", lambda tag: re.sub(NAMING, rf'\1="{prefix}', tag[0]), markup)
         called = f"of {escape(piece.name)}"  # or all landmarks of this kind would have one name
         markup = re.sub(r'(role="search" aria-label="[^"]*)', lambda found: f"{found[1]} {called}", markup)
-    if piece.data_id:
-        markup += f'<script type="application/json" id="{prefix}{piece.data_id}">{piece.data}</script>'
+    markup += f'<script type="application/json" id="{prefix}{piece.data_id}">{piece.data}</script>'
     return prefix, Markup(markup)
 
 
@@ -179,4 +156,4 @@ def _script(parts: Sequence[ReportPart]) -> str:
     scripts = [
         f"BROWSERS.{name} = (document) => {{\n{asset(*BROWSERS[name])}\n}};\n" for name in _scripts(parts)
     ]
-    return asset(PACKAGE, "browsers.js").replace("// BROWSERS\n", "".join(scripts))
+    return asset("browsers.js").replace("// BROWSERS\n", "".join(scripts))

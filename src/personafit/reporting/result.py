@@ -84,6 +84,36 @@ class Result:
         return cls(**{names.get(key, key): value for key, value in row.items()})
 
 
+class Figures:
+    """The results of a run by whose they are, metric and slice; published ones are left out."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self._found: dict[tuple[Any, ...], Result] = {}
+        for one in results:
+            if one.control != "published":
+                key = (one.metric, one.rater, one.view, one.system, one.given, frozenset(one.slice.items()))
+                self._found.setdefault(key, one)
+
+    def find(
+        self,
+        metric: str,
+        rater: str | None = None,
+        view: str | None = None,
+        system: str | None = None,
+        given: str | None = None,
+        **where: str,
+    ) -> Result | None:
+        """A metric of a rater under a context, of a system's products where systems made them, in a slice."""
+        return self._found.get((metric, rater, view, system, given, frozenset(where.items())))
+
+    def value(
+        self, metric: str, rater: str | None = None, view: str | None = None, **where: str
+    ) -> float | None:
+        """The value of such a metric."""
+        found = self.find(metric, rater, view, **where)
+        return None if found is None else found.value
+
+
 def marked_met(run: RunRecord, results: Iterable[Result]) -> list[Result]:
     """The results with `met_people` set where their rater was fitted on people or prompts of the run."""
     met = run.met_people

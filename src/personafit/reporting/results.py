@@ -12,26 +12,13 @@ def run_results(totals: RunTotals) -> list[Result]:
     return results_of(totals.opened, totals.added)
 
 
-def overall_coverage(totals: RunTotals) -> float | None:
-    """The share of all planned asks of the run that brought an answer."""
-    asked = sum(totals.asked(rater, view) for rater in totals.raters for view in totals.views)
-    return answered(totals) / asked if asked else None
-
-
-def answered(totals: RunTotals) -> int:
-    """How many asks of the run brought an answer."""
-    return sum(totals.answered(r["fingerprint"], view) for r in totals.raters for view in totals.views)
-
-
 __all__ = [
     "CONTROL_RATERS",
     "Result",
     "RunScores",
-    "answered",
     "headline_view",
     "load_scores",
     "load_totals",
     "marked_met",
-    "overall_coverage",
     "run_results",
 ]

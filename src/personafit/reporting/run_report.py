@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 
+import polars as pl
+
+from personafit.reporting.assertions import MADE, Bar, read_bar
 from personafit.reporting.claims import LEGEND
+from personafit.reporting.kind_report import KindReport
 from personafit.reporting.pieces import Section, Sentences
-from personafit.reporting.report import KindReport, ReportPart
+from personafit.reporting.report import ReportPart
+from personafit.reporting.result import Result
 from personafit.reporting.verdict import RunVerdict, run_verdict
+from personafit.statistics import Estimate
 from personafit.statistics.decisions import MARGIN
-from personafit.store import RunRecord, Store
+from personafit.store import UNMADE, RunRecord, Store, item_rows
 
 REPORTS = {
     "choice": "personafit.reporting.choice:ChoiceReport",
@@ -21,6 +27,8 @@ REPORTS = {
 }
 PLAIN = "personafit.reporting.plain_report:PlainReport"
 """For kinds that have no report of their own."""
+ANSWERS = "answers"
+SLICES = ("system", "given", UNMADE)
 FIRST_FINDINGS = 3  # beside the verdict; the rest are folded
 
 
@@ -33,10 +41,62 @@ def open_report(store: Store, run: RunRecord, margin: float = MARGIN) -> KindRep
 
 
 def verdict_of(
-    report: KindReport, run: RunRecord, bars: Sequence[tuple[str, float]] = (), margin: float = MARGIN
+    report: KindReport, store: Store, run: RunRecord, bars: Sequence[Bar] = (), margin: float = MARGIN
 ) -> RunVerdict:
     """What can be said first about a run."""
-    return run_verdict(run.name, run.config.get("kind", "choice"), report.results, None, bars, margin)
+    kind = run.config.get("kind", "choice")
+    made = made_results(store, run, report.results)
+    return run_verdict(run.name, kind, report.results, None, bars, margin, made, answers_sentence(run))
+
+
+def run_bars(run: RunRecord) -> list[Bar]:
+    """The bars that a run was made with."""
+    return [read_bar(text) for text in run.config.get("gate", [])]
+
+
+def answers_sentence(run: RunRecord) -> str:
+    """How many answers a run's systems made and how many were reused; empty where it has no systems."""
+    counts = run.config.get("answers")
+    if not counts:
+        return ""
+    what = "dialogues" if run.config.get("kind") == "dialogue" else "answers"
+    before = f" ({counts['resumed']:,} of them before an interruption)" if counts["resumed"] else ""
+    return f"{counts['made']:,} {what} made{before}, {counts['reused']:,} reused."
+
+
+def made_results(store: Store, run: RunRecord, results: Sequence[Result]) -> list[Result]:
+    """Of every system, and of what it was told, the share of its answers that were made.
+
+    In a comparison both answers must be there: the system's own, and the generic or wrong person's that it is held against.
+    """
+    config = run.config
+    if (shares := config.get("answers", {}).get("shares")) is not None:
+        return [_made(system, told, asked, made, 0) for system, told, asked, made in shares]
+    if config.get("kind", "choice") == "choice":
+        if config["benchmark"] != ANSWERS:
+            return []
+        items = item_rows(store, run.dataset)
+        if config["selected"] is not None:
+            items = items.filter(pl.col("item").is_in(config["selected"]))
+        lacking = [pl.lit(None, pl.String).alias(name) for name in SLICES if name not in items.columns]
+        grouped = items.with_columns(lacking).group_by("system", "given", maintain_order=True)
+        counted = grouped.agg(pl.len(), pl.col(UNMADE).null_count(), pl.col("person").n_unique())
+        return [_made(*row) for row in counted.iter_rows()]
+    head = results[0].metric if results else None
+    return [
+        replace(one, metric=MADE, rater=None, view=None, value=one.coverage, low=None, high=None, note=None)
+        for one in results
+        if one.system and one.control is None and one.metric == head and not one.slice
+    ]
+
+
+def _made(system: str | None, told: str | None, asked: int, made: int, people: int) -> Result:
+    return Result.of(
+        Estimate(made / asked if asked else None, None, None, asked, people),
+        metric=MADE,
+        system=system,
+        given=told,
+    )
 
 
 def with_verdict(part: ReportPart, verdict: RunVerdict) -> ReportPart:

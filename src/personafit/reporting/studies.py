@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from personafit.kinds.choice_scores import TIERS
-from personafit.reporting import plots
 from personafit.reporting.agree_ratings import GOLD, HUMAN, SIMULATED, Source, rating_tables
+from personafit.reporting.analysis import count_cell, percent_dot
 from personafit.reporting.calibration import has_truth, vote_shares
 from personafit.reporting.pieces import (
     Cell,
@@ -22,6 +22,7 @@ from personafit.reporting.pieces import (
     Sentences,
     percent_cell,
 )
+from personafit.reporting.plots import Panel, PlotRow, panels_figure
 from personafit.reporting.report import ReportPart
 from personafit.reporting.results import CONTROL_RATERS, RunScores
 from personafit.statistics import Estimate
@@ -81,7 +82,7 @@ def _rater_pieces(status: Status) -> list[Piece]:
         rows = [_rater_row(rater) for rater in took_part]
         pieces.append(Grid("Raters", caption, ["rater", "state"], columns, rows).filled())
     answers = [
-        Row([row["question"], label], [_count(count)])
+        Row([row["question"], label], [count_cell(count)])
         for row in status["labels"]
         if not set(row["counts"]) <= PLACES
         for label, count in [*row["counts"].items(), ("cannot tell", row["cannot_tell"])]
@@ -99,13 +100,13 @@ def _rater_row(rater: Mapping[str, Any]) -> Row:
     return Row(
         [name, str(rater["state"])],
         [
-            _count(rater["done"]),
+            count_cell(rater["done"]),
             Cell() if seconds is None else Cell(f"{seconds:.1f}", sort=seconds),
             percent_cell(agrees),
             _met(rater["gold"]),
             _met(rater["attention"]),
-            _count(rater["cannot_tell"]),
-            _count(rater["flags"]),
+            count_cell(rater["cannot_tell"]),
+            count_cell(rater["flags"]),
         ],
     )
 
@@ -114,10 +115,6 @@ def _met(checked: Mapping[str, int]) -> Cell:
     if not checked["answered"]:
         return Cell()
     return Cell(f"{checked['right']} of {checked['answered']}", sort=checked["right"] / checked["answered"])
-
-
-def _count(count: int) -> Cell:
-    return Cell(f"{count:,}", sort=float(count))
 
 
 ALL = "all"
@@ -233,20 +230,12 @@ def _voters(store: Store, scores: RunScores, parts: Mapping[str, Collection[str]
 
 def _ceiling_figure(parts: Sequence[str], found: Sequence[CeilingScore]) -> "Figure":
     rows = [
-        plots.PlotRow(
+        PlotRow(
             line.who,
-            [_dot(line.by_part.get(part)) for part in parts],
+            [percent_dot(line.by_part.get(part)) for part in parts],
             control=line.control is not None,
             people=line.kind in PEOPLE,
         )
         for line in found
     ]
-    return plots.panels_figure(rows, [plots.Panel(part, COIN) for part in parts])
-
-
-def _dot(estimate: Estimate | None) -> plots.Dot:
-    if estimate is None or estimate.value is None:
-        return plots.Dot()
-    return plots.Dot(
-        *(None if end is None else 100 * end for end in (estimate.value, estimate.low, estimate.high))
-    )
+    return panels_figure(rows, [Panel(part, COIN) for part in parts])

@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from personafit.kinds.choice_scores import RESTRAINT, SYSTEM, WON, JudgedRun, choice_metrics, is_restraint
 from personafit.kinds.lines import CONTROL_CONTEXTS, CONTROL_RATERS, Line, RunLines, control_of
+from personafit.reporting.asked import ERRORS_SHOWN, Endings
 from personafit.reporting.line_results import add_lines_up
 from personafit.reporting.line_sums import LINE, PLACE, AddedUp, Layout
 from personafit.statistics import choice_scores
@@ -127,6 +128,20 @@ class RunTotals(JudgedRun):
         if view.startswith("wrong:"):
             items -= self.run.config.get("without_wrong", 0)
         return int(items * rater["orders"] * self.run.config["samples"])
+
+    def coverage(self) -> tuple[int, int]:
+        """How many asks were planned, and how many brought an answer."""
+        pairs = list(product(self.raters, self.views))
+        answered = sum(self.answered(rater["fingerprint"], view) for rater, view in pairs)
+        return sum(self.asked(rater, view) for rater, view in pairs), answered
+
+    def endings(self, rater: str) -> Endings:
+        """How a rater's asks ended, and the commonest sentences of what went wrong."""
+        met = [(*key[1:], count) for key, count in self.errors.items() if key[0] == rater]
+        return Endings(
+            [self.statuses.get((rater, status.value), 0) for status in Status],
+            sorted(met, key=lambda error: -error[2])[:ERRORS_SHOWN],
+        )
 
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """The values that occur together under these names, in the order of the source."""

@@ -188,28 +188,22 @@ def _quality(facts: Mapping[str, Any]) -> list[Piece]:
     rows = []
     for kind, found in facts.get("metrics", {}).items():
         for name, control in MEASURES.items():
-            figures = found.get(name)
-            if figures is None:
-                continue
-            by_tier = {"all": figures} if "value" in figures else figures
-            rows.append(([f"{kind} pairs", name.replace("_", " ")], by_tier, control))
+            if (figures := found.get(name)) is not None:
+                by_tier = {"all": figures} if "value" in figures else figures
+                rows.append(([f"{kind} pairs", name.replace("_", " ")], by_tier, control))
     tiers = list(dict.fromkeys(tier for _, by_tier, _ in rows for tier in by_tier))
     filled = [
         Row(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
         for names, by_tier, control in rows
     ]
-    told = [
-        f"{name.replace('_', ' ')} {_setting(value)}"
-        for name, value in facts.get("settings", {}).items()
-        if name in SETTINGS
-    ]
+    settings = {name: value for name, value in facts.get("settings", {}).items() if name in SETTINGS}
+    shown = {
+        name: ("no", "yes")[value] if isinstance(value, bool) else value for name, value in settings.items()
+    }
+    told = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
     how = Prose(f"Base {facts.get('base')}, {facts.get('steps')} steps; {', '.join(told)}.", "small")
     caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
     return [Grid("The result", caption, ["pairs", "measure"], tiers, filled), how] if filled else [how]
-
-
-def _setting(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else f"{value}"
 
 
 def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
@@ -231,17 +225,10 @@ def training_figure(training: Training) -> "Figure | None":
     right.axhline(50, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
     for place, name in enumerate(training.tiers):
         points = [(step, 100 * value) for step, value in training.points(name)]
-        colour = ACCENT if place == 0 else MUTED
-        shape = SHAPES[place % len(SHAPES)]
-        fill = colour if place == 0 else PAPER
+        colour, fill = (ACCENT, ACCENT) if place == 0 else (MUTED, PAPER)
+        style: dict[str, Any] = {"color": colour, "markerfacecolor": fill, "markersize": 5, "linewidth": 1.3}
         right.plot(
-            *zip(*points, strict=True),
-            f"{shape}-",
-            color=colour,
-            markerfacecolor=fill,
-            markersize=5,
-            linewidth=1.3,
-            label=tier_name(name),
+            *zip(*points, strict=True), f"{SHAPES[place % len(SHAPES)]}-", label=tier_name(name), **style
         )
     for axis, title in ((left, "loss"), (right, "accuracy on people held out, %")):
         axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold")
@@ -278,18 +265,16 @@ def training_command(training: Training) -> str | None:
 
 
 def _training_facts(training: Training) -> dict[str, str]:
-    data = training.facts.get("data", {})
+    data, settings = training.facts.get("data", {}), training.settings
     facts = {
-        "base": str(training.settings.get("base", "not known")),
-        "pairs": str(data.get("personal", "not known")),
-        "people": str(data.get("people", "not known")),
-        "people held out": str(data.get("people_held_out", "not known")),
-        "fingerprint of the pairs": str(
-            data.get("fingerprint") or training.settings.get("pairs", "not known")
-        ),
-        "steps": str(training.facts.get("steps", "not finished")),
+        "base": settings.get("base"),
+        "pairs": data.get("personal"),
+        "people": data.get("people"),
+        "people held out": data.get("people_held_out"),
+        "fingerprint of the pairs": data.get("fingerprint") or settings.get("pairs"),
+        "steps": training.facts.get("steps", "not finished"),
     }
-    return {name: value for name, value in facts.items() if value != "not known"}
+    return {name: str(value) for name, value in facts.items() if value is not None}
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -316,23 +301,13 @@ HELD_OUT = "Held-out quality"
 RULE = re.compile(r"[|\s:-]+")
 
 
-@dataclass(frozen=True)
-class RaterCard:
-    """The card of a fitted rater: a title, then paragraphs and tables."""
-
-    folder: Path
-    title: str
-    blocks: tuple[str, ...]
-    """Paragraphs, headings and tables, each as it stands in the card."""
-
-
 def is_fitted(folder: Path) -> bool:
     """Whether a rater was fitted here."""
     return (folder / CARD).is_file() and (folder / QUALITY).is_file()
 
 
-def read_fitted(folder: Path) -> RaterCard:
-    """The card of a folder."""
+def fitted_part(folder: Path) -> ReportPart:
+    """A fitted rater's card: its first sentences, then each table under its heading, and what is said of it below."""
     path = folder / CARD
     try:
         text = path.read_text(encoding="utf-8")
@@ -341,19 +316,11 @@ def read_fitted(folder: Path) -> RaterCard:
     title, *blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
     if not title.startswith("# "):
         raise UserError(f"{path} is no card of a rater: it has no title; train again, or leave it out.")
-    return RaterCard(folder, title.removeprefix("# "), tuple(blocks))
-
-
-def fitted_part(folder: Path) -> ReportPart:
-    """A fitted rater's card: its first sentences, then each table under its heading, and what is said of it below."""
-    card = read_fitted(folder)
-    name, first = folder.resolve().name, next(iter(card.blocks), "")
-    plain = bool(first) and not first.startswith(("#", "|"))
-    sentences = [f"{card.title}. {first}" if plain else f"{card.title}."]
-    pieces = list(_card_pieces(card.blocks[1:] if plain else card.blocks))
-    instrument = Instrument(
-        None, {"rater": card.title, "folder": name}, notes=["The command was not kept with it."]
-    )
+    name, rater = folder.resolve().name, title.removeprefix("# ")
+    first = blocks.pop(0) if blocks and not blocks[0].startswith(("#", "|")) else ""
+    notes = ["The command was not kept with it."]
+    instrument = Instrument(None, {"rater": rater, "folder": name}, notes=notes)
+    sentences, pieces = [f"{rater}. {first}".strip()], list(_card_pieces(blocks))
     return ReportPart(name, f"Fitted rater {name}", sentences, pieces, instrument=instrument)
 
 
@@ -363,14 +330,11 @@ def _card_pieces(blocks: Sequence[str]) -> Iterator[Piece]:
         if block.startswith("#"):
             title = block.lstrip("# ")
         elif block.startswith("|"):
-            headings, *rows = [_cells(line) for line in block.splitlines() if not RULE.fullmatch(line)]
+            lines = [line.strip().strip("|") for line in block.splitlines() if not RULE.fullmatch(line)]
+            headings, *rows = [[cell.strip() for cell in line.split("|")] for line in lines]
             tables += 1
             yield text_grid(title, "As in the rater’s card; 95 % intervals below.", headings, rows)
         elif tables:
             yield Sentences([true_minus(line) for line in block.splitlines()], small=True)
         else:
             yield Prose(block, "small")
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]

@@ -4,15 +4,14 @@ Sentences are made from a run's results alone, so that the page, the terminal, J
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from personafit.reporting.assertions import described, totals
-from personafit.reporting.claims import decided_lifts, gate, gate_sentence, same_words
-from personafit.reporting.claims.wording import lift_claim, line_name, people_words
+from personafit.reporting.assertions import Bar, GateVerdict, gate_verdicts, short_names
+from personafit.reporting.claims import decided_lifts, lift_claim, line_name, people_words, same_words
 from personafit.reporting.result import Result
 from personafit.reporting.written import plain, signed
-from personafit.statistics.decisions import MARGIN, Conclusion, GateOutcome, HypothesisTest
+from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
 
 MOST = 6  # subjects that are told one by one; the table has them all
 FEW = 20  # items that are counted rather than given in percent
@@ -52,18 +51,6 @@ class SubjectVerdict:
 
 
 @dataclass(frozen=True)
-class GateVerdict:
-    """What the gate says of one figure."""
-
-    metric: str
-    bar: float
-    subject: str
-    outcome: str
-    """`passes`, `fails` or `cannot tell`."""
-    sentence: str
-
-
-@dataclass(frozen=True)
 class RunVerdict:
     """What can be said first about a run."""
 
@@ -72,14 +59,17 @@ class RunVerdict:
     gate: tuple[GateVerdict, ...] = ()
     note: str = ""
     """Why there is no subject."""
+    answers: str = ""
+    """How many answers the systems made, and how many were reused."""
 
     @property
     def sentences(self) -> list[str]:
-        """A sentence for every subject and every bar."""
+        """A sentence for every subject and every bar, and where its answers are from."""
         said = [one.sentence for one in self.subjects[:MOST]]
         if len(self.subjects) > MOST:
             said.append(f"The table has {len(self.subjects) - MOST} more.")
-        return [*(said or [self.note]), *(one.sentence for one in self.gate)]
+        rest = [*(one.sentence for one in self.gate), *filter(None, [self.answers])]
+        return [*(said or [self.note]), *rest]
 
     @property
     def sentence(self) -> str:
@@ -110,8 +100,10 @@ def run_verdict(
     kind: str,
     results: Sequence[Result],
     metric: str | None = None,
-    bars: Sequence[tuple[str, float]] = (),
+    bars: Sequence[Bar] = (),
     margin: float = MARGIN,
+    made: Sequence[Result] = (),
+    answers: str = "",
 ) -> RunVerdict:
     """What a run shows of everything that was asked for.
 
@@ -122,8 +114,11 @@ def run_verdict(
         metric: The benchmark's headline metric, where the kind has several.
         bars: Metrics and the least they must reach.
         margin: Differences within this count as none.
+        made: Of every system the share of its answers that were made.
+        answers: The sentence on how many were made and reused.
     """
-    results = _short_names(results)
+    gates = tuple(gate_verdicts([*results, *made], bars))
+    results = short_names(results)
     whole = [
         one
         for one in results
@@ -134,10 +129,9 @@ def run_verdict(
     ]
     asked = sorted((one for one in whole if one.control is None), key=lambda one: one.met_people)
     headline = _headline(kind, asked or whole, metric)
-    gates = tuple(gate_verdicts(results, bars))
     silent = tuple(_silent(results, {_line(one, None) for one in asked}))
     if headline is None:
-        return RunVerdict(silent, gates, f"Nothing has been judged in {run} yet.")
+        return RunVerdict(silent, gates, f"Nothing has been judged in {run} yet.", answers)
     if not asked and not silent:
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
@@ -146,20 +140,9 @@ def run_verdict(
             f"Only controls were run. The best of them, {best.rater or best.system} ({best.control}), has "
             f"{_named(best)} on {_items(best)}."
         )
-        return RunVerdict((_subject(best, str(best.rater or best.system), said),), gates)
+        return RunVerdict((_subject(best, str(best.rater or best.system), said),), gates, answers=answers)
     told = _choices(results, asked, margin) if kind == "choice" else _others(kind, asked, headline)
-    return RunVerdict((*told, *silent), gates)
-
-
-def _short_names(results: Sequence[Result]) -> list[Result]:
-    """The results with raters called by their spec without its options, where that tells them apart."""
-    raters = dict.fromkeys(one.rater for one in results if one.rater)
-    short = {name: name.partition(",")[0] for name in raters}
-    told = list(short.values())
-    return [
-        replace(one, rater=short[one.rater]) if one.rater and told.count(short[one.rater]) == 1 else one
-        for one in results
-    ]
+    return RunVerdict((*told, *silent), gates, answers=answers)
 
 
 def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[SubjectVerdict]:
@@ -179,26 +162,6 @@ def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[Subjec
             yield _subject(
                 one, name, f"Nothing can be said about {name}: it gave no answer that could be scored."
             )
-
-
-def gate_verdicts(results: Sequence[Result], bars: Sequence[tuple[str, float]]) -> Iterator[GateVerdict]:
-    """What the gate says of every figure that a bar is held against."""
-    for metric, bar in bars:
-        held = totals(results, metric)
-        for one in held:
-            decision, whose = gate(one, bar), described(one)
-            outcome = decision.outcome
-            of = f" for {whose}" if len(held) > 1 else ""
-            said = f"Gate {metric}={bar:g}{of}: {outcome.value}"
-            if one.value is None or one.low is None or one.high is None:
-                said = f"{said}. {gate_sentence(one, bar, whose)}"
-            else:
-                said = f"{said} ({metric.replace('_', ' ')} {one.value:.3f}, {one.low:.3f} to {one.high:.3f})"
-                if outcome is GateOutcome.CANNOT_TELL and decision.people is not None:
-                    items = "" if decision.items is None else f" ({decision.items:,} items)"
-                    said += f"; about {people_words(decision.people)}{items} would tell, if that is its true value"
-                said += "."
-            yield GateVerdict(metric, bar, whose, outcome.value, said)
 
 
 def _headline(kind: str, whole: Sequence[Result], metric: str | None) -> str | None:

@@ -4,41 +4,32 @@ The items are browsed as those of choices are. A system stands where a rater doe
 is whether it came nearer to the person's own words than when told of nobody or of somebody else.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
-from personafit.benchmarks.lamp.writing import MAKERS
+from personafit.benchmarks.lamp import MAKERS
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line
 from personafit.kinds.writing import METRICS, WritingScores, load_writing, writing_lines
 from personafit.people import Person
-from personafit.reporting.asked import endings, shown_settings
-from personafit.reporting.browse import ITEMS, PEOPLE, TEXTS, frame_blocks, list_blocks
+from personafit.reporting.asked import asks_section, endings
+from personafit.reporting.browse import pack_browser
 from personafit.reporting.claims import decided_lifts, legend_for, lift_claim
+from personafit.reporting.kind_report import KindReport
 from personafit.reporting.line_results import line_coverage, results_of, worst_coverage
 from personafit.reporting.pieces import (
     Cell,
-    Errors,
     Grid,
-    Instrument,
-    Participant,
     Picture,
-    Piece,
-    Prose,
     Row,
     Section,
-    count_row,
     percent_cell,
+    share_cell,
 )
-from personafit.reporting.plots import Dot, Panel, PlotRow, panels_figure
-from personafit.reporting.report import KindReport, ReportPart
-from personafit.reporting.report_page import browser_piece
 from personafit.reporting.result import Result
 from personafit.reporting.totals import MAX_ITEMS
-from personafit.reporting.written import when
 from personafit.store import RunRecord, Status, Store
 
 TASKS = {"LaMP_4": "headlines", "LaMP_5": "paper titles", "LaMP_6": "subject lines", "LaMP_7": "tweets"}
@@ -47,7 +38,6 @@ HEADS = ("system", "system context")
 MEASURED = "ROUGE-1 and ROUGE-L (F1) in %: the words, and the longest sequence of words, that a text shares with what the person wrote."
 LIFT = "Lift: ROUGE-1 told of the person minus the better of told of nobody and told of somebody else, in points."
 CLUSTERED = "Below each number its 95 % interval, clustered by person."
-EXAMPLES = 20  # texts of each task shown word for word
 MAX_PROFILE = 4_000  # characters of a profile: a person may have written hundreds of papers
 WORDS = {
     "rater": "system",
@@ -74,52 +64,19 @@ Key = tuple[str | None, str | None]
 class WritingReport(KindReport):
     """A run in which systems wrote what people wrote."""
 
+    searched: ClassVar[Mapping[str, str]] = {"rater_label": "System", "explained": EXPLAINED}
+
     def __init__(self, store: Store, run: RunRecord) -> None:
-        self._store = store
         self.scores = load_writing(store, run)
-        self.benchmark: str = self.scores.info["name"]
-        self.coverage_bar: float = self.scores.info["coverage_bar"]
-        self.results: list[Result] = results_of(writing_lines(self.scores))
+        super().__init__(store, run, self.scores.info, results_of(writing_lines(self.scores)))
+        keys = {(one.system, one.given): _shown_control(one.control) for one in self.results}
+        self.keys: dict[Key, str | None] = dict(sorted(keys.items(), key=lambda pair: pair[1] is not None))
+        """Each system and context with what kind of control it is, controls last."""
 
-    def part(self) -> ReportPart:
-        """ROUGE-1 by task in one picture, totals and lift in one table, everything else in sections, and the texts."""
-        return self._part
-
-    @cached_property
-    def _part(self) -> ReportPart:
-        scores, run = self.scores, self.scores.run
-        warning = "This run is not finished: the same command continues it, and all numbers may still change."
-        browser = browser_piece(
-            run.name,
-            "choice",
-            data=writing_browser(self._store, scores),
-            values={"rater_label": "System"},
-        )
-        people = scores.lines[0].frame["person"].n_unique()
-        return ReportPart(
-            run.name,
-            str(scores.info["title"] or self.benchmark),
-            self.sentences(),
-            [
-                *([Prose(warning, "warning")] if run.finished is None else []),
-                self._picture(),
-                self._summary(),
-            ],
-            [
-                Section(
-                    "By task", [self._by_task()], "Each writing task by itself, beside published figures."
-                ),
-                Section(
-                    "Texts side by side",
-                    [self._examples()],
-                    "What the person wrote, then what was written or copied for it.",
-                ),
-                Section("Asks", list(self._endings()), "A failure is never a score: it lowers coverage."),
-            ],
-            [Prose(EXPLAINED, "small"), browser],
-            self._instrument(),
-            [f"run {run.name}", when(run.started), f"{len(scores.own):,} texts", f"{people:,} people"],
-        )
+    def counts(self) -> list[str]:
+        """Texts and people."""
+        people = self.scores.lines[0].frame["person"].n_unique()
+        return [f"{len(self.scores.own):,} texts", f"{people:,} people"]
 
     def sentences(self) -> list[str]:
         """How near each system comes under every context asked for, its lifts tested together, and what copying reaches."""
@@ -148,21 +105,22 @@ class WritingReport(KindReport):
             if line.fingerprint is not None
         )
 
-    def _keys(self) -> dict[Key, str | None]:
-        """Each system and context with what kind of control it is, controls last."""
-        keys = {(one.system, one.given): _shown_control(one.control) for one in self.results}
-        return dict(sorted(keys.items(), key=lambda pair: pair[1] is not None))
-
-    def _find(self, key: Key, metric: str, task: str | None = None) -> Result | None:
-        where = {} if task is None else {"task": task}
-        found = (one for one in self.results if (one.system, one.given) == key and one.metric == metric)
-        return next((one for one in found if one.slice == where), None)
+    def _find(self, key: Key, metric: str, **where: str) -> Result | None:
+        return next(
+            (
+                one
+                for one in self.results
+                if (one.system, one.given) == key and one.metric == metric and one.slice == where
+            ),
+            None,
+        )
 
     def _coverage(self, key: Key) -> Cell:
-        covered = next(one.coverage for one in self.results if (one.system, one.given) == key) or 0.0
-        return Cell(f"{100 * covered:.1f}", sort=covered)
+        covered = next(one.coverage for one in self.results if (one.system, one.given) == key)
+        return share_cell(covered or 0.0)
 
-    def _summary(self) -> Grid:
+    def table(self) -> Grid:
+        """Totals and lift."""
         rows = [
             Row(
                 [str(key[0]), key[1] or ""],
@@ -173,7 +131,7 @@ class WritingReport(KindReport):
                 ],
                 control,
             )
-            for key, control in self._keys().items()
+            for key, control in self.keys.items()
             if self._find(key, METRICS[0]) is not None
         ]
         columns = ("ROUGE-1, %", "ROUGE-L, %", "lift, points", "coverage, %")
@@ -182,8 +140,8 @@ class WritingReport(KindReport):
     def _by_task(self) -> Grid:
         columns = [(metric, task) for task in self.scores.tasks for metric in METRICS]
         rows = []
-        for key, control in self._keys().items():
-            cells = [percent_cell(self._find(key, metric, task)) for metric, task in columns]
+        for key, control in self.keys.items():
+            cells = [percent_cell(self._find(key, metric, task=task)) for metric, task in columns]
             rows.append(Row([str(key[0]), key[1] or ""], [*cells, self._coverage(key)], control))
         for published in self.scores.info.get("published", []):
             found = [published["scores"].get(f"{task}/{metric}") for metric, task in columns]
@@ -197,75 +155,45 @@ class WritingReport(KindReport):
         caption = f"R1 and RL are ROUGE-1 and ROUGE-L in %. {CLUSTERED}"
         return Grid("ROUGE by task", caption, HEADS, [*headings, "coverage, %"], rows)
 
-    def _picture(self) -> Picture:
+    def picture(self) -> Picture:
         """ROUGE-1 of every system and context, a panel for each task."""
+        from personafit.reporting.plots import Panel, PlotRow, dot_of, panels_figure
+
         tasks = self.scores.tasks
         rows = [
             PlotRow(
                 " · ".join(filter(None, key)),
-                [_dot(self._find(key, METRICS[0], task)) for task in tasks],
+                [dot_of(self._find(key, METRICS[0], task=task)) for task in tasks],
                 control=control is not None,
             )
-            for key, control in self._keys().items()
+            for key, control in self.keys.items()
         ]
         panels = [Panel(TASKS.get(task, task)) for task in tasks]
         caption = "ROUGE-1 in % with 95 % intervals; hollow squares are controls: told of nobody or of somebody else, or copied."
         return Picture("ROUGE-1 by task", caption, panels_figure(rows, panels))
 
-    def _examples(self) -> Grid:
-        """The first texts of each task: the person's own, then what was written or copied for it."""
-        scores = self.scores
-        first = scores.lines[0].frame.group_by("task", maintain_order=True).head(EXAMPLES)["item"].to_list()
-        said = [
-            {item: found for item, *found in line.frame.select("item", "text", METRICS[0]).iter_rows()}
-            for line in scores.lines
-        ]
-        rows = []
-        for item in first:
-            rows.append(Row([MAKERS[0], "", item], [Cell(scores.own.get(item, "")), Cell()]))
-            for line, found in zip(scores.lines, said, strict=True):
-                text, score = found.get(item, (None, None))
-                if text is not None and score is not None:
-                    cells = [Cell(text), Cell(f"{100 * score:.1f}", sort=score)]
-                    names = [str(line.system), line.given or "", item]
-                    rows.append(Row(names, cells, _shown_control(line.control)))
-        caption = f"The first {EXAMPLES} of each task."
-        return Grid("Texts", caption, ("by", "system context", "item"), ("text", "ROUGE-1, %"), rows)
+    def sections(self) -> Iterator[Section]:
+        """Each task, and how the asks ended."""
+        yield Section("By task", [self._by_task()], "Each writing task by itself, beside published figures.")
+        planned = len(self.scores.own) * len(self.record.config["contexts"])
+        ended = (
+            ([one["name"]], endings(self.scores.answers, rater=one["fingerprint"]), planned)
+            for one in self.record.config["systems"]
+        )
+        yield asks_section(ended, "Number of texts by their status.", HEADS[:1])
 
-    def _endings(self) -> Iterator[Piece]:
-        """How many texts of each system ended how, and what went wrong."""
-        answers, config = self.scores.answers, self.scores.run.config
-        planned = len(self.scores.own) * len(config["contexts"])
-        rows, errors = [], []
-        for system in config["systems"]:
-            counts = [0] * len(Status)
-            if not answers.is_empty():
-                ended = endings(
-                    answers.filter(rater=system["fingerprint"]).with_columns(pl.col("detail").cast(pl.String))
-                )
-                counts = ended["counts"]
-                errors += [Errors(system["name"], ended["errors"])] if ended["errors"] else []
-            rows.append(count_row([system["name"]], [*counts, max(0, planned - sum(counts))]))
-        columns = [*(status.value for status in Status), "not yet written"]
-        yield Grid("How asks ended", "Number of texts by their status.", HEADS[:1], columns, rows)
-        yield from errors
+    def items(self) -> dict[str, Any]:
+        """The texts."""
+        return writing_browser(self.store, self.scores)
 
-    def _instrument(self) -> Instrument:
-        run, info = self.scores.run, self.scores.info
-        settings = shown_settings(self._store)
-        members = [
-            Participant(one["name"], "system", one["fingerprint"], settings.get(one["fingerprint"], {}))
-            for one in run.config["systems"]
-        ]
-        facts = {
-            "run": run.name,
-            "started": when(run.started),
-            "data set": run.dataset,
-            "licence of the data": info["licence"],
-            "measure": run.config["instrument"],
-            "texts": f"{len(self.scores.own):,}",
-        }
-        return Instrument(run.config.get("command"), facts, members, notes=run.config.get("notes", []))
+    def facts(self) -> dict[str, str]:
+        """The measure."""
+        return {"measure": self.record.config["instrument"]}
+
+    def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
+        """The systems."""
+        for system in self.record.config["systems"]:
+            yield "system", system, {}
 
 
 def _shown_control(control: str | None) -> str | None:
@@ -273,17 +201,9 @@ def _shown_control(control: str | None) -> str | None:
     return "no context" if control == CONTROL_CONTEXTS["none"] else control
 
 
-def _dot(result: Result | None) -> Dot:
-    if result is None or result.value is None:
-        return Dot()
-    return Dot(*(None if end is None else 100 * end for end in (result.value, result.low, result.high)))
-
-
 def _percent(result: Result) -> str:
-    value = f"{100 * (result.value or 0.0):.1f} %"
-    if result.low is None or result.high is None:
-        return value
-    return f"{value} ({100 * result.low:.1f}–{100 * result.high:.1f})"
+    shown = percent_cell(result)
+    return f"{shown.text} % ({shown.interval})" if shown.interval else f"{shown.text} %"
 
 
 # -- the item browser --------------------------------------------------------------------------------------------------
@@ -293,44 +213,36 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
     """All the page needs to list, filter, search and show the texts."""
     items = scores.lines[0].frame.head(MAX_ITEMS)
     written = [line for line in scores.lines if line.fingerprint is not None]
-    contexts = list(scores.run.config["contexts"])
+    systems, contexts = scores.run.config["systems"], list(scores.run.config["contexts"])
+    several = len(scores.tasks) > 1
     texts: dict[str, int] = {}
     answers, makers = _texts(scores, items, texts)
-    people = {person: place for place, person in enumerate(items["person"].unique(maintain_order=True))}
     everyone = store.people(scores.run.dataset)
-    told = list(_told(store, scores, items, contexts))
-    index = {
-        "id": items["item"].to_list(),
-        "question": items["prompt"].to_list(),
-        "person": [people[person] for person in items["person"]],
-        "answers": answers,
-        "makers": makers,
-        "gold": ["0"] * len(items),
-        "facets": [[scores.tasks.index(task) for task in items["task"]]] if len(scores.tasks) > 1 else [],
-        "verdicts": [_verdicts(scores, line, items) for line in _headlines(scores, written)],
-        "statuses": [],
-    }
-    return {
-        "raters": [system["name"] for system in scores.run.config["systems"]],
-        "controls": [False] * len(scores.run.config["systems"]),
-        "views": contexts,
-        "view": 0,
-        "facets": [{"name": "task", "values": scores.tasks}] if len(scores.tasks) > 1 else [],
-        "statuses": [],
-        "makers": [*MAKERS, *(f"{line.system}, told {line.given}" for line in written)],
-        "people": list(people),
-        "items": len(items),
-        "total": len(scores.own),
-        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS},
-        "words": WORDS,
-        "blocks": {
-            "index": list_blocks([index], 1),
-            "texts": list_blocks(list(texts), TEXTS),
-            "people": list_blocks([_profile(everyone.get(person)) for person in people], PEOPLE),
-            "asks": frame_blocks(_asks(scores, items, written, contexts), ITEMS),
-            "told": list_blocks(told, ITEMS) if any(told) else [],
+    return pack_browser(
+        index={
+            "id": items["item"].to_list(),
+            "question": items["prompt"].to_list(),
+            "person": items["person"].to_list(),
+            "answers": answers,
+            "makers": makers,
+            "gold": ["0"] * len(items),
+            "facets": [[scores.tasks.index(task) for task in items["task"]]] if several else [],
+            "verdicts": [_verdicts(scores, line, items) for line in _headlines(scores, written)],
         },
-    }
+        people={
+            person: _profile(everyone.get(person)) for person in items["person"].unique(maintain_order=True)
+        },
+        texts=texts,
+        asks=_asks(scores, items, written, contexts),
+        told=list(_told(store, scores, items, contexts)),
+        raters=[system["name"] for system in systems],
+        controls=[False] * len(systems),
+        views=contexts,
+        facets=[{"name": "task", "values": scores.tasks}] if several else [],
+        makers=[*MAKERS, *(f"{line.system}, told {line.given}" for line in written)],
+        total=len(scores.own),
+        words=WORDS,
+    )
 
 
 def _headlines(scores: WritingScores, written: list[Line]) -> Iterator[Line]:

@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import Context, ContextBuilder, Unmade
 from personafit.engine import Job, Lane, together
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job
 from personafit.items import inert
-from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.models import ChatReply, ChatRequest, Message, Model, is_fixed
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
+from personafit.people.prompts import prompt_messages
 from personafit.simulate.speakers import WORDINGS
 from personafit.store import Ask, Item, Product, Status, Store
 
@@ -72,6 +74,8 @@ class Answering:
     system: Model
     givens: Sequence[ContextBuilder]
     selected: frozenset[str] | None = None
+    attempt: str = ""
+    """The run that makes answers anew: its answers are no other's. A system whose fingerprint covers what it does has one set for all."""
 
     @property
     def fingerprint(self) -> str:
@@ -119,7 +123,14 @@ class Answering:
 
     def key(self, item: Item, context: Context) -> str:
         """The job key of one answer."""
-        return hash_text(item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id)
+        parts = [item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id]
+        if self.attempt and not self._is_fixed:
+            parts.append(self.attempt)
+        return hash_text(*parts)
+
+    @cached_property
+    def _is_fixed(self) -> bool:
+        return is_fixed(self.system)
 
     def prompts(self) -> Iterator[tuple[Item, list[Context]]]:
         """Every question with the contexts it is asked under; one that a model should have made and did not is left out."""
@@ -141,7 +152,7 @@ class Answering:
             answer_messages(item.prompt, context),
             MAX_TOKENS,
             key=f"{item.id}|{context.name}",
-            context={"person": item.person, "given": context.name, "text": context.text},
+            context=_about(item, context),
         )
         return answer_job(self._asker, self.fingerprint, self.key(item, context), item, context, request)
 
@@ -160,6 +171,20 @@ class Answering:
                 batch = []
         yield from self._texts(batch)
 
+    def unmade(self) -> int:
+        """How many answers were asked for and not made: failed, refused or empty."""
+        return sum(not text for _, texts in self.tried() for text in texts.values())
+
+    def spent(self, page: int = 500) -> dict[tuple[str, str], tuple[float, float]]:
+        """Seconds and USD of every answer that was made, by the question's id and the context's name."""
+        found: dict[tuple[str, str], tuple[float, float]] = {}
+        prompts = self.prompts()
+        while batch := list(islice(prompts, page)):
+            keys = {self.key(item, one): (item.id, one.name) for item, contexts in batch for one in contexts}
+            asks = self.store.final_asks(list(keys))
+            found |= {keys[key]: (ask.seconds, ask.cost) for key, ask in asks.items()}
+        return found
+
     def _texts(self, batch: list[tuple[Item, dict[str, str]]]) -> Iterator[tuple[Item, dict[str, str]]]:
         states = self.store.job_states([key for _, keys in batch for key in keys.values()])
         products = {key: hash_text(key, str(state.generation)) for key, state in states.items()}
@@ -169,9 +194,19 @@ class Answering:
 
 
 def answer_messages(question: str, context: Context) -> tuple[Message, ...]:
-    """What the system is sent."""
+    """What the system is sent: what it is told of the person, then the question's turns."""
     told = KNOWING.format(person=inert(context.text)) if context.text else PLAIN
-    return ({"role": "system", "content": told}, {"role": "user", "content": question})
+    return ({"role": "system", "content": told}, *prompt_messages(question))
+
+
+def _about(item: Item, context: Context) -> dict[str, str]:
+    """What a callable can be told apart from messages; under `none` the person's own id would tell whose memory to look up."""
+    return {
+        "person": context.about or "",
+        "question": item.id,
+        "given": context.name,
+        "text": context.text,
+    }
 
 
 @dataclass(frozen=True)
@@ -247,6 +282,7 @@ class Sampling:
             temperature=self.temperature,
             seed=sample + 1,
             key=f"{item.id}|{context.name}|{sample}",
+            context=_about(item, context),
         )
         key = self.key(item, context, sample)
         return answer_job(self._asker, self.fingerprint, key, item, context, request, sample)

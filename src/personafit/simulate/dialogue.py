@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.contexts import ContextBuilder, TaskItem, Unmade
 from personafit.engine import Job, Lane, together
-from personafit.models import ChatReply, ChatRequest, Model, Spec, make_model, parse_spec
+from personafit.models import ChatReply, ChatRequest, Model, Spec, is_fixed, make_model, parse_spec
 from personafit.models.tokens import estimated_cost
 from personafit.people import Person
 from personafit.simulate.speakers import WORDINGS, Assistant, UserAgent, user_brief
@@ -80,6 +80,8 @@ class Simulation:
     givens: Sequence[ContextBuilder]
     seed: int = 0
     samples: int = 1
+    attempt: str = ""
+    """The run that holds dialogues anew: its dialogues are no other's. A system whose fingerprint covers what it does has one set for all."""
 
     def lane(self) -> Lane:
         """All dialogues, by task and context."""
@@ -100,6 +102,7 @@ class Simulation:
 
     def scenes(self) -> Iterator[Scene]:
         """Every dialogue that is wanted."""
+        attempt = "" if is_fixed(self.system.model) else self.attempt
         for item in self.tasks():
             person = self.people[item.person]
             brief = user_brief(person, item.task)
@@ -110,7 +113,16 @@ class Simulation:
                     continue
                 for sample in range(self.samples):
                     yield Scene(
-                        self.dataset, item, person, told, brief, self.system, self.user, self.seed, sample
+                        dataset=self.dataset,
+                        item=item,
+                        person=person,
+                        told=told,
+                        brief=brief,
+                        system=self.system,
+                        user=self.user,
+                        seed=self.seed,
+                        sample=sample,
+                        attempt=attempt,
                     )
 
     def _jobs(self) -> Iterator[Job]:

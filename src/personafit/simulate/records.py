@@ -26,8 +26,7 @@ from sqlalchemy import ColumnElement, literal, select
 
 from personafit._errors import UserError
 from personafit.contexts import TaskItem, task_item
-from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
-from personafit.items.dialogue_questions import QUESTIONS_BY_NAME, judge_key
+from personafit.items.dialogue import QUESTIONS_BY_NAME, Dialogue, DialogueTurn, Role, StopReason, judge_key
 from personafit.people import Task
 from personafit.store import Product, RunRecord, Status, Store
 from personafit.store import tables as t

@@ -19,7 +19,7 @@ from personafit.simulate.records import DIALOGUE, QUESTIONS, TURN, dialogue_prod
 from personafit.simulate.signal import Signal, UserMessage, read_user
 from personafit.simulate.speakers import Assistant, Spoken, UserAgent
 from personafit.store import Ask, Outcome, Product, Status
-from personafit.store.rows import storable
+from personafit.store.records import storable
 
 CAPS = {"SD": 20, "MD": 30}  # exchanges
 SEEDS = 2**31
@@ -38,6 +38,7 @@ class Scene:
     user: UserAgent
     seed: int
     sample: int
+    attempt: str = ""
 
     @property
     def task(self) -> Task:
@@ -62,6 +63,7 @@ class Scene:
             str(self.cap),
             str(self.seed),
             str(self.sample),
+            *([self.attempt] if self.attempt else []),
         )
         return f"{self.item.id}|{self.told.name}|{exact}"
 
@@ -186,7 +188,8 @@ async def _speak(state: _State, ask: str) -> Spoken:
         return await scene.user.speak(request, opening=place == 0)
     # At temperature 0 a seed says nothing, and some servers refuse one.
     seed_or_none = _seed(ask) if scene.sample else None
-    return await scene.system.speak(scene.system.request(state.to_system, name, seed_or_none, play.about))
+    about = play.about | {"person": scene.told.about or ""}  # told of nobody, a system cannot look anybody up
+    return await scene.system.speak(scene.system.request(state.to_system, name, seed_or_none, about))
 
 
 def _seed(ask: str) -> int:

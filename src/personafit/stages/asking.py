@@ -24,7 +24,7 @@ from personafit.engine.ask import Asker, AskKey, Exchange, ask_job
 from personafit.items.hostile import ADDRESSES, IMITATES, cleaned, signs
 from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.models.tokens import estimated_cost
-from personafit.raters.asking import key_of
+from personafit.raters.rater import key_of
 from personafit.store import Product, Status, Store
 from personafit.store import tables as t
 
@@ -109,6 +109,14 @@ class StagePrompt:
     max_tokens: int
     again: str
     """What is said after a reply that cannot be read."""
+
+    @classmethod
+    def of(
+        cls, name: str, person: str, shown: str, parts: Sequence[str], max_tokens: int, words: StageWording
+    ) -> "StagePrompt":
+        """An ask in one message, its parts in paragraphs."""
+        messages: tuple[Message, ...] = ({"role": "user", "content": "\n\n".join(parts)},)
+        return cls(name, person, shown, messages, max_tokens, words.again)
 
     @property
     def product(self) -> Product:

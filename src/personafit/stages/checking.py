@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-import orjson
-
 from personafit.engine import check_budget
 from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
 from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.corpus import ConversationCorpus
-from personafit.stages.records import ExtractedAttribute, VerifierVerdict, read_lines
+from personafit.stages.records import ExtractedAttribute, VerifierVerdict, line_of, read_lines
 from personafit.stages.rules import RuleVerifier
 from personafit.stages.session import FITTED, PEOPLE, RULE, Session, Tally
 from personafit.stages.verifying import (
@@ -88,9 +86,7 @@ class Checking:
         with self._path.open("wb") as file:
             for _, language, rows in merged():
                 for verdict in self._verdicts(self._with_evidence(rows), language, askers):
-                    file.write(
-                        orjson.dumps(verdict.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
-                    )
+                    file.write(line_of(verdict))
 
     def _verdicts(
         self,

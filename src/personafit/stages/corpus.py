@@ -13,14 +13,12 @@ from pathlib import Path
 from sys import intern
 from typing import BinaryIO
 
-import orjson
-
 from personafit._errors import UserError
 from personafit.people import Attribute, FacetValue, Person
 from personafit.people.redaction import redact
 from personafit.stages.asking import wording
 from personafit.stages.extracting import parts_of
-from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation, after_refinement
+from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation, after_refinement, line_of
 from personafit.store import Status
 
 UNKNOWN = "und"
@@ -118,9 +116,7 @@ class ConversationCorpus:
                 self._tell_language(conversation)
                 self.known += len(conversation.attributes)
                 offset = file.tell()
-                file.write(
-                    orjson.dumps(conversation.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
-                )
+                file.write(line_of(conversation))
                 self.entries.append(
                     ConversationEntry(
                         id=conversation.id,

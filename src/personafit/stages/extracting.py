@@ -22,7 +22,7 @@ from personafit.stages.asking import (
     tagged,
     wording,
 )
-from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation
+from personafit.stages.records import KINDS, ExtractedAttribute, StagedConversation, writable
 from personafit.store import Status
 
 EXTRACT = "extract"
@@ -143,17 +143,16 @@ def prompts_of(conversation: StagedConversation) -> list[tuple[ConversationPart,
         if part.count > 1:
             opening.insert(1, f"({words.part.format(number=part.number, count=part.count)})")
         closing = words.extract_close.format(example=part.evidence[0], turns=numbers)
-        content = "\n\n".join([*opening, closing])
         found.append(
             (
                 part,
-                StagePrompt(
-                    name=f"{conversation.id}|{part.number}",
-                    person=conversation.person,
-                    shown=material,
-                    messages=({"role": "user", "content": content},),
-                    max_tokens=REPLY_TOKENS,
-                    again=words.again,
+                StagePrompt.of(
+                    f"{conversation.id}|{part.number}",
+                    conversation.person,
+                    material,
+                    [*opening, closing],
+                    REPLY_TOKENS,
+                    words,
                 ),
             )
         )
@@ -202,12 +201,7 @@ def _row(
         confidence = 0.0
         problems.append("Its confidence is no number from 0 to 1.")
     kind = entry.get("kind")
-    text = (
-        (redacted(text) if redacting else text)
-        .encode("utf-8", "replace")
-        .decode("utf-8")
-        .replace("\x00", "\ufffd")
-    )
+    text = writable(redacted(text) if redacting else text)
     return ExtractedAttribute(
         id=hash_text(conversation.person, conversation.id, str(part.number), str(place), text)[:16],
         person=conversation.person,

@@ -7,24 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.engine import Lane
 from personafit.items.preference import CONTEXT, MIDDLE, PREFERENCES, shown_content
 from personafit.items.reading import Part, Shown
 from personafit.models import Model
 from personafit.models.embeddings import Embedder
 from personafit.people import Attribute, Person
 from personafit.raters import Rater, make_rater, rating_job
+from personafit.raters.rater import rater_lane
 from personafit.stages.error_flow import Arm, AttributeLabel, Flow
 from personafit.stages.merging import Floats, match_known
-from personafit.stages.prompting import Wish, answer, keep, match
+from personafit.stages.prompting import Wish, answer, keep, last_judgments, match
 from personafit.stages.records import AttributeMatch, PromptAnswer
 from personafit.stages.session import Session
 from personafit.store import Status, Store
-from personafit.store import tables as t
 
 BY_PEOPLE, BY_MODEL = False, True
 
@@ -185,24 +183,15 @@ async def _served(
             {},
             [Wish(one.about, one.prompt, one.person, one.prompt, ()) for one in shown.values()],
         )
-        jobs = {}
+        asked = {}
         for one in shown.values():
             for order in [(0, 1), (1, 0)] if rater.order_matters else [(0, 1)]:
                 turned = replace(one, order=order)
-                job = rating_job(
-                    rater, replace(turned, place=turned.order_name if rater.order_matters else "")
-                )
-                jobs[job.key] = job
-        lane = Lane(
-            name=f"{rater.record.name} judges responses",
-            endpoint=rater.endpoint,
-            jobs=list(jobs.values()),
-            total=len(jobs),
-            max_concurrency=rater.max_concurrency,
-            free=rater.price == (0.0, 0.0),
-        )
-        await session.carry([lane])
-        marks = _marks(session, list(jobs), rater)
+                turned = replace(turned, place=turned.order_name if rater.order_matters else "")
+                asked[rating_job(rater, turned).key] = turned
+        lane = rater_lane(rater, asked.values, len(asked))
+        await session.carry([replace(lane, name=f"{rater.record.name} judges responses")])
+        marks = _marks(session.store, list(asked))
     finally:
         await rater.close()
     return np.array([_better(pair, texts, shown, marks) for pair in pairs])
@@ -235,16 +224,10 @@ def _compared(
     return shown
 
 
-def _marks(session: Session, keys: Sequence[str], rater: Rater) -> dict[tuple[str, str], list[float]]:
+def _marks(store: Store, keys: Sequence[str]) -> dict[tuple[str, str], list[float]]:
     """By item and attribute the marks beyond the middle, or the differences of scores."""
-    states = session.store.job_states(list(keys))
-    asks = [hash_text(key, str(state.generation)) for key, state in states.items()]
-    judgment = t.judgments.c
     found: dict[tuple[str, str], list[float]] = {}
-    query = select(judgment.item, judgment.target, judgment.label, judgment.value).where(
-        judgment.status == Status.OK
-    )
-    for row in session.store.rows_among(query, judgment.ask, asks):
+    for row in last_judgments(store, keys):
         beyond = float(row.label) - MIDDLE if row.label is not None else float(row.value)
         found.setdefault((row.item, row.target), []).append(beyond)
     return found

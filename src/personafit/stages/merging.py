@@ -71,7 +71,7 @@ def _link(groups: list[list[str]], vectors: dict[str, Vectors]) -> list[list[str
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    centres = np.stack([_unit(sum(vectors[text] for text in group)) for group in groups])
+    centres = np.stack([unit(sum(vectors[text] for text in group)) for group in groups])
     distances = np.round(1.0 - centres @ centres.T, DIGITS).astype(np.float64)
     distances = np.clip((distances + distances.T) / 2, 0.0, 2.0)
     np.fill_diagonal(distances, 0.0)
@@ -84,7 +84,7 @@ def _link(groups: list[list[str]], vectors: dict[str, Vectors]) -> list[list[str
 
 
 def _representative(members: list[ExtractedAttribute], vectors: dict[str, Vectors]) -> ExtractedAttribute:
-    centre = _unit(sum(row.confidence * vectors[row.text] + 1e-6 * vectors[row.text] for row in members))
+    centre = unit(sum(row.confidence * vectors[row.text] + 1e-6 * vectors[row.text] for row in members))
     return min(
         members,
         key=lambda row: (
@@ -95,7 +95,8 @@ def _representative(members: list[ExtractedAttribute], vectors: dict[str, Vector
     )
 
 
-def _unit(vector: "Vectors | int") -> Vectors:
+def unit(vector: "Vectors | int") -> Vectors:
+    """The vector at length one; nothing stays nothing."""
     array = np.asarray(vector, dtype=np.float32)
     length = float(np.linalg.norm(array))
     return array / length if length else array

@@ -27,6 +27,7 @@ from personafit.stages.asking import (
     wording,
 )
 from personafit.stages.corpus import ConversationCorpus, ConversationEntry, language_of, user_texts
+from personafit.stages.merging import unit
 from personafit.stages.session import Session
 
 STEPS = {
@@ -239,8 +240,8 @@ def _prompt(
     texts = [text[:SHOWN_LETTERS] for text in _drawn(corpus, entries, SHOWN, seed)]
     mark = nonce(texts)
     material = "\n".join(tagged("message", mark, text) for text in texts)
-    content = "\n\n".join([words.assistant_use, material, words.assistant_close])
-    return StagePrompt(person, person, material, ({"role": "user", "content": content},), 32, words.again)
+    parts = [words.assistant_use, material, words.assistant_close]
+    return StagePrompt.of(person, person, material, parts, 32, words)
 
 
 def _drawn(
@@ -261,7 +262,7 @@ def keep_diverse(corpus: ConversationCorpus, count: int, embedder: Embedder, see
     centres, breadth = [], []
     for name in names:
         vectors = embedder.embed(_drawn(corpus, people[name], LOOKED_AT, seed))
-        centres.append(_unit(vectors.mean(axis=0)))
+        centres.append(unit(vectors.mean(axis=0)))
         breadth.append(_spread(vectors))
     kept = {names[place] for place in _diverse(np.stack(centres), breadth, count)}
     drop_people(
@@ -284,7 +285,7 @@ def _farthest(centres: Vectors, members: list[int], count: int) -> list[int]:
     """Greedy: begin with the one farthest from the middle, then always the one farthest from those chosen."""
     if count <= 0 or not members:
         return []
-    likeness = centres[members] @ _unit(centres[members].mean(axis=0))
+    likeness = centres[members] @ unit(centres[members].mean(axis=0))
     chosen: list[int] = []
     while len(chosen) < min(count, len(members)):
         place = int(np.argmin(np.round(likeness, 5)))
@@ -302,8 +303,3 @@ def _spread(vectors: Vectors) -> float:
         return 0.0
     likeness = vectors @ vectors.T
     return float(1.0 - (likeness.sum() - np.trace(likeness)) / (count * (count - 1)))
-
-
-def _unit(vector: Vectors) -> Vectors:
-    length = float(np.linalg.norm(vector))
-    return vector / length if length else vector

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Row, select
 
 from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
@@ -17,6 +17,7 @@ from personafit.models import Model
 from personafit.people import Person
 from personafit.people.redaction import redacted
 from personafit.raters import Rater, make_rater, rating_job
+from personafit.raters.rater import rater_lane
 from personafit.simulate import Answering
 from personafit.stages.records import AttributeMatch, PromptAnswer
 from personafit.stages.rows import read_rows
@@ -193,49 +194,24 @@ def prompts_mark(prompts: Sequence[PromptLine]) -> str:
     return hash_text(*(part for asked in prompts for part in (asked.id, asked.text, asked.person or "")))
 
 
-class PersonPrompt(Protocol):
-    """A prompt of a person, and what is known of them."""
-
-    @property
-    def id(self) -> str:
-        """The item's id."""
-
-    @property
-    def person(self) -> str:
-        """Whose prompt it is."""
-
-    @property
-    def prompt(self) -> str:
-        """What they ask."""
-
-    @property
-    def known(self) -> Sequence[str]:
-        """The texts of their attributes."""
-
-
 class Matching:
     """One rater's picks for many prompts."""
 
-    def __init__(self, store: Store, rater: Rater, wanted: Sequence[PersonPrompt]) -> None:
+    def __init__(self, store: Store, rater: Rater, wanted: Sequence[Wish]) -> None:
         self._store = store
         self._rater = rater
         self._listings = {one.id: _listings(one, rater) for one in wanted}
-        self._jobs = [rating_job(rater, one) for group in self._listings.values() for one in group]
+        self._shown = [one for group in self._listings.values() for one in group]
 
     def lane(self) -> Lane:
         """All lists to be asked about."""
-        return Lane(
-            name=f"{self._rater.record.name} matches",
-            endpoint=self._rater.endpoint,
-            jobs=self._jobs,
-            total=len(self._jobs),
-            max_concurrency=self._rater.max_concurrency,
-            free=self._rater.price == (0.0, 0.0),
-        )
+        lane = rater_lane(self._rater, lambda: self._shown, len(self._shown))
+        return replace(lane, name=f"{self._rater.record.name} matches")
 
     def picked(self) -> dict[str, dict[str, float | None]]:
         """By prompt, the attributes that matter with their scores; a prompt that could not be asked about is absent."""
-        said = self._said()
+        rows = last_judgments(self._store, [rating_job(self._rater, one).key for one in self._shown])
+        said: dict[str, tuple[str | None, float | None]] = {row.item: (row.label, row.value) for row in rows}
         if any(label is None for label, _ in said.values()):
             raise UserError(
                 f"{self._rater.record.name} gives scores and no answers, so nothing says what it picks; match with a rater that "
@@ -252,16 +228,16 @@ class Matching:
                 }
         return chosen
 
-    def _said(self) -> dict[str, tuple[str | None, float | None]]:
-        states = self._store.job_states([job.key for job in self._jobs])
-        asks = [hash_text(key, str(state.generation)) for key, state in states.items()]
-        judgment = t.judgments.c
-        query = select(judgment.item, judgment.label, judgment.value).where(judgment.status == Status.OK)
-        said = self._store.rows_among(query, judgment.ask, asks)
-        return {row.item: (row.label, row.value) for row in said}
+
+def last_judgments(store: Store, keys: Sequence[str]) -> list[Row[Any]]:
+    """Item, target, label and value of what the last ask of each job brought."""
+    asks = [hash_text(key, str(state.generation)) for key, state in store.job_states(keys).items()]
+    judgment = t.judgments.c
+    query = select(judgment.item, judgment.target, judgment.label, judgment.value)
+    return store.rows_among(query.where(judgment.status == Status.OK), judgment.ask, asks)
 
 
-def _listings(one: PersonPrompt, rater: Rater) -> list[Shown]:
+def _listings(one: Wish, rater: Rater) -> list[Shown]:
     parts = tuple(
         Part(
             f"{one.id}#{number}", "", text, None, hash_text(one.prompt, text), None if text.strip() else EMPTY

@@ -5,14 +5,14 @@ there before. Turns keep the places they had, so that evidence points into the l
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.people import Attribute
-from personafit.stages.records import StagedConversation, StagedTurn
+from personafit.stages.records import StagedConversation, StagedTurn, writable
 from personafit.stages.rows import LogRow, read_rows
 from personafit.store import Status
 
@@ -37,6 +37,8 @@ ROLES: dict[str, Role] = {
         "tool",
     ),
 }
+MESSAGE = (("from", "role"), ("text", "value", "content"))
+"""Fields of a message that say who speaks, and what is said."""
 DEEPEST = 10  # parts within parts
 # Parts whose words are the speaker's own.
 TEXT_PARTS = frozenset({"text", "input_text", "output_text", "audio_transcription"})
@@ -59,13 +61,16 @@ def turn(role: Any, content: Any) -> StagedTurn:
     if left:
         listed = ", ".join(f"{count} {kind}" for kind, count in sorted(left.items()))
         notes.append(f"not text: {listed}")
-    text = _writable("\n".join(texts))
+    text = writable("\n".join(texts))
     return StagedTurn(role=known or "other", text=text, note="; ".join(notes) or None)
 
 
-def odd_turn(value: Any) -> StagedTurn:
-    """Something that stands where a message should."""
-    return StagedTurn(role="other", text="", note=f"no message but {type(value).__name__}")
+def _message(value: Any) -> StagedTurn:
+    """What stands where a message should, whatever its fields are called."""
+    if not isinstance(value, dict):
+        return StagedTurn(role="other", text="", note=f"no message but {type(value).__name__}")
+    role, content = (next((value[name] for name in names if name in value), None) for names in MESSAGE)
+    return turn(role, content)
 
 
 def _parts(content: Any, depth: int = 0) -> Iterator[tuple[str, str | None]]:
@@ -92,67 +97,28 @@ def _parts(content: Any, depth: int = 0) -> Iterator[tuple[str, str | None]]:
         yield type(content).__name__, None
 
 
-def _writable(text: str) -> str:
-    """Half a surrogate pair and NUL can be stored nowhere; a mark stands in their place."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
-
-
 OWNER = "me"  # whose an OpenAI export is: it is one person's and does not name them
 _PEOPLE = ("person", "user_id", "user", "hashed_ip", "account")
 _IDS = ("id", "conversation_id", "conversation_hash", "conv_id", "uuid")
 
-Reader = Callable[[dict[str, Any], str], StagedConversation]
+LISTS = ("conversation", "conversations", "turns", "messages")
+"""Fields that hold a list of messages: of WildChat, of ShareGPT, and of our own lines."""
 
 
-def find_format(row: dict[str, Any]) -> str | None:
-    """The name of the layout an entry is in, by the fields it has."""
-    if isinstance(row.get("mapping"), dict):
-        return "openai"
-    if isinstance(row.get("conversation"), list):
-        return "wildchat"
-    if isinstance(row.get("conversations"), list):
-        return "sharegpt"
-    if isinstance(row.get("turns"), list) or isinstance(row.get("messages"), list):
-        return "jsonl"
-    return None
+def _listed(row: dict[str, Any], field: str, default: str) -> StagedConversation:
+    """A list of messages, and, in our own lines, what is known to be true.
+
+    WildChat tells the user by a hashed address, which its messages may have. A conversation of its may occur twice under its hash
+    where it went on; its own id, if any, comes first.
+    """
+    messages: list[Any] = row[field]
+    addresses = (one["hashed_ip"] for one in messages if isinstance(one, dict) and one.get("hashed_ip"))
+    known = _known(row.get("attributes")) if field in ("turns", "messages") else []
+    person = next(addresses, None) if field == "conversation" else None
+    return _conversation({"hashed_ip": person, **row}, default, [_message(one) for one in messages], known)
 
 
-def read_jsonl(row: dict[str, Any], default: str) -> StagedConversation:
-    """Our own: `turns` of role and text, and what is known to be true; also chat `messages` of role and content."""
-    raw = row["turns"] if isinstance(row.get("turns"), list) else row["messages"]
-    turns = [
-        turn(one.get("role"), one.get("text", one.get("content"))) if isinstance(one, dict) else odd_turn(one)
-        for one in raw
-    ]
-    return _conversation(row, default, turns, _known(row.get("attributes")))
-
-
-def read_sharegpt(row: dict[str, Any], default: str) -> StagedConversation:
-    """ShareGPT: `conversations` of from and value."""
-    turns = [
-        turn(one.get("from", one.get("role")), one.get("value", one.get("content")))
-        if isinstance(one, dict)
-        else odd_turn(one)
-        for one in row["conversations"]
-    ]
-    return _conversation(row, default, turns)
-
-
-def read_wildchat(row: dict[str, Any], default: str) -> StagedConversation:
-    """WildChat: `conversation` of role and content, the user told by a hashed address."""
-    turns = [
-        turn(one.get("role"), one.get("content")) if isinstance(one, dict) else odd_turn(one)
-        for one in row["conversation"]
-    ]
-    person = next(
-        (one["hashed_ip"] for one in row["conversation"] if isinstance(one, dict) and one.get("hashed_ip")),
-        None,
-    )
-    # A conversation may occur twice under its hash where it went on; its own id, if any, comes first.
-    return _conversation({"hashed_ip": person, **row}, default, turns)
-
-
-def read_openai(row: dict[str, Any], default: str) -> StagedConversation:
+def _tree(row: dict[str, Any], default: str) -> StagedConversation:
     """OpenAI's export: a tree of messages; the branch that was current is read, root first."""
     mapping: dict[str, Any] = row["mapping"]
     node = row.get("current_node")
@@ -179,7 +145,7 @@ def read_openai(row: dict[str, Any], default: str) -> StagedConversation:
 
 def _openai_turn(message: Any) -> StagedTurn:
     if not isinstance(message, dict):
-        return odd_turn(message)
+        return _message(message)
     author = message.get("author")
     role = author.get("role") if isinstance(author, dict) else None
     return turn(role, message.get("content"))
@@ -198,10 +164,7 @@ def _conversation(
 ) -> StagedConversation:
     name = _named(row, _IDS)
     person = _named(row, _PEOPLE) or default
-    conversation = StagedConversation.model_construct(
-        id=name, person=person, turns=turns, attributes=known or []
-    )
-    return conversation
+    return StagedConversation.model_construct(id=name, person=person, turns=turns, attributes=known or [])
 
 
 def _named(row: dict[str, Any], fields: tuple[str, ...]) -> str:
@@ -222,13 +185,6 @@ def _known(rows: Any) -> list[Attribute]:
             continue
     return found
 
-
-FORMATS: dict[str, Reader] = {
-    "jsonl": read_jsonl,
-    "sharegpt": read_sharegpt,
-    "openai": read_openai,
-    "wildchat": read_wildchat,
-}
 
 READING = "reading"
 USUAL_NAMES = ("conversations.jsonl", "conversations.json")
@@ -265,8 +221,9 @@ def _read(row: LogRow, path: Path, person: str) -> StagedConversation:
     name = row.place.replace(" ", "-")
     if row.value is None:
         return _unread(name, person, row.problem or "")
-    layout = find_format(row.value)
-    if layout is None:
+    field = next((name for name in LISTS if isinstance(row.value.get(name), list)), None)
+    tree = isinstance(row.value.get("mapping"), dict)
+    if field is None and not tree:
         fields = ", ".join(sorted(map(str, row.value))[:8])
         return _unread(
             name,
@@ -274,7 +231,7 @@ def _read(row: LogRow, path: Path, person: str) -> StagedConversation:
             f"{path}, {row.place} is no conversation (it has {fields or 'no fields'}); one has turns, messages, "
             "conversations, conversation or mapping.",
         )
-    conversation = FORMATS[layout](row.value, person)
+    conversation = _tree(row.value, person) if tree else _listed(row.value, field or "", person)
     conversation.id = conversation.id or name
     conversation.person = conversation.person or conversation.id
     if not any(turn.role == "user" for turn in conversation.turns):

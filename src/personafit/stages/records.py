@@ -7,7 +7,7 @@ texts; `verifying` puts its answers into `VerifierVerdict`s.
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -180,26 +180,6 @@ class StageFile:
         """The induced people."""
         return read_lines(self.people, Person)
 
-    def read_matched(self) -> Iterator[AttributeMatch]:
-        """Which attributes matter for which prompt; nothing where no prompts were given."""
-        return read_lines(self.matched, AttributeMatch)
-
-    def read_answers(self) -> Iterator[PromptAnswer]:
-        """Generic and personalized answers; nothing where no prompts were given."""
-        return read_lines(self.answers, PromptAnswer)
-
-    def read_summary(self) -> dict[str, Any]:
-        """Counts of everything, and how it was made."""
-        try:
-            summary: dict[str, Any] = orjson.loads(self.summary.read_bytes())
-        except FileNotFoundError:
-            raise UserError(
-                f"{self.summary} is missing; `personafit extract run CONVERSATIONS --out {self.folder}` writes it."
-            ) from None
-        except orjson.JSONDecodeError as error:
-            raise UserError(f"{self.summary} is not JSON ({error}); run the stages again.") from error
-        return summary
-
 
 def before_refinement(attributes: Iterable[ExtractedAttribute]) -> list[ExtractedAttribute]:
     """The attributes that verify-and-refine was given, as they stood then."""
@@ -237,12 +217,19 @@ def read_lines(path: Path, record: type[R]) -> Iterator[R]:
                 ) from error
 
 
-def write_lines(path: Path, records: Iterable[BaseModel]) -> int:
-    """Write records as lines, into place only when all are written; returns how many there were."""
-    count, part = 0, path.with_name(f"{path.name}.part")
+def write_lines(path: Path, records: Iterable[BaseModel]) -> None:
+    """Write records as lines, into place only when all are written."""
+    part = path.with_name(f"{path.name}.part")
     with part.open("wb") as file:
-        for record in records:
-            file.write(orjson.dumps(record.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE))
-            count += 1
+        file.writelines(map(line_of, records))
     part.replace(path)
-    return count
+
+
+def line_of(record: BaseModel) -> bytes:
+    """A record as a line of a file."""
+    return orjson.dumps(record.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def writable(text: str) -> str:
+    """The text with a mark in place of half a surrogate pair and NUL, which can be stored nowhere."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")

@@ -38,7 +38,7 @@ from personafit.stages.preparing import (
 )
 from personafit.stages.prompting import answer, keep, match, prompts_mark, read_prompts, wishes
 from personafit.stages.reading import read_log
-from personafit.stages.records import ExtractedAttribute, StageFile, read_lines, write_lines
+from personafit.stages.records import ExtractedAttribute, StageFile, line_of, read_lines, write_lines
 from personafit.stages.session import RULE, WORK, Ended, Session, StagesConfig, StagesDone, Tally
 from personafit.store import Status, Store
 
@@ -240,7 +240,7 @@ class _Stages:
                 self._tally.people += 1
                 if self._prompts:
                     kept[person.id] = person
-                file.write(orjson.dumps(person.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE))
+                file.write(line_of(person))
 
             write_lines(self._files.attributes, attributes())
             for name in sorted(languages.keys() - seen):  # of whom nothing was found

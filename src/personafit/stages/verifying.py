@@ -37,6 +37,7 @@ from personafit.stages.records import (
     Label,
     StagedConversation,
     VerifierVerdict,
+    writable,
 )
 from personafit.stages.rows import read_rows
 from personafit.store import Status
@@ -74,14 +75,8 @@ def verify_prompt(row: ExtractedAttribute, texts: Sequence[str], language: str) 
     """The ask about one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
-    return StagePrompt(
-        name=row.id,
-        person=row.person,
-        shown=material,
-        messages=({"role": "user", "content": "\n\n".join([words.verify, material, words.verify_close])},),
-        max_tokens=REPLY_TOKENS,
-        again=words.again,
-    )
+    parts = [words.verify, material, words.verify_close]
+    return StagePrompt.of(row.id, row.person, material, parts, REPLY_TOKENS, words)
 
 
 def shown(statement: str, texts: Sequence[str]) -> str:
@@ -96,26 +91,12 @@ def model_verdict(
     row: ExtractedAttribute, answer: StageAnswer[dict[str, Any]], verifier: str
 ) -> VerifierVerdict:
     """A model's answer as a verdict; one that did not answer says nothing either way."""
-    if answer.value is None:
-        return VerifierVerdict(
-            attribute=row.id,
-            label="unsure",
-            mode="none",
-            by="llm",
-            verifier=verifier,
-            status=answer.status,
-            reason=answer.reason,
-        )
-    reason = answer.value["reason"]
-    mode = "none" if answer.value["label"] == "accepted" else answer.value["mode"]
-    return VerifierVerdict(
-        attribute=row.id,
-        label=answer.value["label"],
-        mode=mode,
-        by="llm",
-        verifier=verifier,
-        reason=" ".join(reason.split())[:300] if isinstance(reason, str) else None,
-    )
+    said: dict[str, Any] = {"label": "unsure", "status": answer.status, "reason": answer.reason}
+    if answer.value is not None:
+        said, reason = dict(answer.value), answer.value["reason"]
+        said["mode"] = "none" if said["label"] == "accepted" else said["mode"]
+        said["reason"] = " ".join(reason.split())[:300] if isinstance(reason, str) else None
+    return VerifierVerdict(attribute=row.id, by="llm", verifier=verifier, **said)
 
 
 def decide(verdicts: Sequence[VerifierVerdict]) -> VerifierVerdict | None:
@@ -155,14 +136,7 @@ def refine_prompt(
         problem=verdict.mode if verdict.mode != "none" else verdict.label, reason=""
     ).strip()
     parts = [words.refine, material, found, words.refine_close]
-    return StagePrompt(
-        name=row.id,
-        person=row.person,
-        shown=material,
-        messages=({"role": "user", "content": "\n\n".join(parts)},),
-        max_tokens=REPLY_TOKENS,
-        again=words.again,
-    )
+    return StagePrompt.of(row.id, row.person, material, parts, REPLY_TOKENS, words)
 
 
 def refined(
@@ -185,12 +159,7 @@ def refined(
     if answer.value["action"] == "drop":
         return dropped("nothing of it could be kept.")
     text = " ".join(answer.value["statement"].split())
-    text = (
-        (redacted(text) if redacting else text)
-        .encode("utf-8", "replace")
-        .decode("utf-8")
-        .replace("\x00", "\ufffd")
-    )
+    text = writable(redacted(text) if redacting else text)
     if len(text) > LONGEST_STATEMENT:
         return dropped("what it was rewritten to is too long.")
     if text == row.text:

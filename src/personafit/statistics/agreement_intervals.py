@@ -25,7 +25,14 @@ from personafit.statistics.agreement_influence import (
     percent_influence,
     spearman_influence,
 )
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur, too_few
+from personafit.statistics.clusters import (
+    FEWEST_PEOPLE,
+    Estimate,
+    cluster_mean,
+    dense_codes,
+    prompts_recur,
+    too_few,
+)
 
 TableFigure = Literal["percent", "fleiss", "nominal", "ordinal", "interval"]
 PairFigure = Literal["percent", "kappa", "linear", "quadratic", "spearman"]
@@ -146,8 +153,18 @@ class PairAgreement:
         both: NDArray[np.bool_] = (self.ratings[:, i] >= 0) & (self.ratings[:, j] >= 0)
         return both
 
+    @cached_property
+    def _influences(self) -> dict[int, Floats]:
+        """The influences worked out so far: a pair is part of a block and of two raters' means."""
+        return {}
+
     def _influence(self, pair: int) -> Floats:
         """The influence of every unit, 0 where one of the two gave no rating."""
+        if pair not in self._influences:
+            self._influences[pair] = self._worked_out(pair)
+        return self._influences[pair]
+
+    def _worked_out(self, pair: int) -> Floats:
         moved = np.zeros(len(self.ratings))
         point, both = self.figures[pair].value, self._both(pair)
         if point is None:
@@ -156,7 +173,7 @@ class PairAgreement:
         if self.name == "percent":
             moved[both] = (_credit(first, second, self.halves) - point) / len(first)
         elif self.name == "spearman":
-            dense = [np.unique(codes, return_inverse=True)[1] for codes in (first, second)]
+            dense = [dense_codes(codes)[0] for codes in (first, second)]
             moved[both] = spearman_influence(*dense)
         else:
             labels = int(max(first.max(), second.max())) + 1
@@ -221,8 +238,8 @@ def people_index(
     ids = np.asarray(people)
     if ids.shape != (units,):
         raise ValueError(f"{many} must name one {one} for each of the {units} units")
-    names, index = np.unique(ids, return_inverse=True)
-    return index.astype(np.int64), len(names)
+    index, count = dense_codes(ids)
+    return index.astype(np.int64), count
 
 
 def _table_point(table: NDArray[Any], figure: TableFigure, halves: bool) -> Figure:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, dense_codes
 from personafit.statistics.influence import influence_estimate
 from personafit.statistics.student import student_p_value, student_reach
 
@@ -240,7 +240,7 @@ def _estimate(value: float, parts: Sequence[Parts]) -> Estimate:
     rows = [part.fit.influence[:, [*part.columns]] @ part.times for part in parts]
     pulled = np.concatenate([row - row.mean() if len(row) else row for row in rows])
     people = np.concatenate([fit.people for fit in fits])
-    n, met = len(fits[0].people), len(np.unique(people))
+    n, met = len(fits[0].people), dense_codes(people)[1]
     if not n or not len(fits[-1].people):
         return Estimate(None, None, None, n, met, "undefined: there are no choices")
     columns = max(fit.influence.shape[1] for fit in fits)

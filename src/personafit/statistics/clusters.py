@@ -212,11 +212,14 @@ def cluster_mean(
 
 def clustered_sums(values: Floats, people: ArrayLike, prompts: ArrayLike | None = None) -> ClusteredSums:
     """Add values up by person and, where given, by prompt."""
-    person, _ = _codes(people)
+    person, _ = dense_codes(people)
     by_prompt = by_both = NO_CLUSTERS
     if prompts is not None:
-        prompt, count = _codes(prompts)
-        by_prompt, by_both = _clusters(values, prompt), _clusters(values, _codes(person * count + prompt)[0])
+        prompt, count = dense_codes(prompts)
+        by_prompt, by_both = (
+            _clusters(values, prompt),
+            _clusters(values, dense_codes(person * count + prompt)[0]),
+        )
     return ClusteredSums(
         _clusters(values, person),
         by_prompt,
@@ -249,8 +252,8 @@ def prompts_recur(people: ArrayLike, prompts: ArrayLike) -> bool:
     """Whether some prompt was put by more than one person, so that prompts are a second kind of cluster."""
     who, asked = np.asarray(people), np.asarray(prompts)
     if who.dtype.kind in "iu" and asked.dtype.kind in "iu":
-        (person, _), (prompt, count) = _codes(who), _codes(asked)
-        return count < _codes(person * count + prompt)[1]
+        (person, _), (prompt, count) = dense_codes(who), dense_codes(asked)
+        return count < dense_codes(person * count + prompt)[1]
     pairs = {*zip(who.tolist(), asked.tolist(), strict=True)}
     return len({prompt for _, prompt in pairs}) < len(pairs)
 
@@ -272,15 +275,15 @@ def _interval(
 
 
 def _clusters(values: Floats, codes: Codes) -> Clusters:
-    sums = np.bincount(codes, weights=values)
-    sizes, place, counts = np.unique(np.bincount(codes), return_inverse=True, return_counts=True)
-    by_size = np.zeros((2, len(sizes)))
-    np.add.at(by_size[0], place, sums)
-    np.add.at(by_size[1], place, sums**2)
-    return Clusters(sizes.astype(np.float64), counts.astype(np.float64), by_size[0], by_size[1])
+    sums, each = np.bincount(codes, weights=values), np.bincount(codes)
+    counts = np.bincount(each)
+    sizes = np.flatnonzero(counts)
+    totals = (sizes, counts[sizes], *(np.bincount(each, weights=one)[sizes] for one in (sums, sums**2)))
+    return Clusters(*(one.astype(np.float64) for one in totals))
 
 
-def _codes(labels: ArrayLike) -> tuple[Codes, int]:
+def dense_codes(labels: ArrayLike) -> tuple[Codes, int]:
+    """Number the labels from 0 in their order: the number of each, and how many there are."""
     values = np.asarray(labels)
     if values.dtype.kind in "iu" and len(values) and values.min() >= 0 and values.max() < DENSE * len(values):
         present = np.bincount(values) > 0  # numbers so close together need no sorting

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import DENSE, Estimate, cluster_mean
+from personafit.statistics.clusters import DENSE, Estimate, cluster_mean, dense_codes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,8 +23,11 @@ def influence_estimate(
     who, asked = _numbers(people), None
     if prompts is not None:
         asked = _numbers(prompts)
-        cells, place = np.unique(who * (asked.max(initial=0) + 1) + asked, return_inverse=True)
-        influence = np.bincount(place, influence, minlength=len(cells)).astype(np.float64)
+        both = who * (asked.max(initial=0) + 1) + asked
+        place, count = dense_codes(both)
+        cells = np.empty(count, dtype=np.int64)
+        cells[place] = both
+        influence = np.bincount(place, influence, minlength=count).astype(np.float64)
         who, asked = np.divmod(cells, asked.max(initial=0) + 1)
     # A ridge leaves a small rest where influences would add up to zero; it belongs to nobody.
     values = value + len(influence) * (influence - influence.mean() if len(influence) else influence)

@@ -1,15 +1,18 @@
 """Where everything is kept: products, items, asks and judgments, in SQLite or PostgreSQL."""
 
-from personafit.store.derived import UNMADE
-from personafit.store.export import export_frame
-from personafit.store.paging import any_prompt_recurs, run_pages
+from personafit.store.forgetting import UNMADE
 from personafit.store.reading import (
+    any_prompt_recurs,
     count_status,
+    export_frame,
     gold_answers,
     item_rows,
+    judgments_table,
     option_counts,
     pair_lengths,
     run_answers,
+    run_items,
+    run_pages,
 )
 from personafit.store.records import (
     TIE,
@@ -22,8 +25,7 @@ from personafit.store.records import (
     Status,
 )
 from personafit.store.runs import FORGOTTEN_NOTE, MET, JobState, RunRecord
-from personafit.store.store import Store
-from personafit.store.stored_people import StoredPeople
+from personafit.store.store import Store, StoredPeople
 
 __all__ = [
     "FORGOTTEN_NOTE",
@@ -46,8 +48,10 @@ __all__ = [
     "export_frame",
     "gold_answers",
     "item_rows",
+    "judgments_table",
     "option_counts",
     "pair_lengths",
     "run_answers",
+    "run_items",
     "run_pages",
 ]

@@ -1,20 +1,147 @@
-"""Opening the database behind a store: one SQLite file in WAL mode, or PostgreSQL by URL."""
+"""Opening the database behind a store: one SQLite file in WAL mode, or PostgreSQL by URL.
 
+A store's files are closed to other users of the machine: it holds answers of people and the secret that sessions are signed with. The
+file exists with its mode before SQLite opens it, and SQLite gives its log and its shared memory the mode of the file, so there is no
+moment in which somebody else could read one of them. Its tables are brought up to this version, once, even when several processes open
+it together.
+"""
+
+import contextlib
+import fcntl
+import os
 import sqlite3
+import stat
+import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy import URL, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from personafit._errors import UserError
 from personafit._secrets import masked
-from personafit.store.private import make_private
-from personafit.store.schema import ensure_schema
+
+FOLDER_MODE, FILE_MODE = 0o700, 0o600
+OWN_FOLDER = ".personafit"
+"""The folder that personafit makes for itself; any other that is there already is the user's, with whatever else lies in it."""
+BESIDE = ("", "-wal", "-shm", "-journal", ".lock")
+
+
+def make_private(path: Path) -> None:
+    """Make a store's file, and folders where there are none, for their owner alone; close those that are open to others.
+
+    Where that cannot be done it is said in a sentence, once, and the store is used all the same.
+    """
+    for folder in reversed(path.parents):
+        if not folder.exists():
+            folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        elif folder.name == OWN_FOLDER:
+            _close(folder, FOLDER_MODE)
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE))
+    for ending in BESIDE:
+        beside = path.with_name(path.name + ending)
+        if beside.is_file():
+            _close(beside, FILE_MODE)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """An `opener` for `open` that makes files for their owner alone."""
+    return os.open(path, flags, FILE_MODE)
+
+
+def _close(path: Path, mode: int) -> None:
+    try:
+        if not _open_to_others(path):
+            return
+        path.chmod(mode)
+        if not _open_to_others(path):
+            return
+        reason = "the file system keeps no modes"
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        reason = str(error.strerror).lower()
+    sentence = (
+        f"personafit: {path} can be read by other users of this machine and cannot be closed to them ({reason}); "
+        f"give it mode {mode:o} as its owner, or choose another place with --store."
+    )
+    if sentence not in _said:
+        _said.add(sentence)
+        print(sentence, file=sys.stderr)
+
+
+_said: set[str] = set()
+
+
+def _open_to_others(path: Path) -> bool:
+    return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+
+
+HEAD = "0003"  # the newest file in migrations/versions; a test holds the two together
+_ALEMBIC = (
+    threading.Lock()
+)  # it keeps what it works on in module globals: one migration at a time in a process
+_ADVISORY_LOCK = 5_736_201  # any constant: it names "migrating a personafit store" to PostgreSQL
+
+
+def ensure_schema(engine: Engine) -> None:
+    """Create or migrate the tables when the store is not at `HEAD`; cheap when it is."""
+    if _revision(engine) == HEAD:
+        return
+    with _one_at_a_time(engine):
+        found = _revision(engine)
+        if found == HEAD:
+            return
+        _migrate(engine, found)
+
+
+def _revision(engine: Engine) -> str | None:
+    with engine.connect().execution_options(read_only=True) as connection:  # reports wait for no writer
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _migrate(engine: Engine, found: str | None) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with _ALEMBIC, engine.begin() as connection:
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, "head")
+        except CommandError as error:
+            raise UserError(
+                f"{engine.url.database} was written by a newer personafit (its schema is {found}, "
+                f"this one knows up to {HEAD}): upgrade personafit or choose another --store."
+            ) from error
+
+
+@contextlib.contextmanager
+def _one_at_a_time(engine: Engine) -> Iterator[None]:
+    if engine.dialect.name == "sqlite":
+        with open(f"{engine.url.database}.lock", "w", opener=private_opener) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        return
+    with engine.connect() as connection:
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _ADVISORY_LOCK})
+        try:
+            yield
+        finally:
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _ADVISORY_LOCK})
+
 
 DIALECTS = ("sqlite", "postgresql")
 BUSY_SECONDS = 60  # how long a writer waits for another process's transaction
+QUIET_SECONDS = 3  # how long it does so without saying it
 CACHE_KIB = 8_192  # pages that each connection keeps, and what it sorts in memory before it takes to disk
 CHECKPOINT_PAGES = 8_000  # of 4 KiB: how long the write-ahead log grows before it is carried over
 
@@ -26,6 +153,12 @@ def open_engine(url: str | Path) -> Engine:
         ensure_schema(engine)
     except (DBAPIError, OSError) as error:
         reason = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
+        if "locked" in reason:
+            raise UserError(
+                f"The store {printable(url)} is locked: another process has been writing to it for {BUSY_SECONDS} s; run the "
+                "same command again when that has ended.",
+                code=1,
+            ) from error
         raise UserError(
             f"The store {printable(url)} cannot be opened ({reason}); choose another place with --store."
         ) from error
@@ -81,18 +214,42 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
 
 def _write_ahead(cursor: sqlite3.Cursor) -> None:
     """Switch to a write-ahead log; where two make a new file at once, SQLite does not wait for the other by itself."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    _execute_unlocked(cursor, "PRAGMA journal_mode=WAL")
 
 
 def _begin_immediate(connection: Any) -> None:
     # IMMEDIATE takes the write lock up front: two runs on one store wait for each other instead of failing midway.
-    read_only = connection.get_execution_options().get("read_only", False)
-    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+    if connection.get_execution_options().get("read_only", False):
+        connection.exec_driver_sql("BEGIN")
+        return
+    cursor = connection.connection.cursor()
+    try:
+        _execute_unlocked(cursor, "BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        raise OperationalError("BEGIN IMMEDIATE", None, error) from error
+    finally:
+        cursor.close()
+
+
+def _execute_unlocked(cursor: sqlite3.Cursor, statement: str) -> None:
+    """Execute once no other process holds the lock; a wait that a user would notice is said."""
+    began, said = time.monotonic(), False
+    cursor.execute(f"PRAGMA busy_timeout={int(1000 * min(QUIET_SECONDS, BUSY_SECONDS))}")
+    try:
+        while True:
+            try:
+                cursor.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                waited = time.monotonic() - began
+                if "locked" not in str(error) or waited > BUSY_SECONDS:
+                    raise
+            if waited >= QUIET_SECONDS and not said:
+                said = True
+                print(
+                    f"personafit: another process is writing to the store; waiting for it, {BUSY_SECONDS} s at most.",
+                    file=sys.stderr,
+                )
+            time.sleep(0.05)
+    finally:
+        cursor.execute(f"PRAGMA busy_timeout={int(1000 * BUSY_SECONDS)}")

@@ -1,23 +1,90 @@
 """The database under the store: opening it, adding rows to its tables, and reading queries as rows or frames.
 
 Writing is idempotent: a row that is already there is left alone, so a run killed between a model's reply and the
-commit repeats that call and nothing else, and two runs on one store cannot double a judgment.
+commit repeats that call and nothing else, and two runs on one store cannot double a judgment. When a database server goes away and
+comes back, whatever was under way is done once more, which is safe for the same reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 import polars as pl
-from sqlalchemy import Column, Connection, CursorResult, Engine, Row, Select, Table, Text, any_, bindparam
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    CursorResult,
+    Engine,
+    Float,
+    Integer,
+    Row,
+    Select,
+    Table,
+    Text,
+    any_,
+    bindparam,
+)
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from personafit.store import tables as t
 from personafit.store.connection import open_engine, printable
-from personafit.store.copying import inserter
-from personafit.store.reconnecting import repeated_when_lost
+from personafit.store.inserting import inserter
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds
+PATIENCE = 60.0  # seconds in all: a restart takes a few, handing over to another server somewhat more
+
+# Of SQLSTATE: lost connections, shutting down or starting up, too many clients, and deadlocks, which end one of two writers.
+_PASSING = ("08", "57P", "53300", "40")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class HasEngine(Protocol):
+    """Whatever works on a database."""
+
+    @property
+    def engine(self) -> Engine:
+        """The database."""
+
+
+Owner = TypeVar("Owner", bound=HasEngine)
+
+
+def repeated_when_lost(
+    method: Callable[Concatenate[Owner, Arguments], Result],
+) -> Callable[Concatenate[Owner, Arguments], Result]:
+    """Do one transaction, and again if the server went away in it; arguments must bear being gone through twice."""
+
+    @wraps(method)
+    def patient(self: Owner, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        pause, until = FIRST_PAUSE, time.monotonic() + PATIENCE
+        while True:
+            try:
+                return method(self, *arguments, **named)
+            except DBAPIError as error:
+                if not is_passing(error) or time.monotonic() + pause > until:
+                    raise
+                self.engine.dispose()  # connections that lie ready lead to the same lost server
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    return patient
+
+
+def is_passing(error: DBAPIError) -> bool:
+    """Whether the same may well succeed in a moment: the server went away, is on its way back or had to choose."""
+    if not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = getattr(error.orig, "sqlstate", "unknown")  # None when there was no server to give one
+    return state is None or state.startswith(_PASSING)
+
 
 FRAME_ROWS = 20_000
 CHUNK = 500  # values in one IN (...): below every limit on bound parameters
@@ -27,6 +94,10 @@ COUNTED_ANEW = 1_000  # rows added that change how a table is best read
 _PRIMARY = {
     table: itemgetter(*(column.name for column in table.primary_key)) for table in t.metadata.sorted_tables
 }
+
+
+_TYPES: dict[type, Any] = {Text: pl.String, Integer: pl.Int64, BigInteger: pl.Int64, Float: pl.Float64}
+"""What columns of a table are in a frame; anything else is as it is found."""
 
 
 class Database:
@@ -88,7 +159,12 @@ class Database:
             self._added = 0
 
     @repeated_when_lost
-    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+    def rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        """The rows of a query."""
+        return self.rows_now(query)
+
+    def rows_now(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        """The rows of a query, or its error at once where the server is away: for a page that somebody waits for."""
         with self._read() as connection:
             return connection.execute(query).all()
 
@@ -102,16 +178,18 @@ class Database:
     def frame(self, query: Select[Any], schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
         """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory.
 
-        With a schema its columns have those names and types; else the query's names, and the types of what was found.
+        With a schema its columns have those names and types; else the query's.
         """
         with self._read() as connection:
             result = self._sent(connection, query)
-            names = list(result.keys()) if schema is None else schema
+            if schema is None:
+                types = (_TYPES.get(type(column.type)) for column in query.selected_columns)
+                schema = dict(zip(result.keys(), types, strict=True))
             parts = [
-                pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+                pl.DataFrame(rows, schema=schema, orient="row", infer_schema_length=None)
                 for rows in _tuples(result, FRAME_ROWS)
             ]
-        return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=names)
+        return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=schema)
 
     def stream(self, query: Select[Any], rows: int) -> Iterator[Sequence[Row[Any]]]:
         """The rows of a query, so many at a time; none is kept."""

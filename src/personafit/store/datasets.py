@@ -8,10 +8,8 @@ from sqlalchemy import func, select, tuple_, update
 
 from personafit.people import Person
 from personafit.store import tables as t
-from personafit.store.database import Database
-from personafit.store.reconnecting import repeated_when_lost
-from personafit.store.records import Item, Judgment, Product, RaterRecord
-from personafit.store.rows import item_row, judgment_row, product_row
+from personafit.store.database import Database, repeated_when_lost
+from personafit.store.records import Item, Judgment, Product, RaterRecord, item_row, judgment_row, product_row
 
 
 class Datasets(Database):
@@ -106,7 +104,7 @@ class Datasets(Database):
                 .order_by(items.c.person, items.c.position)
                 .limit(page)
             )
-            rows = self._rows(query)
+            rows = self.rows(query)
             for row in rows:
                 last = (row.person, row.position)
                 yield Item.model_construct(

@@ -1,22 +1,187 @@
-"""Forgetting a person: the one deletion there is. Every row that derives from them goes; a tombstone stays.
+"""Forgetting a person: what in a store derives from them, and its removal.
 
-What derives from a person: their profiles and items in every data set, altered copies of them too; whatever was made about them, told of them or
-made from either; every ask and judgment about their items, and every ask in which somebody else was mistaken for them.
+Rows are found by who they are about, and followed through what was made from them. Ids of items are names given by whoever made a data
+set, so two data sets may use the same one for different people. An ask belongs to the person whose item the run that planned it meant;
+what nobody else can be shown to own is theirs.
 """
 
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, Table, delete, select, text, update
+from sqlalchemy import Connection, Engine, Select, Table, delete, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from personafit._hashing import hash_text
 from personafit.store import tables as t
-from personafit.store.derived import DerivedKeys, copies_of, find_derived
+
+ROWS = 10_000
+COPIED = "wrong"  # marks answers written for one person and shown to another: the text of the first, under another id
+STAND_INS = (COPIED, "generic")
+UNMADE = "unmade"
+"""The slice that says which answer of an item was to be made and was not."""
+COPY = "of"  # the slice that says of whom an item's person is a copy
+
+
+@dataclass
+class DerivedKeys:
+    """Keys of all rows that derive from a person."""
+
+    items: set[tuple[str, str]] = field(default_factory=set)
+    """Data set and id."""
+    products: set[str] = field(default_factory=set)
+    asks: set[tuple[str, str]] = field(default_factory=set)
+    """Job and id."""
+    judgments: set[tuple[str, str]] = field(default_factory=set)
+    """Ask and item, of judgments whose ask is not itself removed: gold, imports."""
+
+
+def original_of(person: str, slices: Mapping[str, str]) -> str | None:
+    """Whose altered profile the person of an item is, where a benchmark says that it is one; None otherwise."""
+    original = slices.get(COPY)
+    return original if original and person.startswith(f"{original}+") else None
+
+
+def copies_of(connection: Connection, person: str) -> set[str]:
+    """Ids that the person goes by besides their own: a benchmark that alters a profile keeps it as a copy of theirs."""
+    query = select(t.items.c.person, t.items.c.slices).where(
+        t.items.c.person.startswith(f"{person}+", autoescape=True)
+    )
+    return {
+        row.person
+        for row in _rows(connection, query)
+        if original_of(row.person, orjson.loads(row.slices)) == person
+    }
+
+
+def find_derived(connection: Connection, people: Collection[str]) -> DerivedKeys:
+    """Everything that derives from a person, who may go by several ids."""
+    query = select(t.items.c.dataset, t.items.c.id, t.items.c.grp, t.items.c.person)
+    rows = list(_rows(connection, query.where(t.items.c.person.in_(sorted(people)))))
+    items = {(row.dataset, row.id) for row in rows}
+    # What relevance asks about a whole list are kept under.
+    lists = {f"{row.grp}@{row.person}" for row in rows}
+    made = _products_about(connection, people, {item for _, item in items})
+    shown, outside = _shown(connection, items, made)
+    items |= shown
+    ambiguous = {item for _, item in items} & _other_ids(connection, items)
+    products = made | (_products_of(connection, items) - outside)
+    asks = _asks(connection, items, ambiguous, products | lists)
+    return DerivedKeys(
+        items, products, asks, _judgments_without_ask(connection, items, {ask for _, ask in asks}, ambiguous)
+    )
+
+
+def _products_about(connection: Connection, people: Collection[str], items: set[str]) -> set[str]:
+    """Products about the person, told of them, or made from such products or from their items."""
+    p = t.products
+    made, texts = set[str](), set[str]()
+    links: list[tuple[str, str | None, list[str]]] = []
+    for row in _rows(connection, select(p.c.id, p.c.given, p.c.parents, p.c.about)):
+        if row.about in people:
+            made.add(row.id)
+        elif row.given or row.parents != "[]":
+            links.append((row.id, row.given, orjson.loads(row.parents)))
+    while True:
+        known = made | items
+        more = {
+            product
+            for product, given, parents in links
+            if product not in made and (given in made or not known.isdisjoint(parents))
+        }
+        if not more:
+            break
+        made |= more
+    answers = select(p.c.id, p.c.text, p.c.about).where(p.c.kind == "answer", p.c.about.is_not(None))
+    others = set[str]()
+    for row in _rows(connection, answers):
+        if row.id in made:
+            texts.add(row.text)
+        elif row.about not in STAND_INS:
+            others.add(row.text)  # what somebody else was told word for word says nothing about this person
+    if texts - others:
+        query = select(p.c.id, p.c.text).where(p.c.about == COPIED)
+        made |= {row.id for row in _rows(connection, query) if row.text in texts - others}
+    return made
+
+
+def _shown(
+    connection: Connection, items: set[tuple[str, str]], made: set[str]
+) -> tuple[set[tuple[str, str]], set[str]]:
+    """Other people's items that show what was made of the person, and the products of all the rest."""
+    showing, outside = set[tuple[str, str]](), set[str]()
+    query = select(t.items.c.dataset, t.items.c.id, t.items.c.products)
+    for row in _rows(connection, query):
+        products = orjson.loads(row.products)
+        if (row.dataset, row.id) in items or not made.isdisjoint(products):
+            showing.add((row.dataset, row.id))
+        else:
+            outside.update(products)
+    return showing, outside
+
+
+def _other_ids(connection: Connection, items: set[tuple[str, str]]) -> set[str]:
+    """Ids that some data set uses for an item that stays."""
+    rows = _rows(connection, select(t.items.c.dataset, t.items.c.id))
+    return {row.id for row in rows if (row.dataset, row.id) not in items}
+
+
+def _products_of(connection: Connection, items: set[tuple[str, str]]) -> set[str]:
+    query = select(t.items.c.dataset, t.items.c.id, t.items.c.products)
+    return {
+        product
+        for row in _rows(connection, query)
+        if (row.dataset, row.id) in items
+        for product in orjson.loads(row.products)
+    }
+
+
+def _asks(
+    connection: Connection, items: set[tuple[str, str]], ambiguous: set[str], theirs: set[str]
+) -> set[tuple[str, str]]:
+    """Asks about these items, and asks about or told what is theirs alone: products, lists of attributes."""
+    a, ids = t.asks, {item for _, item in items}
+    found, doubtful = set[tuple[str, str]](), set[tuple[str, str]]()
+    for row in _rows(connection, select(a.c.job, a.c.id, a.c.item, a.c.context)):
+        told = row.context in theirs or row.item in theirs  # what is judged may be a product: a dialogue
+        if told or (row.item in ids and row.item not in ambiguous):
+            found.add((row.job, row.id))
+        elif row.item in ids:
+            doubtful.add((row.job, row.id))
+    if not doubtful:
+        return found
+    planned = select(t.run_jobs.c.job, t.runs.c.dataset, a.c.item).select_from(
+        t.run_jobs.join(t.runs, t.runs.c.id == t.run_jobs.c.run)
+        .join(a, a.c.job == t.run_jobs.c.job)
+        .join(t.items, (t.items.c.dataset == t.runs.c.dataset) & (t.items.c.id == a.c.item))
+    )
+    rows = _rows(connection, planned)
+    kept = {row.job for row in rows if row.item in ambiguous and (row.dataset, row.item) not in items}
+    return found | {key for key in doubtful if key[0] not in kept}
+
+
+def _judgments_without_ask(
+    connection: Connection, items: set[tuple[str, str]], asks: Collection[str], ambiguous: set[str]
+) -> set[tuple[str, str]]:
+    """Gold of these items, and judgments on them that came without an ask."""
+    j, ids, found = t.judgments, {item for _, item in items}, set[tuple[str, str]]()
+    for row in _rows(connection, select(j.c.ask, j.c.item)):
+        if row.item in ids and row.ask not in asks:
+            dataset, gold, _ = row.ask.rpartition("#")
+            if (dataset, row.item) in items or (not gold and row.item not in ambiguous):
+                found.add((row.ask, row.item))
+    return found
+
+
+def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    """The rows of a query, a few at a time."""
+    result = connection.execute(query, execution_options={"stream_results": True})
+    for part in result.partitions(ROWS):
+        yield from part
+
 
 CHUNK = 500
 WAIT_MILLISECONDS = 3000  # for others to leave the store, before saying that bytes may remain

@@ -7,9 +7,13 @@ that refer to products; every answer ever given, by person or machine, is a judg
 from enum import StrEnum
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core import PydanticCustomError
 
+from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
+from personafit.people.prompts import PROMPT_SCHEMA, prompt_text
 
 TIE = "tie"
 """The label of a choice that was no choice."""
@@ -76,7 +80,12 @@ class Item(Record):
         "choice", description="What is asked about it; 'choice' is which answer fits the person."
     )
     person: str = Field(description="Id of the person the answers are for.")
-    prompt: str = Field(min_length=1, description="What the person asked the assistant.")
+    prompt: str = Field(
+        min_length=1,
+        description="What the person asked the assistant: a text, or a list of messages with 'role' and 'content' that ends "
+        "with the user's.",
+        json_schema_extra=PROMPT_SCHEMA,
+    )
     products: list[str] = Field(description="Ids of the products judged, in no telling order.")
     group: str = Field(
         "", description="What one page or list call shows together; default person and prompt."
@@ -85,6 +94,15 @@ class Item(Record):
         default_factory=dict, description="Names to report by, such as half, category, reject, expect."
     )
     hash: str = Field("", description="Content hash of person, prompt and products; made when absent.")
+
+    @field_validator("prompt", mode="before")
+    @classmethod
+    def _turns(cls, prompt: Any) -> Any:
+        """Messages of several turns as one text."""
+        try:
+            return prompt_text(prompt, "messages") if isinstance(prompt, list) else prompt
+        except UserError as error:
+            raise PydanticCustomError("messages", "{why}", {"why": str(error).rstrip(".")}) from error
 
     def model_post_init(self, _context: Any) -> None:
         """Fill in the group and the content hash where the file has none."""
@@ -164,3 +182,51 @@ class Outcome(Record):
     ask: Ask
     judgments: list[Judgment] = Field(default_factory=list)
     products: list[Product] = Field(default_factory=list)
+
+
+def item_row(dataset: str, position: int, item: Item) -> dict[str, Any]:
+    """An item as a row of its data set."""
+    return {
+        "dataset": dataset,
+        "position": position,
+        "id": item.id,
+        "kind": item.kind,
+        "person": item.person,
+        "prompt": storable(item.prompt),
+        "products": orjson.dumps(item.products).decode(),
+        "grp": item.group,
+        "slices": orjson.dumps(item.slices).decode(),
+        "hash": item.hash,
+    }
+
+
+def ask_row(ask: Ask) -> dict[str, Any]:
+    """An ask as a row."""
+    row = dict(ask.__dict__)
+    for name in ("reply", "reasoning", "detail"):
+        if row[name]:
+            row[name] = storable(row[name])
+    return row
+
+
+def judgment_row(judgment: Judgment) -> dict[str, Any]:
+    """A judgment as a row."""
+    row = dict(judgment.__dict__)
+    if row["extra"] is not None:
+        row["extra"] = orjson.dumps(row["extra"]).decode()
+    return row
+
+
+def product_row(product: Product) -> dict[str, Any]:
+    """A product as a row."""
+    row = dict(product.__dict__)
+    row["parents"] = orjson.dumps(row["parents"]).decode()
+    row["text"] = storable(row["text"])
+    return row
+
+
+def storable(text: str) -> str:
+    """The text without what no database takes: NUL and lone surrogates become the replacement character."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -9,11 +9,9 @@ from sqlalchemy import Connection, func, or_, select, update
 
 from personafit._secrets import masked
 from personafit.store import tables as t
-from personafit.store.database import Database, among
+from personafit.store.database import Database, among, repeated_when_lost
 from personafit.store.inserting import insert_new
-from personafit.store.reconnecting import repeated_when_lost
-from personafit.store.records import Ask, Outcome, Status
-from personafit.store.rows import ask_row, judgment_row, product_row, storable
+from personafit.store.records import Ask, Outcome, Status, ask_row, judgment_row, product_row, storable
 
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit data forget), and are left out: {}."
 """Said of a data set whose people were forgotten."""

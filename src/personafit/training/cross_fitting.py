@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.raters.fitted.kernel import Floats, Rows
+from personafit.raters.fitted.model import Floats, Rows
 
 Bools = NDArray[np.bool_]
 Split = list[tuple[Rows, Rows]]

@@ -49,7 +49,7 @@ def fit_matcher_rater(data: Path, out: Path, seed: int, say: Say) -> FittedRater
     """Fit a kernel rater of which attributes matter for a prompt, cross-validated by prompt."""
     from personafit.benchmarks.recentering import open_relevance
     from personafit.models.embeddings import make_embedder
-    from personafit.raters.fitted.kernel import KernelSettings, embed_pairs
+    from personafit.raters.fitted.matcher import KernelSettings, embed_pairs
     from personafit.training.matcher import fit_matcher, load_judged_pairs, solve_pairs
     from personafit.training.matcher_quality import card, matcher_quality
 

@@ -18,8 +18,16 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks import Benchmark
 from personafit.models.embeddings import DEFAULT, make_embedder
-from personafit.raters.fitted.kernel import Closeness, Floats, KernelSettings, Likeness, PairVectors, Rows
-from personafit.raters.fitted.matcher import DIGITS, Matcher, probabilities
+from personafit.raters.fitted.matcher import (
+    DIGITS,
+    Closeness,
+    KernelSettings,
+    Likeness,
+    Matcher,
+    PairVectors,
+    probabilities,
+)
+from personafit.raters.fitted.model import Floats, Rows
 from personafit.statistics.detection import best_threshold
 from personafit.training.cross_fitting import Bools, calibrate, rows_by
 

@@ -28,7 +28,7 @@ from personafit.items.relevance import ATTRIBUTES, NO, PAIR, YES
 from personafit.models import ChatReply, one_line, parse_spec
 from personafit.models.weights import source_of
 from personafit.raters import make_rater
-from personafit.raters.fitted.kernel import Rows
+from personafit.raters.fitted.model import Rows
 from personafit.statistics import Estimate
 from personafit.training.cards import QUALITY, QualityMetric, write_figures
 from personafit.training.grpo_settings import GrpoSettings, check

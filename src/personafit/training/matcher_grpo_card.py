@@ -13,7 +13,7 @@ from personafit.items.reading import Part, Shown
 from personafit.items.relevance import ATTRIBUTES, NO, PAIR, YES
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater
-from personafit.raters.fitted.kernel import Rows
+from personafit.raters.fitted.model import Rows
 from personafit.statistics import Estimate
 from personafit.statistics.detection import Metric, detection, detection_difference
 from personafit.training.cards import QualityMetric, card_table, show_estimate

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from personafit.models.embeddings import Vectors
-from personafit.raters.fitted.kernel import ATTRIBUTE_ALONE, Floats, embed_pairs
-from personafit.raters.fitted.matcher import Matcher
+from personafit.raters.fitted.matcher import ATTRIBUTE_ALONE, Matcher, embed_pairs
+from personafit.raters.fitted.model import Floats
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.detection import (
     Metric,
@@ -106,7 +106,8 @@ class CountedWords:
     def __init__(self, texts: Sequence[str]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        self._words = TfidfVectorizer(token_pattern=r"\w+", sublinear_tf=True, min_df=2)
+        words = r"\w+"
+        self._words = TfidfVectorizer(token_pattern=words, sublinear_tf=True, min_df=2)
         try:
             self._words.fit(texts)
         except ValueError:  # no word stands in two texts

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from personafit.raters.fitted.kernel import Rows
+from personafit.raters.fitted.model import Floats, Rows
 from personafit.raters.fitted.pairwise import (
     GRAM_DIGITS,
-    Floats,
+    Facets,
     PairwiseModel,
+    answer_features,
     answer_grams,
     bounded_forms,
     gram_value,
     pair_difference,
+    profile_of,
 )
-from personafit.raters.fitted.pairwise_features import answer_features
-from personafit.raters.fitted.profiles import Facets, profile_of
 from personafit.raters.fitted.rater import fitted_mark
 from personafit.training.cross_fitting import Split, blend, deal_folds, fit_choices, group_split
 

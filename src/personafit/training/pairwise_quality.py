@@ -12,7 +12,8 @@ from personafit._errors import UserError
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, starter
 from personafit.contexts import Context
 from personafit.people import facet_values
-from personafit.raters.fitted.pairwise import Floats, PairwiseModel
+from personafit.raters.fitted.model import Floats
+from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.raters.rules import rule_lead
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.calibration import calibration_error, choice_confidence

@@ -23,11 +23,10 @@ from personafit.raters.fitted.head import (
     CLOSER_TO_PROMPT,
     LONGER,
     NAMED,
-    Floats,
     PreferenceHead,
     pair_features,
 )
-from personafit.raters.fitted.kernel import Rows
+from personafit.raters.fitted.model import Floats, Rows
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.agreement import spearman
 from personafit.statistics.agreement_intervals import PairAgreement, pair_agreement

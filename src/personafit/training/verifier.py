@@ -13,8 +13,8 @@ import numpy as np
 
 from personafit.benchmarks.statements import Statements, turns_of
 from personafit.models.embeddings import DEFAULT, Embedder
-from personafit.raters.fitted.verifier import MODES, Verifier, VerifierWeights
-from personafit.raters.fitted.verifier_features import Floats, statement_features
+from personafit.raters.fitted.model import Floats
+from personafit.raters.fitted.verifier import MODES, Verifier, VerifierWeights, statement_features
 from personafit.statistics.detection import best_threshold
 from personafit.training.cross_fitting import Bools, Split, fit_logistic, group_split, rows_by
 

@@ -9,8 +9,8 @@ from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.statements import Statements
 from personafit.engine import ProgressView
 from personafit.models import make_model
-from personafit.raters.fitted.kernel import Floats, Rows
-from personafit.raters.fitted.verifier_patterns import CHINESE
+from personafit.raters.fitted.model import Floats, Rows
+from personafit.raters.text import HAN
 from personafit.stages.asking import StageAsks, StagePrompt
 from personafit.stages.records import ExtractedAttribute
 from personafit.stages.session import Ended, Session
@@ -81,7 +81,7 @@ def _prompt(statements: Statements, place: int) -> StagePrompt:
         id=str(place), person=conversation.person, text=text, confidence=1.0, conversation=conversation.id
     )
     # The place is part of the name only: two people may be told the same.
-    return replace(verify_prompt(row, own, "zh" if CHINESE.search(text) else "en"), name=f"{place}")
+    return replace(verify_prompt(row, own, "zh" if HAN.search(text) else "en"), name=f"{place}")
 
 
 def _figures(

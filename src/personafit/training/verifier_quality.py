@@ -11,8 +11,8 @@ import numpy as np
 
 from personafit.benchmarks.statements import Statements
 from personafit.models.embeddings import Embedder, Vectors
-from personafit.raters.fitted.verifier import Verifier
-from personafit.raters.fitted.verifier_features import FEATURES, Floats, alone_features
+from personafit.raters.fitted.model import Floats
+from personafit.raters.fitted.verifier import FEATURES, Verifier, alone_features
 from personafit.stages.records import ExtractedAttribute
 from personafit.stages.rules import RuleVerifier
 from personafit.statistics import Estimate, cluster_mean

@@ -6,8 +6,7 @@ import orjson
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks.recentering.responses import PAIRS, ResponsePairs, open_responses
-from personafit.benchmarks.recentering.responses_prompts import open_prompts
+from personafit.benchmarks.recentering.responses import PAIRS, ResponsePairs, open_prompts, open_responses
 from tests.preference_world import write_pairs, write_preferences
 from tests.scripted import write_lines
 

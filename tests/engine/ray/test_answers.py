@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from personafit.benchmarks.config import RunConfig
-from personafit.engine.ray import model as ray_model
-from personafit.engine.ray import working_on
+from personafit.engine.ray import place, working_on
 from personafit.engine.ray.pipeline import pipeline
 from personafit.store import Store
 from tests.engine.ray.test_dialogues import said
@@ -41,7 +40,7 @@ def test_the_same_answers_as_locally(
         handed.append(len(jobs))
         return pipeline(jobs, *more)
 
-    monkeypatch.setattr(ray_model, "pipeline", counted)
+    monkeypatch.setattr(place, "pipeline", counted)
     with Store(tmp_path / "ray.db") as store, working_on(f"ray://{cluster.address}"):
         run(store, config)
         found = said(store)

@@ -10,8 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from personafit.benchmarks.config import RunConfig
-from personafit.engine.ray import model as ray_model
-from personafit.engine.ray import working_on
+from personafit.engine.ray import place, working_on
 from personafit.engine.ray.pipeline import pipeline
 from personafit.store import Outcome, Store
 from personafit.store import tables as t
@@ -106,7 +105,7 @@ def test_a_pipeline_of_dialogues_loses_its_workers_and_goes_on_from_the_last_sto
             came[number].append(outcome)
             yield number, outcome
 
-    monkeypatch.setattr(ray_model, "pipeline", watched)
+    monkeypatch.setattr(place, "pipeline", watched)
     store = DisturbedStore(tmp_path / "ray.db", "user", lambda: signal_workers(signal.SIGKILL))
     with store, working_on(f"ray://{cluster.address}"):
         finished = run(store, config)

@@ -19,7 +19,6 @@ from personafit.factory.answers.texts import (
     without_marks,
 )
 from personafit.factory.people.drawing import own_seeds
-from personafit.factory.step import section_kinds
 from personafit.people import Person
 from tests.factory.answers.building import MODELS, rows, write_config
 from tests.factory.builds import lines, run_build
@@ -29,8 +28,8 @@ ANNA = Person(id="anna", language="en", facets={"Name": "Anna Lind", "Demographi
 WEI = Person(id="wei", language="zh", facets={"Name": "王小梅", "Demographics.Age": 30})
 
 
-def test_a_strong_pool_gives_exact_counts_masks_and_lineage(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_a_strong_pool_gives_exact_counts_masks_and_lineage(tmp_path: Path, answered: Path) -> None:
+    out = answered
     run_build(write_config(tmp_path, models=POOL), out)
     answers = rows(out, "answers")
     assert len(answers) == 4 * 3 * (2 * 4 + 2), (
@@ -87,8 +86,8 @@ def test_a_strong_pool_gives_exact_counts_masks_and_lineage(tmp_path: Path) -> N
     assert rows(tmp_path / "again", "answers") == answers
 
 
-def test_fewer_makers_are_drawn_and_another_take_masks_other_fields(tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_fewer_makers_are_drawn_and_another_take_masks_other_fields(tmp_path: Path, answered: Path) -> None:
+    out = answered
     config = write_config(
         tmp_path, "makers = 1\nimproved = 0\ndegraded = 2\nwrong_person = false", models=POOL
     )
@@ -105,7 +104,7 @@ def test_fewer_makers_are_drawn_and_another_take_masks_other_fields(tmp_path: Pa
     assert masks[0] != masks[1]
 
 
-def test_markup_is_taken_away_and_a_name_is_refused(tmp_path: Path) -> None:
+def test_markup_is_taken_away_and_a_name_is_refused(tmp_path: Path, answered: Path) -> None:
     assert without_marks("# Plan\n\n1. **Go** now\n- `rest`\n") == "Plan Go now rest"
     with pytest.raises(Unfit, match="must not say the name Anna"):
         answer_reader([ANNA], 4)("Well, Anna, go now.")
@@ -118,24 +117,22 @@ def test_markup_is_taken_away_and_a_name_is_refused(tmp_path: Path) -> None:
         rewrite_reader([ANNA], "a" * 100)("b" * 111)
     with pytest.raises(Unfit, match="same answer"):
         rewrite_reader([ANNA], "a" * 100)("a" * 100)
-    run_build(write_config(tmp_path, models=f'answerers = ["{MODELS}marked"]'), tmp_path / "out")
-    texts = [row["text"] for row in rows(tmp_path / "out", "answers")]
+    run_build(write_config(tmp_path, models=f'answerers = ["{MODELS}marked"]'), answered)
+    texts = [row["text"] for row in rows(answered, "answers")]
     assert len(texts) == 72
     assert not any("*" in text or "#" in text or "\n" in text for text in texts)
 
 
-def test_a_rewrite_of_another_length_is_asked_for_again_and_then_rejected(tmp_path: Path) -> None:
-    run_build(write_config(tmp_path, models=f'answerers = ["{MODELS}wavering"]'), tmp_path / "out")
-    assert {row["strategy"] for row in rows(tmp_path / "out", "answers")} == {
-        "A1",
-        "A2",
-        "A3",
-        "wrong-person",
-    }
-    rejected = rows(tmp_path / "out", "answers", "rejected")
+def test_a_rewrite_of_another_length_is_asked_for_again_and_then_rejected(
+    tmp_path: Path, answered: Path
+) -> None:
+    run_build(write_config(tmp_path, models=f'answerers = ["{MODELS}wavering"]'), answered)
+    strategies = {row["strategy"] for row in rows(answered, "answers")}
+    assert strategies == {"A1", "A2", "A3", "wrong-person"}
+    rejected = rows(answered, "answers", "rejected")
     assert len(rejected) == 24
     assert all("characters, not" in row["reason"] and row["by"] == f"{MODELS}wavering" for row in rejected)
-    assert "it must have between" in (tmp_path / "out" / "card.md").read_text(encoding="utf-8")
+    assert "it must have between" in (answered / "card.md").read_text(encoding="utf-8")
 
 
 def test_features_nearest_by_embedding_are_told(tmp_path: Path) -> None:
@@ -152,18 +149,21 @@ def test_features_nearest_by_embedding_are_told(tmp_path: Path) -> None:
     assert all(text.count("\n- ") == 2 for text in told)
 
 
-def test_a_model_of_no_use_is_found_out(tmp_path: Path) -> None:
-    for name, sentence in (
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
         ("dull", "one and the same answer to everything"),
         (
             "mumbling",
             r"of the first 48 by .*mumbling 0 could be used \(most often: it must have about 30 words",
         ),
-    ):
-        config = write_config(tmp_path, models=f'answerers = ["{MODELS}{name}"]')
-        with pytest.raises(UserError, match=sentence):
-            run_build(config, tmp_path / name)
-        assert (tmp_path / name / "steps" / "questions" / "done.json").is_file()
+    ],
+)
+def test_a_model_of_no_use_is_found_out(tmp_path: Path, answered: Path, name: str, sentence: str) -> None:
+    config = write_config(tmp_path, models=f'answerers = ["{MODELS}{name}"]')
+    with pytest.raises(UserError, match=sentence):
+        run_build(config, answered)
+    assert (answered / "steps" / "questions" / "done.json").is_file()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -216,16 +216,7 @@ def test_masking_leaves_a_fifth_by_a_draw() -> None:
     assert mostly_masked(few, 0.8).text == "Social: Alone"
 
 
-def test_a_dry_run_counts_calls_and_a_config_without_questions_is_refused(tmp_path: Path) -> None:
-    said = estimate(read_config(write_config(tmp_path, models=POOL), section_kinds()))
+def test_a_dry_run_counts_calls(tmp_path: Path) -> None:
+    said = estimate(read_config(write_config(tmp_path, models=POOL)))
     assert f"answers: answers by {MODELS}other: about 48 calls" in said
     assert f"answers: rewrites by {MODELS}able: about 12 calls" in said
-    path = tmp_path / "bare.toml"
-    for body, sentence in (
-        ("[answers]\n", "there is nothing to answer: add a section"),
-        ("[questions]\n[answers]\ntries = 3\n", "tries is for small models"),
-        ("[questions]\n[answers]\nmaskd = 0.5\n", "did you mean 'masked'"),
-    ):
-        path.write_text(f"[people]\nquota = 2\n{body}", encoding="utf-8")
-        with pytest.raises(UserError, match=sentence):
-            read_config(path, section_kinds())

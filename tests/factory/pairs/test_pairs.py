@@ -8,7 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.folder import FolderBenchmark
-from personafit.benchmarks.helpfulness import rated_pairs
+from personafit.benchmarks.rewardbench import rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.factory.pairs.step import HeldOut
 from personafit.store import Store

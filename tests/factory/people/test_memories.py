@@ -1,4 +1,4 @@
-"""Memories chosen or written, features inferred from a sample of them; and both on the embedded default."""
+"""Memories chosen or written, features inferred from a sample of them."""
 
 import json
 from collections.abc import Sequence
@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks.folder import check_folder
 from personafit.factory.asking import Unfit
-from personafit.factory.memories.config import MemoryCorpus
+from personafit.factory.memories.corpus import MemoryCorpus
 from personafit.factory.memories.step import NEAREST, features_reader, numbers_reader
 from personafit.models.embeddings import Vectors, unit_rows
 from tests.factory.builds import lines, run_build, write_build
-from tests.helpers import run_cli
 
 PEOPLE = "[people]\nquota = 4\ntraining = 2\nfields = []\nsimilarity = 1.0\nmax_share = 1.0\n"
 TEXTS = (
@@ -125,19 +123,3 @@ def test_lists_are_read_strictly() -> None:
     ):
         with pytest.raises(Unfit):
             read(bad)
-
-
-@pytest.mark.slow
-def test_the_embedded_default_builds_people_and_memories(tmp_path: Path) -> None:
-    sections = (
-        '[people]\nquota = 2\nasks = "fields"\nfields = ["Social"]\nmax_share = 1.0\n'
-        '[memories]\nper_person = 2\nasks = "one"\nsampled = 2\nfeatures = 1\n'
-    )
-    config = write_build(tmp_path, sections, 'languages = ["en"]')
-    text = config.read_text(encoding="utf-8").replace("python:strong_writer:answer", "embedded,threads=1")
-    config.write_text(text, encoding="utf-8")
-    run_cli("build", "build.toml", "--out", "out", cwd=tmp_path)
-    assert check_folder(tmp_path / "out") == []
-    for person in lines(tmp_path / "out" / "people.jsonl"):
-        assert person["memories"]
-        assert person["attributes"]

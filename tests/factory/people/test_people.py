@@ -21,7 +21,6 @@ from personafit.factory.people.drawing import (
     own_seeds,
 )
 from personafit.factory.people.wording import TEMPLATE, lines_reader, sentence_reader
-from personafit.factory.step import section_kinds
 from tests.factory.builds import lines, run_build, write_build
 
 SECTION = "[people]\nquota = 8\ntraining = 4\nsimilarity = 1.0\n"
@@ -200,6 +199,6 @@ def test_people_are_drawn_from_lists_of_ones_own(tmp_path: Path) -> None:
     ):
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")
         with pytest.raises(UserError) as raised:
-            read_config(config, section_kinds())
+            read_config(config)
         assert said in str(raised.value)
         assert "own.toml" in str(raised.value)

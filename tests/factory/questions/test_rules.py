@@ -1,16 +1,14 @@
-"""Rules of their own: what gives a person away, what a reply must be, what the file may ask for, and our data."""
+"""Rules of their own: what gives a person away, what a reply must be, and our data."""
 
 from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
-from personafit.factory import Unfit, read_config
+from personafit.factory import Unfit
 from personafit.factory.questions.rules import leaks, question_reader
 from personafit.factory.questions.scenarios import categories, examples
 from personafit.factory.questions.specific import TEMPLATE
-from personafit.factory.step import section_kinds
 from personafit.people import Attribute, Person
 from tests.factory.questions.asking import rows, write_questions
 from tests.helpers import run_cli
@@ -90,27 +88,6 @@ def test_a_question_is_read_strictly() -> None:
     ):
         with pytest.raises(Unfit):
             read(bad)
-
-
-FAULTS = {
-    "shares = {health = 0.5, finance = 0.4}": "shares add up to 0.9, not to 1",
-    "shares = {helth = 1.0}": "there is no category 'helth'; did you mean 'health'",
-    "shares = {health = 1.5, finance = -0.5}": "shares.finance = -0.5 is less than nothing",
-    "specific = 0\ngeneral = 0": "there is nothing to ask",
-    "training = true": "there is nobody to train on",
-    'pool = ["none.jsonl"]': "pool: there is no file",
-    "shortest = 50\nlongest = 20": "shortest = 50 is more than longest = 20",
-    "specifik = 3": "has no key 'specifik'; did you mean 'specific'",
-}
-
-
-@pytest.mark.parametrize("section", FAULTS, ids=range(len(FAULTS)))
-def test_a_fault_in_the_section_is_one_sentence(tmp_path: Path, section: str) -> None:
-    config = write_questions(tmp_path, section)
-    with pytest.raises(UserError) as caught:
-        read_config(config, section_kinds())
-    assert FAULTS[section] in str(caught.value)
-    assert "[questions]" in str(caught.value)
 
 
 def test_our_data_holds_what_it_promises() -> None:

@@ -9,11 +9,9 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.factory.duplicates import NearDuplicates
-from personafit.factory.questions.drafts import category_counts
 from personafit.factory.questions.rules import leaks
 from personafit.factory.questions.scenarios import examples, published_shares
-from personafit.factory.questions.specific import TEMPLATE
-from personafit.models.embeddings import Embedder
+from personafit.factory.questions.specific import TEMPLATE, category_counts
 from personafit.people import Person
 from tests.factory.builds import calls, lines, run_build
 from tests.factory.questions.asking import rows, write_questions
@@ -187,8 +185,8 @@ def test_a_persons_decisions_are_honoured(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(row["reason"] == "dropped in review" for row in rows(out, "rejected")) == 2
 
 
-def test_paraphrases_of_anybodys_question_are_near_duplicates(one_embedder: Embedder) -> None:
-    known = NearDuplicates(0.85, one_embedder)
+def test_paraphrases_of_anybodys_question_are_near_duplicates() -> None:
+    known = NearDuplicates(0.85)
     assert known.add([("a", "How do I start running?"), ("b", "Which book should I read next?")]) == [
         None,
         None,

@@ -4,13 +4,12 @@ from pathlib import Path
 
 from personafit.factory import read_config
 from personafit.factory.folder import write_card
-from personafit.factory.step import section_kinds
 from tests.factory.builds import write_build
 from tests.scripted import write_lines
 
 
 def test_sizes_categories_and_lengths(tmp_path: Path) -> None:
-    config = read_config(write_build(tmp_path, "[people]\n"), section_kinds())
+    config = read_config(write_build(tmp_path, "[people]\n"))
     tiers = ("easy", "easy", "medium", "hard")
     items = [
         {

@@ -106,13 +106,12 @@ def test_kill_9_in_the_middle_of_answers_and_of_studies_loses_nothing(tmp_path: 
             assert made.read_bytes() == intact.read_bytes(), (name, file)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path) -> None:
     sections = "[people]\nquota = 4\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
     write_build(tmp_path, sections)
     with (tmp_path / "strong_writer.py").open("a", encoding="utf-8") as file:
         file.write(INTERRUPTING)
-    for at in ("1", "4"):
+    for number, at in ((signal.SIGINT, "1"), (signal.SIGTERM, "4")):
         ended = _run(tmp_path, "out", SIGNAL=str(int(number)), SIGNAL_AT=at)
         (said,) = sentences(ended.stderr)
         assert (ended.returncode, said.startswith("Interrupted; ")) == (130, True), ended.stderr
@@ -123,25 +122,23 @@ def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path, nu
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.3, 0.7])
-def test_a_full_disk_is_a_sentence_and_the_build_goes_on_once_there_is_room(
-    tmp_path: Path, share: float
-) -> None:
+def test_a_full_disk_is_a_sentence_and_the_build_goes_on_once_there_is_room(tmp_path: Path) -> None:
     sections = "[people]\nquota = 60\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
     config = write_build(tmp_path, sections + "[memories]\nper_person = 4\nsampled = 3\nfeatures = 2\n")
     run_build(config, tmp_path / "whole")
     needed = sum(path.stat().st_size for path in (tmp_path / "whole").rglob("*") if path.is_file())
     asked = calls(tmp_path)
-    with small_disk(tmp_path / "disk", str(int(needed * share))) as disk:
-        (tmp_path / "calls.txt").unlink()
-        full = _run(tmp_path, str(disk / "out"))
-        (said,) = sentences(full.stderr)
-        assert full.returncode == 1, said
-        assert "disk is full" in said or "disk I/O error" in said
-        assert "kept" in said
-        assert "the same command goes on" in said
-        remount(disk, f"size={needed * 10}")
-        done = _run(tmp_path, str(disk / "out"))
-        assert done.returncode == 0, done.stderr
-        assert calls(tmp_path) < 2 * asked, "what was stored is not asked again"
-        assert lines(disk / "out" / "people.jsonl") == lines(tmp_path / "whole" / "people.jsonl")
+    for share in (0.3, 0.7):
+        with small_disk(tmp_path / f"disk-{share}", str(int(needed * share))) as disk:
+            (tmp_path / "calls.txt").unlink()
+            full = _run(tmp_path, str(disk / "out"))
+            (said,) = sentences(full.stderr)
+            assert full.returncode == 1, said
+            assert "disk is full" in said or "disk I/O error" in said
+            assert "kept" in said
+            assert "the same command goes on" in said
+            remount(disk, f"size={needed * 10}")
+            done = _run(tmp_path, str(disk / "out"))
+            assert done.returncode == 0, done.stderr
+            assert calls(tmp_path) < 2 * asked, "what was stored is not asked again"
+            assert lines(disk / "out" / "people.jsonl") == lines(tmp_path / "whole" / "people.jsonl")

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from personafit.benchmarks.folder import check_folder
 from personafit.factory import Stopped
 from personafit.factory.memories.profiler import FeaturesStep
 from personafit.factory.rows import RowWriter
-from tests.factory.builds import calls, lines, run_build, write_build
+from tests.factory.builds import calls, lines, own_writer, run_build, write_build
 from tests.helpers import python_path
 from tests.stub_endpoint import StubEndpoint
 
@@ -22,10 +23,25 @@ SMALL = "[people]\nquota = 6\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_sh
 MEMORIES = "[memories]\nper_person = 4\nsampled = 3\nfeatures = 2\n"
 
 
-def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path) -> None:
-    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
-    first = run_build(config, out)
-    assert first.done == ["people", "memories", "features"]
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six people with memories and features, built once."""
+    folder = tmp_path_factory.mktemp("once")
+    with own_writer(folder):
+        built = run_build(write_build(folder, SMALL + MEMORIES), folder / "out")
+    assert built.done == ["people", "memories", "features"]
+    return folder
+
+
+@pytest.fixture
+def config(once: Path, tmp_path: Path) -> Path:
+    """The config of such a build, whose copy is beside it in `out`."""
+    shutil.copytree(once, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "build.toml"
+
+
+def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path, config: Path) -> None:
+    out = tmp_path / "out"
     assert check_folder(out) == []
     people = lines(out / "people.jsonl")
     assert len(people) == 6
@@ -44,9 +60,7 @@ def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path) -> None:
     assert "6 in the benchmark" in (out / "card.md").read_text(encoding="utf-8")
 
 
-def test_kill_9_loses_nothing(tmp_path: Path) -> None:
-    config = write_build(tmp_path, SMALL + MEMORIES)
-    run_build(config, tmp_path / "whole")
+def test_kill_9_loses_nothing(tmp_path: Path, config: Path) -> None:
     whole = calls(tmp_path)
     (tmp_path / "calls.txt").unlink()
     command = [sys.executable, "-m", "personafit", "build", "build.toml", "--out", "cut"]
@@ -62,12 +76,11 @@ def test_kill_9_loses_nothing(tmp_path: Path) -> None:
     assert "people" in resumed.kept
     assert 0 < calls(tmp_path) < whole
     for name in ("people.jsonl", "products.jsonl", "rejected.jsonl"):
-        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
-def test_a_step_done_anew_takes_what_depends_on_it_along(tmp_path: Path) -> None:
-    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
-    run_build(config, out)
+def test_a_step_done_anew_takes_what_depends_on_it_along(tmp_path: Path, config: Path) -> None:
+    out = tmp_path / "out"
     before, asked = (out / "people.jsonl").read_bytes(), calls(tmp_path)
     built = run_build(config, out, redo="memories")
     assert (built.kept, built.done) == (["people"], ["memories", "features"])
@@ -81,10 +94,9 @@ def test_a_step_done_anew_takes_what_depends_on_it_along(tmp_path: Path) -> None
 
 
 def test_a_step_done_anew_and_cut_short_later_is_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
-    run_build(config, out)
+    out = tmp_path / "out"
 
     async def cut(_self: FeaturesStep, _bench: Any) -> None:
         raise Stopped("interrupted", 130)
@@ -102,13 +114,20 @@ def test_a_step_done_anew_and_cut_short_later_is_gone_on_with(
     assert (out / "steps/memories/people.jsonl").read_bytes() != memories
 
 
-def test_another_config_does_only_what_it_changes(tmp_path: Path) -> None:
-    config, out = write_build(tmp_path, SMALL + MEMORIES), tmp_path / "out"
-    run_build(config, out)
+def test_another_config_does_only_what_it_changes(tmp_path: Path, config: Path) -> None:
     write_build(tmp_path, SMALL + MEMORIES.replace("features = 2", "features = 1"))
-    built = run_build(config, out)
+    built = run_build(config, tmp_path / "out")
     assert "people" in built.kept
     assert "features" in built.done
+
+
+def test_a_step_that_an_older_version_wrote_as_parquet_is_done_again_without_asking(
+    tmp_path: Path, config: Path
+) -> None:
+    asked = calls(tmp_path)
+    (tmp_path / "out" / "steps" / "memories" / "people-00001.parquet").touch()
+    assert run_build(config, tmp_path / "out").done == ["memories"]
+    assert calls(tmp_path) == asked
 
 
 def test_a_budget_ends_the_build_and_a_larger_one_goes_on(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from personafit._errors import UserError
 from personafit.factory import Unfit, read_config
 from personafit.factory.prompts import PROMPTS as OURS
 from personafit.factory.prompts import again_words
-from personafit.factory.step import ROOMS, section_kinds, steps_of
+from personafit.factory.step import STEPS, steps_of
 from tests.factory.builds import lines, run_build, write_build
 
 HERE = Path(factory.__file__).parent
-PROMPTS = {prompt.name: prompt for step in steps_of(ROOMS) for prompt in step.prompts}
+PROMPTS = {prompt.name: prompt for step in steps_of(STEPS) for prompt in step.prompts}
 
 
 def _gaps(text: str) -> set[str]:
@@ -81,7 +81,7 @@ def test_a_fault_in_ones_own_prompts_is_a_sentence(tmp_path: Path, text: str, sa
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     config = write_build(tmp_path, "[people]\n", 'prompts = "mine.toml"')
     with pytest.raises(UserError) as raised:
-        read_config(config, section_kinds())
+        read_config(config)
     assert said in str(raised.value)
     assert "mine.toml" in str(raised.value)
 

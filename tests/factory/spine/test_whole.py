@@ -11,7 +11,7 @@ from personafit.benchmarks.folder import check_folder
 from personafit.factory import estimate, read_config
 from personafit.factory.people.drawing import own_seeds
 from personafit.factory.questions.scenarios import examples
-from personafit.factory.step import ROOMS, section_kinds
+from personafit.factory.step import STEPS
 from personafit.models import Message
 from personafit.store import Store
 from personafit.store import tables as t
@@ -81,7 +81,7 @@ def stored(out: Path) -> dict[str, dict[str, Any]]:
 
 def test_all_sections_make_one_folder_that_is_right(whole: Path) -> None:
     steps = {path.parent.name for path in whole.glob("steps/*/done.json")}
-    assert len(steps) == sum(len(steps) for _, steps in ROOMS.values())
+    assert len(steps) == sum(map(len, STEPS.values()))
     assert check_folder(whole) == []
     assert {row["kind"] for row in lines(whole / "products.jsonl")} >= {
         "profile",
@@ -132,16 +132,14 @@ def test_a_dry_run_says_calls_tokens_and_money_and_of_a_folder_what_is_left(whol
     text = path.read_text(encoding="utf-8")
     priced = path.with_name("priced.toml")
     priced.write_text(text.replace(SPEC, "openai:strong@http://127.0.0.1:9/v1,price=2/10"), encoding="utf-8")
-    said = estimate(read_config(priced, section_kinds()))
+    said = estimate(read_config(priced))
     # Seven people, 550 tokens in and 1 out each: 3,850 tokens at 2 and 7 at 10 USD a million.
     assert "people: screening by openai:strong@http://127.0.0.1:9/v1" in said
     assert "about 7 calls, 3,850 tokens in and 7 out, 0.01 USD" in said
     # Four of the people have tasks, over three domains each.
     assert "histories: histories by" in said
     assert "about 12 calls, 4,200 tokens in and 2,040 out, 0.03 USD" in said
-    assert "The budget of 0.05 USD does not reach that far" in estimate(
-        read_config(priced, section_kinds()), budget=0.05
-    )
+    assert "The budget of 0.05 USD does not reach that far" in estimate(read_config(priced), budget=0.05)
     total = said.splitlines()[-1]
     assert total.startswith("In all about ")
     assert float(total.partition(" USD")[0].rpartition(" ")[2]) == pytest.approx(
@@ -152,7 +150,7 @@ def test_a_dry_run_says_calls_tokens_and_money_and_of_a_folder_what_is_left(whol
         ),
         abs=0.1,
     )
-    config = read_config(path, section_kinds())
+    config = read_config(path)
     foretold = int(estimate(config).splitlines()[-1].split()[3].replace(",", ""))
     with Store(whole / "build.db") as store:
         asked = sum(len(page) for page in store.stream(select(t.asks.c.id), 500))

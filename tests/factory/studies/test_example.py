@@ -15,6 +15,7 @@ def test_the_example_builds_through_simulated_votes_to_tiers_and_a_run(tmp_path:
     run_cli("build", "--example", cwd=tmp_path)
     run_cli("build", "build.toml", "--out", "made", cwd=tmp_path)
     out = tmp_path / "made"
+    assert all(one["memories"] and one["attributes"] for one in lines(out / "people.jsonl"))
     gold = lines(out / "gold.jsonl")
     tiers = {row["extra"]["tier"] for row in gold}
     assert "easy" in tiers

@@ -7,7 +7,6 @@ from typing import Any
 
 from personafit.engine import Silence
 from personafit.factory import Built, build, read_config
-from personafit.factory.step import section_kinds
 
 
 def written_config(
@@ -31,7 +30,7 @@ def written_config(
 
 def built(path: Path, redo: str | None = None) -> Built:
     """The build of a config, beside it."""
-    config = read_config(path, section_kinds())
+    config = read_config(path)
     return asyncio.run(build(config, path.parent / "out", Silence(), redo))
 
 

@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.personalens import open_tasks
 from personafit.factory.tasks.histories_step import TEMPLATE
 from personafit.people import Person
-from personafit.raters.dialogues.counting import Said, mark_turns, preferences_of
+from personafit.raters.counting import Said, mark_turns, preferences_of
 from tests.conftest import Command
 from tests.factory.tasks import writers
 from tests.factory.tasks.building import built, rows, written_config
@@ -155,25 +155,6 @@ def test_people_of_the_build_get_the_tasks_and_keep_what_was_known(tmp_path: Pat
     assert len(people) == 3
     assert all("Personality.MBTI" in row["facets"] and row["summaries"] for row in people)
     assert {row["person"] for row in rows(tmp_path / "out" / "tasks.jsonl")} == {row["id"] for row in people}
-
-
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("peple = 3", "has no key 'peple'; did you mean 'people'"),
-        ("domains = [9, 30]", "must go from 1 to at most 24"),
-        ("single = 0\nmulti = 0", "nobody would want anything"),
-        ('shares = { "Books.Formt" = { "e-book" = 1 } }', "there is no attribute 'Books.Formt'; did you mean 'Books.Format'"),
-        ('shares = { "Books.Format" = { "ebook" = 1 } }', "there is no value 'ebook'; did you mean 'e-book'"),
-        ('shares = { "Books.Format" = { "e-book" = 0.8, "hardback" = 0.5 } }', "add up to 1.3, not to 1"),
-        ('ontology = "none.toml"', "none.toml cannot be read"),
-    ],
-)  # fmt: skip
-def test_a_config_that_cannot_be_is_refused_in_one_sentence(tmp_path: Path, line: str, sentence: str) -> None:
-    with pytest.raises(UserError) as refused:
-        built(written_config(tmp_path, line))
-    assert sentence in str(refused.value)
-    assert not (tmp_path / "out").exists(), "nothing was begun"
 
 
 def test_a_share_that_the_rules_make_impossible_stops_before_anything_is_asked(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.factory.tasks.ontology import OURS, read_definitions, read_ontology
-from personafit.raters.dialogues.counting import Said, mark_turns, preferences_of
+from personafit.raters.counting import Said, mark_turns, preferences_of
 
 SMALL = """
 [Tea]

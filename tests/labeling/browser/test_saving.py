@@ -165,7 +165,7 @@ def test_two_raters_see_their_own_order_and_never_each_others_answers(site: Site
 def test_a_paused_study_says_so_and_keeps_the_answer(site: Site, rater: Make) -> None:
     from sqlalchemy import update
 
-    from personafit.store.study_tables import studies
+    from personafit.store.tables import studies
 
     study = site.study("paused", "fit", count=2)
     one = rater().join(study)

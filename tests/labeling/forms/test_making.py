@@ -25,13 +25,14 @@ from personafit.stages.records import (
     write_lines,
 )
 from personafit.store import Store
+from tests.labeling.served import starter_store
 from tests.scripted import invoke
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     """A store of its own."""
-    with Store(tmp_path / "store.db") as opened:
+    with Store(starter_store(tmp_path / "store.db")) as opened:
         yield opened
 
 
@@ -218,6 +219,8 @@ def test_the_question_follows_from_the_items(store: Store, tmp_path: Path) -> No
     tasks = tmp_path / "tasks.jsonl"
     tasks.write_text('{"id": "a", "text": "Plan a trip."}\n{"id": "b", "text": "Plan a party."}\n')
     settings = StudyConfig(overlap=1, seats=1, model="replay:none.jsonl", source=str(tasks))
+    attacked = make_study(store, "attacked", "injection", None, settings, find_run, count=2)
+    assert (attacked.form, attacked.pages) == ("fit", 2), "items of hostile text are choices"
     made = make_study(store, "talk", str(tasks), None, settings, find_run)
     assert (made.form, made.pages) == ("chat", 2)
     study = Studies(store).study("talk")

@@ -27,7 +27,7 @@ from personafit.labeling.simulating import simulate_votes
 from personafit.labeling.studies import Studies
 from personafit.labeling.votes import adjudicated_votes, study_votes
 from personafit.store import Store
-from personafit.store import study_tables as s
+from personafit.store import tables as t
 from tests.conftest import Command
 from tests.labeling.researcher.vote_files import NAME, lines, write_votes
 from tests.labeling.served import new_study
@@ -131,7 +131,7 @@ def test_who_somebody_is_elsewhere_never_leaves(studies: Studies, tmp_path: Path
     """Not in any export, nor in the benchmark, nor in what the status says."""
     prolific = "5f3e0c9a7b1d2e4f6a8b9c0d"
     with studies.engine.begin() as connection:
-        connection.execute(s.study_raters.update().values(external=prolific))
+        connection.execute(t.study_raters.update().values(external=prolific))
     for format in FORMATS:
         export_study(studies, "pilot", tmp_path / "out" / format, format)
     write_benchmark(studies.store, "pilot", tmp_path / "out" / "benchmark")
@@ -222,7 +222,7 @@ def test_an_erased_participant_is_nowhere(studies: Studies, tmp_path: Path) -> N
     assert after is not None
     assert (after.state, after.external, after.joined) == (RaterState.ERASED, None, None)
     with studies.engine.connect() as connection:
-        told = [row.what for row in connection.execute(s.study_events.select())]
+        told = [row.what for row in connection.execute(t.study_events.select())]
     assert told[-1] == "erased"
     with pytest.raises(UserError, match="erased before"):
         erase_rater(studies, after)

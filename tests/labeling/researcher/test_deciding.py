@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -25,14 +25,14 @@ from tests.labeling.served import new_study
 from tests.scripted import invoke
 
 
-@pytest.fixture
-def studies(tmp_path: Path) -> Iterator[Studies]:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six pages that three simulated raters have answered."""
-    store = tmp_path / "store.db"
+    store = tmp_path_factory.mktemp("answered") / "store.db"
     new_study(store, overlap=3, seats=3, simulated=True, source="starter")
     with Store(store) as opened:
         simulate_votes(opened, "pilot")
-        yield Studies(opened)
+    return store
 
 
 ADJUDICATE = ("label", "adjudicate", "pilot")

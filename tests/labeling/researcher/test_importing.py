@@ -15,7 +15,7 @@ from personafit.labeling.importing import import_votes
 from personafit.labeling.overview import overview
 from personafit.labeling.records import RaterState
 from personafit.labeling.studies import Studies
-from personafit.labeling.votes import study_plan, study_votes
+from personafit.labeling.votes import study_votes
 from tests.labeling.researcher.vote_files import NAME, lines, write_votes
 from tests.labeling.served import new_study
 
@@ -149,7 +149,7 @@ def test_raters_from_elsewhere_count_where_they_voted_and_get_no_pages(
     rows = [{"item": item, "rater": name, "label": "0"} for name in ("ana", "ben")]
     import_votes(studies, "copy", write_votes(tmp_path / "votes.jsonl", rows))
     steering.extend(studies.store, "copy", 4, 2, find_run)
-    planned = Counter(one.page for one in study_plan(studies, "copy"))
+    planned = Counter(one.page for one in studies.assigned("copy"))
     assert planned.pop(item) == 5, "three were to see it, two did elsewhere, and nobody else is to"
     assert set(planned.values()) == {3}
     elsewhere = [seat for seat in studies.seats("copy") if seat.external]

@@ -8,7 +8,7 @@ import pytest
 
 from personafit.items.dialogue import Dialogue, DialogueTurn, StopReason
 from personafit.people import Person, Task
-from personafit.raters.dialogues.counting import (
+from personafit.raters.counting import (
     MajorityGuess,
     Mark,
     Said,
@@ -16,9 +16,8 @@ from personafit.raters.dialogues.counting import (
     mark_turns,
     preferences_of,
 )
-from personafit.raters.dialogues.counting.mentions import find_mentions
-from personafit.raters.dialogues.counting.ranges import amounts, range_of, value_for
-from personafit.raters.dialogues.counting.words import sentences, stems
+from personafit.raters.counting.mentions import amounts, find_mentions, range_of, value_for
+from personafit.raters.text import sentences, stems
 
 LABELLED = Path(__file__).with_name("labelled_turns.jsonl")
 CLOSED = {

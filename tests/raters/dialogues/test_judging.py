@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.items.dialogue import Dialogue, StopReason
-from personafit.items.dialogue_questions import DIALOGUES
+from personafit.items.dialogue import DIALOGUES, Dialogue, StopReason
 from personafit.raters import make_rater
 from personafit.reporting.dialogue import DialogueReport
 from personafit.store import Status, run_answers

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from personafit.benchmarks.personalens.reader import PersonaLens
-from personafit.raters.dialogues.counting import Said, mark_turns, preferences_of
+from personafit.raters.counting import Said, mark_turns, preferences_of
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "personalens"
 PEOPLE = 8

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from personafit.raters.reward.batching import Batcher
+from personafit.raters.reward.local import Batcher
 
 
 def test_what_comes_in_meanwhile_is_the_next_batch() -> None:

@@ -12,7 +12,7 @@ from personafit._errors import UserError
 from personafit.models import Transient, Unanswerable, Unusable
 from personafit.models.reward.rendering import PromptRenderer
 from personafit.raters import make_rater
-from personafit.raters.reward.groups import known
+from personafit.raters.reward.reading import known
 from personafit.store import Status
 from tests.raters.reward.replicas import Infinity, Openrlhf, Replica, Sglang, Tei, Vllm, score_of
 from tests.raters.reward.test_rater import about

@@ -93,7 +93,7 @@ def test_errors_are_typed() -> None:
         with pytest.raises(Unanswerable, match="maximum context length"):
             rate(make_rater(server.spec()), TEA)
         server.says = lambda: web.json_response({}, status=401)
-        with pytest.raises(Unusable, match="refuses the key"):
+        with pytest.raises(Unusable, match="wants a key"):
             rate(make_rater(server.spec()), TEA)
         server.says = lambda: web.json_response({"data": []})
         with pytest.raises(Transient, match="no score"):

@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING
 
 from personafit._errors import UserError
 from personafit.benchmarks import check_folder, open_benchmark
-from personafit.benchmarks.hub.copies import DATA, DatasetCopy, read_source, repo_of, write_source
-from personafit.benchmarks.hub.layouts import LAYOUTS, Layout, layout_of, wanted
+from personafit.benchmarks.hub.copies import (
+    DATA,
+    LAYOUTS,
+    DatasetCopy,
+    Layout,
+    layout_of,
+    read_source,
+    repo_of,
+    wanted,
+    write_source,
+)
 from personafit.models.hub import hub_client, hub_errors
 
 if TYPE_CHECKING:

@@ -1,14 +1,274 @@
-"""One user's profile as a person: demographics, preferences and summaries of the domains they care about."""
+"""What PersonaLens says of its people, read and put right: profiles, and the domains, preferences and tasks that they are checked against.
+
+Every repair is counted by kind, with the people concerned; what cannot be put right is counted too and left out.
+"""
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_object
-from personafit.benchmarks.personalens.ontology import Domains, OntologyAttribute
-from personafit.benchmarks.personalens.repairs import Complain, Repairs, refuse
+from personafit.benchmarks.folder_records import Complain, refuse
+from personafit.benchmarks.lines import read_lines, read_object
 from personafit.people import FacetValue, Person
+
+KINDS = {
+    "interest name": "names in the interest mask carried stray marks, which were removed",
+    "domain order": "profiles list their domains in another order than the ontology, whose order is used",
+    "reference changed": "tasks name other attributes than their definition, which is followed",
+    "reference spelling": "attribute names were spelt otherwise than in the ontology and were found there",
+    "reference suffix": "attribute names carried their domain in brackets and were found in that domain",
+    "reference shared": "attribute names exist in several of the task's domains and stand for each of them",
+    "reference unknown": "attribute names exist in none of the task's domains; they are left out, not guessed",
+    "domain unused": "domains of a task have no attribute among those it names",
+    "value missing": "demographics are not known or not told; they are left out",
+    "value empty": "preferences are empty lists; they are left out",
+    "value case": "values differ from the ontology in capitals only and are written as there",
+    "value foreign": "values of closed lists are not in the ontology; they are kept",
+    "preference empty": "references of tasks point to an empty preference; they are left out",
+    "situation brackets": "situations stood in brackets, which were removed",
+    "situation placeholder": "situations hold a placeholder instead of a value; they are left out",
+    "situation wording": "times of day, days or devices were worded otherwise and are written in the usual way",
+    "situation unclear": "times of day or days cannot be put in the usual way; they are kept",
+    "preamble": "summaries open with their generator's own words, which were removed",
+    "summary placeholder": "summaries hold a placeholder in brackets; they are kept",
+}
+NAMED = 12  # people named in a sentence; the JSON names all
+
+
+class Repairs:
+    """Counts repairs; the same place read twice counts once, for reading starts afresh."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._users: dict[str, dict[str, None]] = {}
+
+    def note(self, kind: str, user: str, count: int = 1) -> None:
+        """Something of that kind was met in that user's files."""
+        assert kind in KINDS
+        self._counts[kind] = self._counts.get(kind, 0) + count
+        self._users.setdefault(kind, {})[user] = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each kind that occurred: what it is, how often, and with whom."""
+        return [
+            {"kind": kind, "what": KINDS[kind], "count": self._counts[kind], "users": list(self._users[kind])}
+            for kind in KINDS
+            if kind in self._counts
+        ]
+
+    def sentences(self) -> list[str]:
+        """The same in words."""
+        said = []
+        for row in self.rows():
+            users = row["users"]
+            named = ", ".join(users[:NAMED]) + (f" and {len(users) - NAMED:,} more" if users[NAMED:] else "")
+            said.append(f"{row['kind']}: {row['count']:,} {row['what']} ({named}).")
+        return said
+
+
+TIMES = ("Morning", "Afternoon", "Evening", "Night")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+ENVIRONMENTS = ("Quiet", "Noisy")
+USUAL = {"Time of Day": TIMES, "Day of the Week": DAYS, "Environment": ENVIRONMENTS}
+_BRACKETED = re.compile(r"\[([^\[\]]*)\]")
+_HEDGED = re.compile(r"\bor\b|\be\.g\.|/", re.IGNORECASE)
+
+
+def usual_situation(raw: dict[str, str], user: str, repairs: Repairs) -> dict[str, str]:
+    """The situation with everything put right that can be."""
+    situation = {}
+    for name, value in raw.items():
+        value = value.strip()
+        if match := _BRACKETED.fullmatch(value):
+            if match[1] not in USUAL.get(name, ()):
+                repairs.note("situation placeholder", user)
+                continue
+            repairs.note("situation brackets", user)
+            value = match[1]
+        elif _BRACKETED.search(value):
+            repairs.note("situation placeholder", user)
+            continue
+        usual = _usual(name, value)
+        if usual is None:
+            repairs.note("situation unclear", user)
+        elif usual != value:
+            repairs.note("situation wording", user)
+        situation[name] = value if usual is None else usual
+    return situation
+
+
+def _usual(name: str, value: str) -> str | None:
+    """The value in the usual words; None when it has none."""
+    if name == "Device":
+        return " ".join(
+            word.capitalize() if word.islower() and word.isalpha() else word for word in value.split()
+        )
+    if name not in USUAL or value in USUAL[name]:
+        return value
+    named = [word for word in USUAL[name] if re.search(rf"\b{word}\b", value, re.IGNORECASE)]
+    return named[0] if len(named) == 1 and not _HEDGED.search(value) else None
+
+
+_SUFFIX = re.compile(r"^(?P<name>.*\S)\s*\((?P<domain>[^()]+)\)$")
+MULTI = "Multi-Domain"
+
+
+@dataclass(frozen=True)
+class OntologyAttribute:
+    """One preference a person can have in a domain."""
+
+    closed: bool
+    """Whether its values come from a list."""
+    several: bool
+    values: tuple[str, ...]
+    """The list; for an open attribute only examples."""
+    by_case: dict[str, str]
+    """The same by their lower-case form."""
+
+
+Domains = dict[str, dict[str, OntologyAttribute]]
+
+
+def read_ontology(path: Path) -> Domains:
+    """The contents of res/schema.json: domain to attribute name to attribute."""
+    try:
+        rows = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be read ({error.strerror}); --data must be the folder that holds res/ and data/."
+        ) from error
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path} is not JSON ({error}).") from error
+    domains: Domains = {}
+    try:
+        for row in rows:
+            domains[row["domain"]] = {entry["name"]: _attribute(entry) for entry in row["affinities"]}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"{path} is not the ontology: each entry needs 'domain' and 'affinities' with name, is_categorical, "
+            f"has_multiple_values and possible_values ({type(error).__name__}: {error})."
+        ) from error
+    return domains
+
+
+def _attribute(entry: dict[str, Any]) -> OntologyAttribute:
+    values = tuple(str(value) for value in entry["possible_values"])
+    return OntologyAttribute(
+        bool(entry["is_categorical"]),
+        bool(entry["has_multiple_values"]),
+        values,
+        {value.casefold(): value for value in values},
+    )
+
+
+@dataclass(frozen=True)
+class TaskDefinition:
+    """A task as PersonaLens defines it for everybody: its texts, its domains and the preferences that bear on it."""
+
+    id: str
+    domains: tuple[str, ...]
+    description: str
+    intent: str
+    goal: str
+    named: tuple[str, ...]
+    """The attribute names as the definition gives them."""
+    preferences: tuple[str, ...]
+    """Facet paths they resolve to."""
+    findings: tuple[str, ...]
+    """A kind of repair for each name that did not resolve plainly, and for each domain left without a name."""
+
+
+def read_definitions(
+    folder: Path, domains: Domains, complain: Complain = refuse
+) -> dict[str, TaskDefinition]:
+    """All tasks of data/task by task id; faulty ones go to `complain` and are left out."""
+    found: dict[str, TaskDefinition] = {}
+    paths = sorted(folder.glob("*/task.jsonl"))
+    if not paths:
+        raise UserError(
+            f"{folder} holds no DOMAIN/task.jsonl; --data must be the folder with res/ and data/."
+        )
+    for path in paths:
+        try:
+            for number, row in read_lines(path):
+                faults = list(_faults(row, path, number, domains))
+                for fault in faults:
+                    complain(fault)
+                if not faults:
+                    definition = _definition(row, path.parent.name, domains)
+                    found[definition.id] = definition
+        except UserError as error:
+            complain(str(error))
+    return found
+
+
+def _faults(row: dict[str, Any], path: Path, number: int, domains: Domains) -> Iterator[str]:
+    """What is wrong with the definition of a task."""
+    area = path.parent.name
+    fields = ["Task Number", "Task Description", "User Intent", "Task Goal", "Relevant Affinity Types"]
+    for field in [*fields, "Relevant Domains"] if area == MULTI else fields:
+        if not row.get(field):
+            yield f"{located(path, number, field)} is missing or empty."
+    for domain in (row.get("Relevant Domains") or ()) if area == MULTI else (area,):
+        if domain not in domains:
+            yield f"{located(path, number)}: the ontology knows no domain '{domain}'."
+
+
+def _definition(row: dict[str, Any], area: str, domains: Domains) -> TaskDefinition:
+    touched = tuple(row["Relevant Domains"]) if area == MULTI else (area,)
+    task = f"MD-task-{row['Task Number']}" if area == MULTI else f"SD-{area}-task-{row['Task Number']}"
+    preferences, findings = resolve(row["Relevant Affinity Types"], touched, domains)
+    return TaskDefinition(
+        task,
+        touched,
+        row["Task Description"],
+        row["User Intent"],
+        row["Task Goal"],
+        tuple(row["Relevant Affinity Types"]),
+        preferences,
+        findings,
+    )
+
+
+def resolve(
+    names: list[str], touched: tuple[str, ...], domains: Domains
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Facet paths for attribute names in these domains, and what had to be put right on the way."""
+    paths: dict[str, None] = {}
+    findings: list[str] = []
+    for name in names:
+        at, finding = _find(name, touched, domains)
+        paths.update(dict.fromkeys(at))
+        if finding:
+            findings.append(finding)
+    used = {path.partition(".")[0] for path in paths}
+    findings += ["domain unused"] * sum(domain not in used for domain in touched)
+    return tuple(paths), tuple(findings)
+
+
+def _find(name: str, touched: tuple[str, ...], domains: Domains) -> tuple[list[str], str | None]:
+    at = [f"{domain}.{name}" for domain in touched if name in domains[domain]]
+    if at:
+        return at, "reference shared" if len(at) > 1 else None
+    if (match := _SUFFIX.match(name)) and match["name"] in domains.get(match["domain"], {}):
+        return [f"{match['domain']}.{match['name']}"], "reference suffix"
+    for spelt in _spellings(name):
+        at = [f"{domain}.{spelt}" for domain in touched if spelt in domains[domain]]
+        if at:
+            return at, "reference spelling"
+    return [], "reference unknown"
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """The name as the other side of the Atlantic writes it."""
+    yield name.replace("Favorite", "Favourite")
+    yield name.replace("Favourite", "Favorite")
+
 
 PARTS = ("affinities", "demographics", "interests", "interactions")
 UNTOLD = ("N/A", "Prefer not to say", "")
@@ -67,7 +327,7 @@ def read_person(
                 kind = "a list of texts" if attribute.several else "a text"
                 complain(f"{located(path, None, f'{where}.{name}')} must be {kind}.")
                 continue
-            kept = _value(value, attribute, user, repairs)
+            kept = _kept_value(value, attribute, user, repairs)
             if not kept:
                 repairs.note("value empty", user)
             elif domain in interests:
@@ -107,7 +367,7 @@ def _fits(value: Any, attribute: OntologyAttribute) -> bool:
     return isinstance(value, list) == attribute.several and all(isinstance(each, str) for each in values)
 
 
-def _value(value: Any, attribute: OntologyAttribute, user: str, repairs: Repairs) -> FacetValue | None:
+def _kept_value(value: Any, attribute: OntologyAttribute, user: str, repairs: Repairs) -> FacetValue | None:
     kept = []
     for each in value if isinstance(value, list) else [value]:
         if attribute.closed and each not in attribute.values:

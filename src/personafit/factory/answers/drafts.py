@@ -6,20 +6,19 @@ model was told and in nothing else: what bears on the question, or what a draw l
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from personafit._hashing import draw, hash_text
-from personafit.factory.answers.config import AnswersSection
 from personafit.factory.answers.texts import answer_reader, bounds, rewrite_reader
 from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.prompts import PROMPTS
 from personafit.factory.questions.blocks import splits_of
-from personafit.factory.questions.config import QuestionsSection
+from personafit.factory.rows import in_blocks
+from personafit.factory.sections import AnswersSection, QuestionsSection
 from personafit.models.embeddings import Embedder, Vectors
 from personafit.people import FacetValue, Person, render_facets
-from personafit.raters.dialogues.counting.words import stems
+from personafit.raters.text import stems
 from personafit.store import Product
 
 NAME = "Name"
@@ -114,7 +113,7 @@ LESS_HELPFUL = PROMPTS["answers.less-helpful"]
 A1, A2, A3, WRONG, IMPROVED, DEGRADED = "A1", "A2", "A3", "wrong-person", "improved", "degraded"
 DIRECTIONS = {"better": BETTER, "less-personal": LESS_PERSONAL, "less-helpful": LESS_HELPFUL}
 WORSE = ("less-personal", "less-helpful")
-FIRST, BLOCK = 8, 50  # people at a time; few at first, so that a model of no use is found out
+FIRST, BLOCK = 8, 50  # people at a time
 
 
 @dataclass
@@ -166,10 +165,8 @@ class AnswerDraft:
 
 def blocks(bench: Bench) -> Iterator[list[PersonQuestion]]:
     """All questions, some people's at a time; both streams are in the order of people."""
-    groups, size = _groups(bench), FIRST
-    while found := list(islice(groups, size)):
+    for found in in_blocks(_groups(bench), FIRST, BLOCK):
         yield [asked for group in found for asked in group]
-        size = BLOCK
 
 
 def _groups(bench: Bench) -> Iterator[list[PersonQuestion]]:
@@ -253,7 +250,7 @@ async def ask(
     for draft in (draft for own in mine for draft in own):
         draft.answer = answer = next(answers)
         if answer.text is not None:
-            draft.text, draft.product, draft.made_by = answer.text, answer.product or "", answer.maker or ""
+            draft.text, draft.product, draft.made_by = answer.text, answer.product, answer.maker
 
 
 def _wanted_by(

@@ -8,7 +8,6 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.factory.answers.config import AnswersSection
 from personafit.factory.answers.drafts import (
     BETTER,
     FOR_ANYBODY,
@@ -24,52 +23,12 @@ from personafit.factory.answers.drafts import (
     rewrite_drafts,
 )
 from personafit.factory.answers.texts import TEMPLATE, first_answer, known_of, rewritten
-from personafit.factory.bench import REJECTED, Bench
+from personafit.factory.bench import Bench
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT, expected_people
-from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.step import BuildStep, ExpectedAsks
+from personafit.factory.sections import AnswersSection, QuestionsSection
+from personafit.factory.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import make_embedder
 from personafit.store import Product
-
-
-def answers_card(bench: Bench) -> str:
-    """The statistics of all answers, read as a stream."""
-    kinds: Counter[str] = Counter()
-    lengths: Counter[str] = Counter()
-    by: Counter[str] = Counter()
-    ways: Counter[str] = Counter()
-    masked = 0
-    for row in bench.read_rows("answers"):
-        strategy = row["strategy"]
-        kinds[strategy] += 1
-        lengths[strategy] += len(row["text"])
-        masked += len(row.get("masked", ()))
-        by[TEMPLATE if row["maker"] == TEMPLATE else row["model"]] += 1
-        if row.get("direction"):
-            ways[row["direction"]] += 1
-    lines = [
-        "## Answers",
-        "",
-        f"{kinds.total():,} answers: {_listed(by)}. For A2 {masked / max(1, kinds['A2']):.1f} fields of the profile were "
-        f"masked on average; `steps/answers/` says which. Written anew: {_listed(ways) or 'none'}.",
-        "",
-        "| strategy | answers | mean characters |",
-        "|---|---|---|",
-    ]
-    lines += [
-        f"| {name} | {count:,} | {lengths[name] / count:,.0f} |" for name, count in sorted(kinds.items())
-    ]
-    if by[TEMPLATE]:
-        lines += [
-            "",
-            f"{by[TEMPLATE]:,} of them are put together by our template ({TEMPLATE}), which stands in for replies that failed "
-            "their checks; they show the line and not what a model can do.",
-        ]
-    reasons = Counter(str(row["reason"]).partition(",")[0] for row in bench.read_rows("answers", REJECTED))
-    if reasons:
-        lines += ["", "| rejected because | answers |", "|---|---|"]
-        lines += [f"| {reason} | {count:,} |" for reason, count in reasons.most_common(12)]
-    return "\n".join(lines)
 
 
 def _listed(counts: Counter[str]) -> str:
@@ -192,7 +151,37 @@ class AnswersStep(BuildStep):
 
     def card(self, bench: Bench) -> str:
         """How many by which strategy and model, how long, and what was masked."""
-        return answers_card(bench)
+        kinds: Counter[str] = Counter()
+        lengths: Counter[str] = Counter()
+        by: Counter[str] = Counter()
+        ways: Counter[str] = Counter()
+        masked = 0
+        for row in bench.read_rows("answers"):
+            strategy = row["strategy"]
+            kinds[strategy] += 1
+            lengths[strategy] += len(row["text"])
+            masked += len(row.get("masked", ()))
+            by[TEMPLATE if row["maker"] == TEMPLATE else row["model"]] += 1
+            if row.get("direction"):
+                ways[row["direction"]] += 1
+        lines = [
+            "## Answers",
+            "",
+            f"{kinds.total():,} answers: {_listed(by)}. For A2 {masked / max(1, kinds['A2']):.1f} fields of the profile were "
+            f"masked on average; `steps/answers/` says which. Written anew: {_listed(ways) or 'none'}.",
+            "",
+        ]
+        means = ((name, count, f"{lengths[name] / count:,.0f}") for name, count in sorted(kinds.items()))
+        lines += table(("strategy", "answers", "mean characters"), means)
+        if by[TEMPLATE]:
+            lines += [
+                "",
+                f"{by[TEMPLATE]:,} of them are put together by our template ({TEMPLATE}), which stands in for replies that failed "
+                "their checks; they show the line and not what a model can do.",
+            ]
+        if reasons := bench.reasons(",").most_common(12):
+            lines += ["", *table(("rejected because", "answers"), reasons)]
+        return "\n".join(lines)
 
 
 def _product(draft: AnswerDraft) -> Product:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from itertools import permutations
 
 from personafit._hashing import draw
-from personafit.factory.asking import Unfit, plain
+from personafit.factory.asking import WIDE, Unfit, plain
 from personafit.factory.prompts import WORDINGS
 from personafit.people import Person
 
@@ -18,7 +18,6 @@ SHORTEST, LONGEST = 0.4, 1.8  # of the words asked for
 OFF_LENGTH = 0.1  # by how much of its length a rewritten answer may differ
 _MARKS = re.compile(r"\*\*|__|`+|^\s*(?:#+|[-*•]|\d+[.)、])\s+", re.MULTILINE)
 _SPACE = re.compile(r"\s*\n\s*")
-_WIDE = re.compile(r"[\u3400-\u9fff]")
 
 
 def answer_reader(people: Sequence[Person], words: int) -> Callable[[str], str]:
@@ -70,8 +69,8 @@ def without_marks(reply: str) -> str:
 
 def length_in_words(text: str) -> int:
     """Words, or characters where the text is Chinese."""
-    wide = len(_WIDE.findall(text))
-    return wide + len(re.findall(r"[^\W_]+(?:['’][^\W_]+)*", _WIDE.sub(" ", text)))
+    wide = len(WIDE.findall(text))
+    return wide + len(re.findall(r"[^\W_]+(?:['’][^\W_]+)*", WIDE.sub(" ", text)))
 
 
 def names(text: str, person: Person) -> str:
@@ -79,7 +78,7 @@ def names(text: str, person: Person) -> str:
     name = str(person.facets.get("Name", ""))
     for part in [name, *re.split(r"[\s·]+", name)]:
         if len(part) > 1 and re.search(
-            re.escape(part) if _WIDE.search(part) else rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", text
+            re.escape(part) if WIDE.search(part) else rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", text
         ):
             return part
     return ""

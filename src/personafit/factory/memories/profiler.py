@@ -10,11 +10,10 @@ from functools import partial
 from personafit._hashing import draw
 from personafit.factory.asking import Generation, Target
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.memories.config import MemoriesSection
 from personafit.factory.memories.step import FEATURES, ONE_BY_ONE, STREAMS, feature_lines, features_reader
-from personafit.factory.people.config import PeopleSection
 from personafit.factory.prompts import WORDINGS
 from personafit.factory.quota import ask_after_trial
+from personafit.factory.sections import MemoriesSection, PeopleSection
 from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.people import Attribute, Memory, Person
 from personafit.store import Product
@@ -97,10 +96,10 @@ def _wanted(bench: Bench, section: MemoriesSection, stream: str) -> Iterator[Tar
 
 def _featured(bench: Bench, section: MemoriesSection, person: Person, answer: Generation) -> Person:
     sample = _sample(bench, section, person)
-    if answer.text is not None and answer.product is not None and answer.maker is not None:
+    if answer.text is not None:
         found, product, by = feature_lines(answer.text), answer.product, answer.maker
     else:
-        bench.reject(answer.target.key, answer.reason, about=person.id, by=bench.model("profiler").name)
+        bench.reject_reply(answer, bench.model("profiler"))
         few = sample[: section.features]
         found = [(SEEMS[person.language].format(memory.text), [n]) for n, memory in enumerate(few, 1)]
         made = Product(

@@ -6,25 +6,22 @@ from functools import partial
 from typing import Any
 
 from personafit._hashing import draw
-from personafit.factory.asking import Generation, Target, Unfit
+from personafit.factory.asking import Generation, Target, Unfit, check_language, only_line
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.memories.config import MemoriesSection, MemoryCorpus
-from personafit.factory.people.config import PeopleSection
+from personafit.factory.memories.corpus import MemoryCorpus
 from personafit.factory.people.drawing import INTERESTS, LEAVES
 from personafit.factory.people.step import TRAINING
 from personafit.factory.people.wording import LEAST_SHARED, LONGEST, SHORTEST, shared
 from personafit.factory.prompts import PROMPTS, WORDINGS
 from personafit.factory.quota import ask_after_trial
+from personafit.factory.sections import MemoriesSection, PeopleSection
 from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.people import Memory, Person, facet_values, render_person, select_facets
 from personafit.store import Product
 
 SELECT = PROMPTS["memories.select"]
-
 WRITE = PROMPTS["memories.write"]
-
 NOTE = PROMPTS["memories.note"]
-
 FEATURES = PROMPTS["memories.features"]
 
 _NUMBERED = re.compile(r"^\s*(\d{1,3})\s*[.)、:：]\s*(.+?)\s*$")
@@ -66,10 +63,7 @@ def note_reader(language: str, topic: str) -> Callable[[str], str]:
     """Reads one sentence that has to do with the topic."""
 
     def read(reply: str) -> str:
-        lines = [line for line in reply.strip().splitlines() if line.strip()]
-        if len(lines) != 1:
-            raise Unfit("it must be one line", "必须只有一行")
-        text = _sentence(lines[0].strip("\"'“” "), language)
+        text = _sentence(only_line(reply).strip("\"'“” "), language)
         if shared(topic, text) < LEAST_SHARED:
             raise Unfit("it has nothing to do with what they like", "和这个人喜欢的事无关")
         return text
@@ -126,9 +120,7 @@ def _sentence(text: str, language: str) -> str:
             f"each has {SHORTEST[language]} to {LONGEST[language]} characters, '{text[:30]}' has {len(text)}",
             f"每条应有{SHORTEST[language]}到{LONGEST[language]}个字符，“{text[:30]}”有{len(text)}个",
         )
-    wide = sum("\u3400" <= character <= "\u9fff" for character in text)
-    if (language == "zh") != (wide > 0.3 * len(text)):
-        raise Unfit("it is in the wrong language", "语言不对，请用中文")
+    check_language(text, language)
     return text
 
 
@@ -230,8 +222,8 @@ class _Asking:
         writer = self._bench.model("writer").name
         found: list[tuple[str, str]] = []
         for answer in answers:
-            if answer.text is None or answer.product is None:
-                self._bench.reject(answer.target.key, answer.reason, about=person.id, by=writer)
+            if answer.text is None:
+                self._bench.reject_reply(answer, self._bench.model())
             elif self._corpus is not None:
                 places = self._places(person, self._corpus)
                 chosen = [self._corpus.entries[places[int(number) - 1]] for number in answer.text.split(",")]

@@ -11,8 +11,8 @@ from functools import partial
 from personafit._hashing import draw
 from personafit.factory.asking import Generation, Target, Unfit, plain
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.pairs.config import HARD, PairsSection
 from personafit.factory.prompts import PROMPTS, WORDINGS, PromptTemplate
+from personafit.factory.sections import HARD, PairsSection
 from personafit.people import Person, render_person
 from personafit.store import Product
 
@@ -24,7 +24,6 @@ PLAIN = PROMPTS["pair-plain"]
 OVERDONE = PROMPTS["pair-overdone"]
 LESS_PERSONAL = PROMPTS["pair-less-personal"]
 LESS_HELPFUL = PROMPTS["pair-less-helpful"]
-
 
 NO_PERSONA = "no-persona"
 WHOLE = "rule:whole-profile-1"
@@ -115,11 +114,9 @@ async def ask_questions(bench: Bench, todo: Sequence[QuestionAnswers], seed: str
     answers = await bench.ask(RequestBatch(bench.model("writer"), wanted, len(todo), "questions"))
     for unit, answer in zip(todo, answers, strict=True):
         if answer.text is None:
-            bench.reject(
-                answer.target.key, answer.reason, about=unit.person.id, by=bench.model("writer").name
-            )
+            bench.reject_reply(answer, bench.model())
         else:
-            unit.question, unit.asked = answer.text, answer.product or ""
+            unit.question, unit.asked = answer.text, answer.product
 
 
 async def ask_answers(bench: Bench, todo: Sequence[QuestionAnswers], words: int) -> None:
@@ -176,7 +173,7 @@ def _answer(
     """An answer for somebody, of whom the maker is told, or one made from the chosen answer."""
     parents = [unit.asked] if unit.asked else []
     if like:
-        parents.append(unit.answers["chosen"].product or "")
+        parents.append(unit.answers["chosen"].product)
     return Target(
         f"{unit.key}/{kind}",
         prompt,

@@ -2,19 +2,20 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from personafit._errors import UserError, located
 from personafit._hashing import content_hash, draw, hash_text
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, open_whole
-from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.rewardbench import GAP, RatedPair, rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.factory.bench import Bench
-from personafit.factory.pairs.config import PairsSection
+from personafit.factory.duplicates import BlockDuplicates, NearDuplicates
 from personafit.factory.pairs.drafts import (
     LESS_HELPFUL,
     LESS_PERSONAL,
@@ -22,18 +23,20 @@ from personafit.factory.pairs.drafts import (
     PERSONAL,
     PLAIN,
     QUESTION,
+    QuestionAnswers,
     ask_answers,
     ask_questions,
     told,
     units,
 )
-from personafit.factory.pairs.sink import Sink
-from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.step import TRAINING
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT
-from personafit.factory.step import BuildStep, ExpectedAsks
-from personafit.people import Person
-from personafit.raters.dialogues.counting.words import stems
+from personafit.factory.rows import in_blocks
+from personafit.factory.sections import PairsSection, PeopleSection
+from personafit.factory.step import BuildStep, ExpectedAsks, table
+from personafit.models.reward.rendering import KNOWN
+from personafit.people import FacetValue, Person, render_facets
+from personafit.raters.text import stems
 
 
 class HeldOut:
@@ -98,8 +101,136 @@ def _words(question: str) -> str:
     return hash_text(" ".join(stems(question)))
 
 
+NOT_PERSONAL = "not personal"
+
+
+def trl_row(
+    person: str, facets: Mapping[str, FacetValue], question: str, chosen: str, rejected: str, tier: str
+) -> dict[str, Any]:
+    """One pair; without facets it is nobody's. The person stands in the system turn, in the words our models read."""
+    known = [{"role": "system", "content": KNOWN.format(person=render_facets(facets))}] if facets else []
+    return {
+        "prompt": [*known, {"role": "user", "content": question}],
+        "chosen": [{"role": "assistant", "content": chosen}],
+        "rejected": [{"role": "assistant", "content": rejected}],
+        "person": dict(facets),
+        "person_id": person,
+        "tier": tier,
+    }
+
+
+FOLDER = "pairs"
+SPLITS = ("train", "validation")
+
+
+class Sink:
+    """Takes finished pairs in."""
+
+    def __init__(self, bench: Bench, section: PairsSection) -> None:
+        self._bench, self._section = bench, section
+        self._near = NearDuplicates(section.similarity) if section.similarity < 1 else None
+        self._seen = BlockDuplicates(1.0)
+        self._reasons: Counter[str] = Counter()
+        (bench.out / FOLDER).mkdir(parents=True, exist_ok=True)
+        self._files = {name: self._path(name, ".part").open("wb") for name in SPLITS}
+        self.kept = 0
+
+    def _path(self, split: str, end: str = ".jsonl") -> Path:
+        return self._bench.out / FOLDER / f"{split}{end}"
+
+    def take(self, todo: list[QuestionAnswers]) -> set[str]:
+        """Take in the pairs of some units; the keys of those that made one."""
+        made: set[str] = set()
+        whole = [unit for unit in todo if self._usable(unit)]
+        texts = [(unit.key, f"{unit.question}\n{unit.answers['chosen'].text}") for unit in whole]
+        twins = self._near.add(texts) if self._near else [None] * len(whole)
+        for unit, twin in zip(whole, twins, strict=True):
+            if twin is not None:
+                self.reject(unit, "chosen", f"near-duplicate of {twin}")
+                continue
+            before = self.kept
+            for kind in unit.negatives:
+                self._pair(unit, kind)
+            if self.kept > before:
+                made.add(unit.key)
+        return made
+
+    def _usable(self, unit: QuestionAnswers) -> bool:
+        chosen = unit.answers["chosen"]
+        if chosen.text is None:
+            self.reject(unit, "chosen", chosen.reason)
+        return chosen.text is not None
+
+    def _pair(self, unit: QuestionAnswers, kind: str) -> None:
+        chosen, rejected = unit.answers["chosen"], unit.answers[kind]
+        if chosen.text is None or rejected.text is None:
+            self.reject(unit, kind, rejected.reason)
+            return
+        if chosen.text == rejected.text:
+            self.reject(unit, kind, "both answers are the same")
+            return
+        person = unit.person
+        row = trl_row(person.id, person.facets, unit.question, chosen.text, rejected.text, kind)
+        lineage = {
+            "negative": kind,
+            "direction": unit.direction if kind == "degraded" else None,
+            "wrong_person": unit.other.id if kind == "wrong-person" and unit.other else None,
+            "question": unit.asked or None,
+            "given": chosen.target.given,
+            "chosen": chosen.product,
+            "rejected": rejected.product,
+            "rejected_given": rejected.target.given,
+            "makers": [chosen.maker, rejected.maker],
+        }
+        self._write(row, {name: value for name, value in lineage.items() if value}, person.id, kind)
+
+    def general(self, pair: RatedPair, source: str) -> None:
+        """A pair that is nobody's; it belongs to its prompt."""
+        row = trl_row("", {}, pair.prompt, pair.better, pair.worse, NOT_PERSONAL)
+        lineage = {"negative": NOT_PERSONAL, "source": located(source, pair.line), "gap": pair.gap}
+        self._write(row, lineage, f"?{hash_text(pair.prompt)}", NOT_PERSONAL)
+
+    def _write(self, row: dict[str, Any], lineage: dict[str, Any], owner: str, kind: str) -> None:
+        key = hash_text(*(row[name][-1]["content"] for name in ("prompt", "chosen", "rejected")))
+        self._seen.offer([("", key)])
+        if self._seen.twin(0, key) is not None:
+            self._bench.reject(f"{owner}/{key[:8]}", "exact duplicate of a pair", by="rule:duplicates")
+            return
+        part = draw(self._bench.seed, "split", owner, among=10_000)
+        split = SPLITS[part < self._section.validation * 10_000]
+        self._files[split].write(orjson.dumps({**row, "lineage": lineage}, option=orjson.OPT_APPEND_NEWLINE))
+        longer = len(row["chosen"][-1]["content"]) > len(row["rejected"][-1]["content"])
+        told = {"id": key, "negative": kind, "split": split, "chosen_longer": longer}
+        self._bench.write({**told, "person_hash": hash_text(owner)[:12], "lineage": lineage})
+        self.kept += 1
+
+    def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
+        """Keep what could not become a pair, and why."""
+        self._reasons[reason] += 1
+        by = self._bench.pool()[unit.model].name
+        self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
+
+    def nothing(self) -> str:
+        """The sentence for a build from which no pair came."""
+        most = self._reasons.most_common(1)
+        because = f" (most often: {most[0][0]})" if most else ""
+        return (
+            f"pairs: none of the first people's answers made a pair{because}; name other models in [models]."
+        )
+
+    def close(self) -> None:
+        """End the files."""
+        for file in self._files.values():
+            file.close()
+
+    def publish(self) -> None:
+        """Give the files their final names."""
+        for name in SPLITS:
+            self._path(name, ".part").replace(self._path(name))
+
+
 ATTEMPTS = 3  # questions that are tried for each one wanted
-FIRST, CHUNK = 8, 200  # people at a time; few at first, so that a model of no use is found out
+FIRST, CHUNK = 8, 200  # people at a time
 
 
 class PairsStep(BuildStep):
@@ -142,10 +273,8 @@ class PairsStep(BuildStep):
         try:
             people = (one for one in bench.people(TRAINING) if _may(bench, held_out, one))
             given = _questions(bench, section) if section.questions else None
-            size = FIRST
-            while chunk := list(islice(people, size)):
+            for chunk in in_blocks(people, FIRST, CHUNK):
                 await self._chunk(bench, chunk, given, held_out, sink)
-                size = CHUNK
             if section.mix:
                 _mix(bench, section, sink)
         finally:
@@ -201,13 +330,9 @@ class PairsStep(BuildStep):
             f"{kinds.total():,} pairs of {len(people):,} people who are in no benchmark: {splits['train']:,} for training, "
             f"{splits['validation']:,} of other people for validation (`pairs/`, in TRL's layout).",
             "",
-            "| rejected answer | pairs | chosen is longer |",
-            "|---|---|---|",
         ]
-        lines += [
-            f"| {kind} | {count:,} | {longer[kind] / count:.0%} |" for kind, count in sorted(kinds.items())
-        ]
-        return "\n".join(lines)
+        rows = ((kind, count, f"{longer[kind] / count:.0%}") for kind, count in sorted(kinds.items()))
+        return "\n".join([*lines, *table(("rejected answer", "pairs", "chosen is longer"), rows)])
 
 
 def _may(bench: Bench, held_out: HeldOut, person: Person) -> bool:

@@ -7,6 +7,7 @@ that already.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import ceil
 from typing import Any
 
@@ -14,7 +15,6 @@ from personafit._hashing import hash_text
 from personafit.factory.asking import Generation, Target, verdict
 from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.duplicates import BlockDuplicates
-from personafit.factory.people.config import PeopleSection, elements_of
 from personafit.factory.people.drawing import (
     INTEREST,
     CandidateSampler,
@@ -31,8 +31,9 @@ from personafit.factory.people.wording import (
     ProfileWriter,
 )
 from personafit.factory.quota import Quota
-from personafit.factory.rows import Review, Scratch
-from personafit.factory.step import BuildStep, ExpectedAsks
+from personafit.factory.rows import Review, Scratch, in_blocks
+from personafit.factory.sections import PeopleSection, elements_of
+from personafit.factory.step import BuildStep, ExpectedAsks, table
 from personafit.people import Person, facet_values, render_person
 from personafit.store import Product
 
@@ -50,13 +51,8 @@ class PeopleBalancer:
 
     def judged(self, passed: Scratch) -> Iterator[tuple[dict[str, Any], str]]:
         """Every row with the reason why it may not stay, or none; who has a reason counts for nothing later."""
-        chunk: list[dict[str, Any]] = []
-        for row in passed:
-            chunk.append(row)
-            if len(chunk) == CHUNK:
-                yield from self._judge(chunk)
-                chunk = []
-        yield from self._judge(chunk)
+        for chunk in in_blocks(passed, CHUNK, CHUNK):
+            yield from self._judge(chunk)
 
     def _judge(self, chunk: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
         self._duplicates.offer([(row["block"], row["habits"]) for row in chunk])
@@ -81,56 +77,6 @@ class PeopleBalancer:
 SHOWN = 12
 
 
-def people_card(bench: Bench) -> str:
-    """The statistics of everyone made, read as a stream."""
-    counts: dict[str, Counter[str]] = {
-        name: Counter() for name in ("Language", "Age", "Gender", "Field of work", "Region", "MBTI")
-    }
-    known = {
-        f"{language}/{one.text}": one.get(kind)
-        for language, lists in elements_of(bench.config).items()
-        for table, kind in (("jobs", "field"), ("homes", "region"))
-        for one in lists.tables[table]
-    }
-    people = length = facets = 0
-    for person in _everyone(bench):
-        people += 1
-        facets += len(person["facets"])
-        length += sum(map(len, facet_values(person["facets"])))
-        for name, value in _kinds(person, known):
-            counts[name][value] += 1
-    sentences: Counter[str] = Counter()
-    for row in bench.read_rows("people", "lineage"):
-        sentences["template" if set(row["makers"].values()) == {TEMPLATE} else "writer"] += 1
-        sentences["by template"] += sum(maker == TEMPLATE for maker in row["makers"].values())
-        sentences["all"] += len(row["makers"])
-    benchmark, training = bench.count("people"), bench.count("people", "training_people")
-    lines = [
-        "## People (simulated)",
-        "",
-        f"{benchmark:,} in the benchmark, {training:,} for training only. Mean profile: {facets / max(1, people):.1f} "
-        f"facets, {length / max(1, people):,.0f} characters.",
-        "",
-        f"Of {sentences['all']:,} sentences about habits {sentences['all'] - sentences['by template']:,} are the writer's "
-        f"words and {sentences['by template']:,} those of our template ({TEMPLATE}).",
-        "",
-        "| what | people |",
-        "|---|---|",
-    ]
-    for name, counter in counts.items():
-        shown = ", ".join(
-            f"{value} {count:,}" for value, count in sorted(counter.items(), key=_frequent)[:SHOWN]
-        )
-        more = f", {len(counter) - SHOWN} more" if len(counter) > SHOWN else ""
-        lines.append(f"| {name} | {shown}{more} |")
-    return "\n".join(lines)
-
-
-def _everyone(bench: Bench) -> Iterator[dict[str, Any]]:
-    yield from bench.read_rows("people")
-    yield from bench.read_rows("people", "training_people")
-
-
 def _kinds(person: dict[str, Any], known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     facets, language = person["facets"], person["language"]
     age = int(str(facets["Demographics.Age"])) // 10 * 10
@@ -142,8 +88,11 @@ def _kinds(person: dict[str, Any], known: Mapping[str, str]) -> Iterator[tuple[s
     yield "MBTI", str(facets["Personality.MBTI"])
 
 
-def _frequent(entry: tuple[str, int]) -> tuple[int, str]:
-    return -entry[1], entry[0]
+def _frequent(counts: Counter[str]) -> str:
+    """The most frequent values, and how many others there are."""
+    order = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    more = [f"{len(order) - SHOWN} more"] if len(order) > SHOWN else []
+    return ", ".join([*(f"{value} {count:,}" for value, count in order[:SHOWN]), *more])
 
 
 TRAINING = "training_people"
@@ -257,7 +206,39 @@ class PeopleStep(BuildStep):
 
     def card(self, bench: Bench) -> str:
         """How many of whom."""
-        return people_card(bench)
+        counts: dict[str, Counter[str]] = {
+            name: Counter() for name in ("Language", "Age", "Gender", "Field of work", "Region", "MBTI")
+        }
+        known = {
+            f"{language}/{one.text}": one.get(kind)
+            for language, lists in elements_of(bench.config).items()
+            for name, kind in (("jobs", "field"), ("homes", "region"))
+            for one in lists.tables[name]
+        }
+        people = length = facets = 0
+        for person in chain(bench.read_rows("people"), bench.read_rows("people", TRAINING)):
+            people += 1
+            facets += len(person["facets"])
+            length += sum(map(len, facet_values(person["facets"])))
+            for name, value in _kinds(person, known):
+                counts[name][value] += 1
+        sentences: Counter[str] = Counter()
+        for row in bench.read_rows("people", "lineage"):
+            sentences["by template"] += sum(maker == TEMPLATE for maker in row["makers"].values())
+            sentences["all"] += len(row["makers"])
+        benchmark, training = bench.count("people"), bench.count("people", TRAINING)
+        lines = [
+            "## People (simulated)",
+            "",
+            f"{benchmark:,} in the benchmark, {training:,} for training only. Mean profile: {facets / max(1, people):.1f} "
+            f"facets, {length / max(1, people):,.0f} characters.",
+            "",
+            f"Of {sentences['all']:,} sentences about habits {sentences['all'] - sentences['by template']:,} are the writer's "
+            f"words and {sentences['by template']:,} those of our template ({TEMPLATE}).",
+            "",
+            *table(("what", "people"), ((name, _frequent(counter)) for name, counter in counts.items())),
+        ]
+        return "\n".join(lines)
 
 
 def _seeds(bench: Bench) -> tuple[Person, ...]:

@@ -7,20 +7,18 @@ put none, so is the profile itself.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from personafit.factory.asking import Generation, Target, Unfit
+from personafit.factory.asking import Generation, Target, Unfit, check_language, only_line
 from personafit.factory.bench import Bench, RequestBatch
-from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.drawing import CandidateSampler, ProfileDraft, told_apart
 from personafit.factory.prompts import PROMPTS, WORDINGS
 from personafit.factory.quota import ask_after_trial
 from personafit.factory.rows import Scratch
+from personafit.factory.sections import PeopleSection
 from personafit.people import Person, render_facets, render_person, select_facets
 from personafit.store import Product
 
 PROFILE = PROMPTS["people.profile"]
-
 FIELD = PROMPTS["people.field"]
-
 SCREEN = PROMPTS["people.screen"]
 LETTERS = ("A", "B", "C", "D", "E")
 VERDICTS = {
@@ -34,7 +32,6 @@ TOPICS: dict[str, dict[str, str]] = WORDINGS["topics"]
 
 SHORTEST, LONGEST = {"en": 20, "zh": 8}, {"en": 260, "zh": 130}
 LEAST_SHARED = 0.25  # of the hint's character pairs: below that, the sentence says something else
-_WIDE = re.compile(r"[\u3400-\u9fff]")
 _PLACEHOLDER = re.compile(r"\[[^\]]*\]|\{[^}]*\}|<[^>]*>|\.\.\.$|…$")
 
 
@@ -42,10 +39,7 @@ def sentence_reader(language: str, hint: str, name: str = "") -> Callable[[str],
     """Reads one sentence that says what the hint says."""
 
     def read(reply: str) -> str:
-        lines = [line for line in reply.strip().splitlines() if line.strip()]
-        if len(lines) != 1:
-            raise Unfit("it must be one line", "必须只有一行")
-        return check_sentence(lines[0], language, hint, name)
+        return check_sentence(only_line(reply), language, hint, name)
 
     return read
 
@@ -90,9 +84,7 @@ def check_sentence(text: str, language: str, hint: str, name: str) -> str:
             f"a sentence has {SHORTEST[language]} to {LONGEST[language]} characters, this one {len(text)}",
             f"一句话应有{SHORTEST[language]}到{LONGEST[language]}个字符，现在是{len(text)}个",
         )
-    wide = len(_WIDE.findall(text))
-    if (language == "zh") != (wide > 0.3 * len(text)):
-        raise Unfit("it is in the wrong language", "语言不对，请用中文")
+    check_language(text, language)
     if _PLACEHOLDER.search(text):
         raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
     if name and name in text:
@@ -198,10 +190,8 @@ class ProfileWriter:
         asked = [fields] if self._section.asks == "whole" and fields else [[leaf] for leaf in fields]
         for leaves in asked:
             answer = next(answers)
-            if answer.text is None or answer.maker is None or answer.product is None:
-                self._bench.reject(
-                    answer.target.key, answer.reason, about=drawn.id, by=self._bench.model("writer").name
-                )
+            if answer.text is None:
+                self._bench.reject_reply(answer, self._bench.model())
                 continue
             said = read_lines_back(answer.text) if self._section.asks == "whole" else {leaves[0]: answer.text}
             words |= said

@@ -6,21 +6,19 @@ reason, and is in the queue for people either way.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from personafit.factory.bench import Bench
-from personafit.factory.people.config import PeopleSection
 from personafit.factory.people.drawing import INTERESTS, LEAVES
 from personafit.factory.people.step import TRAINING
-from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.quota import Quota
-from personafit.factory.rows import Review
+from personafit.factory.rows import Review, in_blocks
+from personafit.factory.sections import PeopleSection, QuestionsSection
 from personafit.people import Person, facet_values, select_facets
 from personafit.store import Product
 
 BENCHMARK_SPLIT, TRAINING_SPLIT = "benchmark", "training"
-FIRST, BLOCK = 8, 1_000  # people at a time; few at first, so that a model of no use is found out
+FIRST, BLOCK = 8, 1_000  # people at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +56,7 @@ def everyone(bench: Bench, section: QuestionsSection) -> Iterator[BlockMember]:
 
 def blocks(bench: Bench, section: QuestionsSection) -> Iterator[list[BlockMember]]:
     """The same in blocks, a small one first."""
-    people, size = everyone(bench, section), FIRST
-    while block := list(islice(people, size)):
-        yield block
-        size = BLOCK
+    return in_blocks(everyone(bench, section), FIRST, BLOCK)
 
 
 def expected_people(bench: Bench, section: QuestionsSection) -> int:

@@ -28,11 +28,11 @@ from personafit.factory.questions.blocks import (
     BlockMember,
     Keeping,
 )
-from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.questions.rules import OPEN, kind_of, leaks, unfit_for_pool
 from personafit.factory.questions.scenarios import OWN, PoolQuestion, Topics, read_pool
 from personafit.factory.questions.specific import LEAK
 from personafit.factory.quota import Quota
+from personafit.factory.sections import QuestionsSection
 from personafit.models.embeddings import Embedder, Vectors
 from personafit.people import facet_values, render_person, select_facets
 from personafit.store import Product
@@ -314,7 +314,7 @@ class General:
                 self._keeping.reject(quota, match.key, match.member, match.entry.text, reason, by)
                 continue
             quota.keep()
-            self._keep(match, held[match.member.place], answer.product)
+            self._keep(match, held[match.member.place], answer.product or None)
             held[match.member.place] += 1
 
     def _keep(self, match: Match, number: int, verdict: str | None) -> None:

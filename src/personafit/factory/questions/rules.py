@@ -6,28 +6,26 @@ to judge.
 """
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from personafit.factory.asking import Unfit
+from personafit.factory.asking import Unfit, only_line
 from personafit.factory.people.wording import shared
 from personafit.factory.prompts import WORDINGS
-from personafit.factory.questions.scenarios import language_of
+from personafit.factory.questions.scenarios import data_text, language_of
 from personafit.people import Person, facet_values
-from personafit.raters.dialogues.counting.words import stems
+from personafit.raters.text import stems
 
 _WIDE = re.compile(r"[\u3400-\u9fff]+")
-_SELF = {
-    "en": re.compile(
-        r"\b(?:as|being) an? (?!rule|result|treat|gift|present|start|whole|group|team|couple|family|bonus|backup|side|first|last|change|hobby)\w+"
-        r"|\bi(?: am|['’]m) an? (?!bit|little|lot|few|week|month|day|year|total|complete|beginner)\w+"
-        r"|\bi(?: am|['’]m) \d|\bmy name is\b",
-        re.IGNORECASE,
-    ),
-    "zh": re.compile(
-        r"(?:^|[，,。；！？\s])我?作为一?[名个位]?\S{0,8}|我是一?[名个位]|我今年|我\d+岁(?!的)|我叫"
-    ),
-}
+_RULES = tomllib.loads(data_text("rules.toml"))
+
+
+def _pattern(alternatives: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives), re.IGNORECASE)
+
+
+_SELF = {language: _pattern(alternatives) for language, alternatives in _RULES["described_self"].items()}
 _COMMON = frozenset(stems(WORDINGS["common"]["en"]))
 _ROUND = re.compile(r"\d0$")  # ten days, twenty minutes: anybody's
 _WHOLE = 2  # words of a value, from which the whole of it, or this many in a row, is telling
@@ -101,23 +99,7 @@ def _wide_row(question: str, text: str) -> str:
 
 OPEN, CLOSED, UNSURE = "open", "closed", "unsure"
 
-_WORK = re.compile(
-    r"^(?:please )?(?:define|translate|convert|solve|calculate|compute|list|summari[sz]e|correct|fix|proofread|prove|name|rewrite|paraphrase|classify|extract)\b"
-    r"|\bthe following\b|\bstands? for\b|\bsquare root\b|\bderivative\b|\bformula of\b|\bprime number\b|\d\s*[+*×=]\s*\d|\d\s+[-/]\s+\d"
-    r"|\bin (?:python|java|javascript|excel|sql|bash|rust|c\+\+)\b|\bdifference between [A-Z]{2,}"
-    r"|翻译|解方程|^请?列出|^请?计算|乘以|除以|平方根|概括|改正|错别字|化学式|质数|下面这|下列|出自(?!己)|^什么是(?!.*[最好])|等于多少|(?:python|java|excel|sql|代码)里?怎么",
-    re.IGNORECASE,
-)
-_MINE = re.compile(
-    r"\b(?:i|me|my|myself|we|our)\b|\byou (?:think|suggest|recommend|rather|prefer)\b|\bwould you\b|\brecommend|\bworth\b|\b(?:best|good) (?:ways?|times?|places?|ideas?)\b|\bideas?\b|\badvice\b"
-    r"|我|自己|推荐|建议|你觉得|最[好佳]|最值得|最有趣|最有效|好(?:方法|办法|主意)|有哪些建议|怎么办|该[不从怎如先选]|要不要|值不值|适合|合适|比较好|[好行]吗|好[？?]|还是.+好|怎样才能|怎么才能|怎么(?:安排|调整|克服|沟通|锻炼|存|少|对付|布置|相处|选|挑)|有什么.{0,8}(?:办法|爱好|主意|花钱)|做点什么|干点什么",
-    re.IGNORECASE,
-)
-_FACT = re.compile(
-    r"^(?:who|when|where|which|what(?! (?:would|could|should|sort|kind|makes|helps|do you))|how (?:many|much|far|tall|long|old|big|high|deep|fast)|is|are|was|were|did|does|do)\b"
-    r"|多少|是谁|谁(?:发明|写|是|画)|哪一?[年座个国位里]|几月|几日|什么时候|是什么[？?]?$|有多[长高大远深]|有什么区别|在哪",
-    re.IGNORECASE,
-)
+_WORK, _MINE, _FACT = (_pattern(_RULES[name]) for name in ("work", "mine", "fact"))
 
 
 def kind_of(question: str) -> str:
@@ -141,27 +123,14 @@ def unfit_for_pool(question: str, language: str, shortest: int, longest: int) ->
 
 
 COPIED = 0.8  # of the example's pairs of letters: from there on it is the example over again
-_GAPS = re.compile(r"\[[^\]]*\]|\{[^}]*\}|<[^>]*>|_{2,}|\.\.\.|…")
-_ABOUT_ASKING = re.compile(
-    r"\b(?:ai|assistant|chatbot|language model|smollm)\b|\b(?:somebody|someone|friend|person|might|could you|do you|can you) asks?(?:ed)?\b"
-    r"|\bask about\b|助手|人工智能|语言模型|有人问",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    r"[?？]$|(?:^|[.!?] )(?:please|help|give|suggest|recommend|plan|put|write|tell|show|draft|make|explain|find|pick|compare|sketch|i(?:'d| would) like)\b"
-    r"|^(?:请|帮|给我|推荐|写|讲|说说|安排)|[吗呢吧么]$|帮我",
-    re.IGNORECASE,
-)
+_GAPS, _ABOUT_ASKING, _ASKS = (_pattern(_RULES[name]) for name in ("gaps", "about_asking", "asks"))
 
 
 def question_reader(language: str, shortest: int, longest: int, example: str = "") -> Callable[[str], str]:
     """Reads one line that asks something, and is not the example over again."""
 
     def read(reply: str) -> str:
-        lines = [line for line in reply.strip().splitlines() if line.strip()]
-        if len(lines) != 1:
-            raise Unfit("it must be one line", "必须只有一行")
-        text = " ".join(lines[0].split()).strip("\"'“”「」*- ")
+        text = " ".join(only_line(reply).split()).strip("\"'“”「」*- ")
         if not shortest <= len(text) <= longest:
             raise Unfit(
                 f"a question has {shortest} to {longest} characters, this one {len(text)}",

@@ -3,7 +3,6 @@
 The pool of general questions is ours, small, or that of the user's files.
 """
 
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,9 @@ import orjson
 from personafit._errors import UserError, located
 from personafit._hashing import draw
 from personafit.benchmarks.lines import read_lines, required_text
+from personafit.factory.asking import WIDE
 from personafit.factory.config import meant
+from personafit.factory.rows import text_lines
 from personafit.models.embeddings import Embedder, Vectors
 
 DATA = "personafit.factory.questions"
@@ -179,7 +180,6 @@ def _all_scenarios() -> tuple[Scenario, ...]:
 
 
 OWN = "pool:personafit-1"
-_WIDE = re.compile(r"[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +221,9 @@ def _rows(path: Path) -> Iterator[PoolQuestion]:
 
 
 def _lines(path: Path) -> Iterator[PoolQuestion]:
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _entry({"text": line}, f"{path.name}#{number}")
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); check `pool`.") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
+    for number, line in enumerate(text_lines(path, "pool"), 1):
+        if line.strip():
+            yield _entry({"text": line}, f"{path.name}#{number}")
 
 
 def _entry(row: dict[str, Any], source: str) -> PoolQuestion:
@@ -245,4 +239,4 @@ def _entry(row: dict[str, Any], source: str) -> PoolQuestion:
 
 def language_of(text: str) -> str:
     """The language a question is in: zh where a third of its characters are Chinese."""
-    return "zh" if len(_WIDE.findall(text)) > len(text) / 3 else "en"
+    return "zh" if len(WIDE.findall(text)) > len(text) / 3 else "en"

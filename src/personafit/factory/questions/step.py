@@ -1,13 +1,11 @@
 """The questions step: specific and general questions for everyone, checked, until there are enough."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from personafit._hashing import hash_text
-from personafit.factory.bench import REJECTED, Bench
+from personafit.factory.bench import Bench
 from personafit.factory.duplicates import NearDuplicates
 from personafit.factory.questions.blocks import (
     BENCHMARK_SPLIT,
@@ -20,94 +18,26 @@ from personafit.factory.questions.blocks import (
     expected_people,
     splits_of,
 )
-from personafit.factory.questions.config import QuestionsSection
-from personafit.factory.questions.drafts import CHECK, REPHRASE, REWRITE, SHORT, WRITE, QuestionSampler
 from personafit.factory.questions.general import MATCH, OPENNESS, General, shelves
 from personafit.factory.questions.scenarios import Topics, categories, data_text
-from personafit.factory.questions.specific import TEMPLATE, Specific
+from personafit.factory.questions.specific import (
+    CHECK,
+    REPHRASE,
+    REWRITE,
+    SHORT,
+    TEMPLATE,
+    WRITE,
+    QuestionSampler,
+    Specific,
+)
 from personafit.factory.rows import Review
-from personafit.factory.step import BuildStep, ExpectedAsks
+from personafit.factory.sections import QuestionsSection
+from personafit.factory.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import make_embedder
 
 PUBLISHED = {SPECIFIC: "over 4,000", GENERAL: "3,841"}  # questions, section 3.2
 SOURCE = "PersonaFeedback, arXiv 2506.12915"
 HALVES = (SPECIFIC, GENERAL)
-
-
-@dataclass
-class _Lengths:
-    """Characters of some questions."""
-
-    count: int = 0
-    total: int = 0
-    shortest: int = sys.maxsize
-    longest: int = 0
-
-    def add(self, length: int) -> None:
-        """One more."""
-        self.count, self.total = self.count + 1, self.total + length
-        self.shortest, self.longest = min(self.shortest, length), max(self.longest, length)
-
-
-def questions_card(bench: Bench) -> str:
-    """The statistics of all questions, read as a stream."""
-    counts: Counter[tuple[str, str]] = Counter()
-    scenarios: Counter[tuple[str, str]] = Counter()
-    splits: Counter[tuple[str, str]] = Counter()
-    lengths: dict[str, _Lengths] = {}
-    given_out: set[str] = set()
-    templates = 0
-    for row in bench.read_rows("questions"):
-        half = row["half"]
-        splits[half, row["split"]] += 1
-        counts[half, row["category"]] += row["split"] == BENCHMARK_SPLIT
-        scenarios[row["category"], row["scenario"]] += row["split"] == BENCHMARK_SPLIT
-        if half == GENERAL:
-            given_out.add(row["text"])
-        lengths.setdefault(f"{half}, {row['language']}", _Lengths()).add(len(row["text"]))
-        templates += row["maker"] == TEMPLATE
-    lines = [
-        "## Questions",
-        "",
-        f"The published column is {SOURCE}, section 3.2 and Table 5; the others were counted here.",
-        "",
-        "| half | benchmark | training | published |",
-        "|---|---|---|---|",
-    ]
-    for half in HALVES:
-        lines.append(
-            f"| {half} | {splits[half, BENCHMARK_SPLIT]:,} | {splits[half, TRAINING_SPLIT]:,} | {PUBLISHED[half]} |"
-        )
-    lines += [
-        "",
-        f"{templates:,} of the specific ones are our template's ({TEMPLATE}), not the writer's. The general "
-        f"ones are {len(given_out):,} different texts.",
-        "",
-        "| category | specific | share | general | share | published name | published share |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    totals = {half: max(1, splits[half, BENCHMARK_SPLIT]) for half in HALVES}
-    for category in categories().values():
-        cells = [
-            f"{counts[half, category.name]:,} | {counts[half, category.name] / totals[half]:.2%}"
-            for half in HALVES
-        ]
-        lines.append(
-            f"| {category.name} | {' | '.join(cells)} | {category.published} | {category.share:.2%} |"
-        )
-    lines += ["", "| category | scenarios in the benchmark |", "|---|---|"]
-    for category in categories().values():
-        asked = [(one.name, scenarios[category.name, one.name]) for one in category.scenarios]
-        told = ", ".join(f"{name} {count:,}" for name, count in asked if count)
-        lines.append(f"| {category.name} | {told or 'none'} |")
-    lines += ["", "| questions | mean characters | shortest | longest |", "|---|---|---|---|"]
-    for name, found in sorted(lengths.items()):
-        lines.append(f"| {name} | {found.total / found.count:.1f} | {found.shortest:,} | {found.longest:,} |")
-    reasons = Counter(str(row["reason"]).partition(":")[0] for row in bench.read_rows("questions", REJECTED))
-    if reasons:
-        lines += ["", "| rejected because | questions |", "|---|---|"]
-        lines += [f"| {reason} | {count:,} |" for reason, count in reasons.most_common()]
-    return "\n".join(lines)
 
 
 OWN_OPEN = 33  # questions of our pool in each language that no rule takes out
@@ -171,4 +101,57 @@ class QuestionsStep(BuildStep):
 
     def card(self, bench: Bench) -> str:
         """How many of which kind, beside what was published."""
-        return questions_card(bench)
+        counts: Counter[tuple[str, str]] = Counter()
+        scenarios: Counter[tuple[str, str]] = Counter()
+        splits: Counter[tuple[str, str]] = Counter()
+        lengths: dict[str, Counter[int]] = {}
+        given_out: set[str] = set()
+        templates = 0
+        for row in bench.read_rows("questions"):
+            half = row["half"]
+            splits[half, row["split"]] += 1
+            counts[half, row["category"]] += row["split"] == BENCHMARK_SPLIT
+            scenarios[row["category"], row["scenario"]] += row["split"] == BENCHMARK_SPLIT
+            if half == GENERAL:
+                given_out.add(row["text"])
+            lengths.setdefault(f"{half}, {row['language']}", Counter())[len(row["text"])] += 1
+            templates += row["maker"] == TEMPLATE
+        lines = [
+            "## Questions",
+            "",
+            f"The published column is {SOURCE}, section 3.2 and Table 5; the others were counted here.",
+            "",
+            *table(
+                ("half", "benchmark", "training", "published"),
+                (
+                    (half, splits[half, BENCHMARK_SPLIT], splits[half, TRAINING_SPLIT], PUBLISHED[half])
+                    for half in HALVES
+                ),
+            ),
+            "",
+            f"{templates:,} of the specific ones are our template's ({TEMPLATE}), not the writer's. The general "
+            f"ones are {len(given_out):,} different texts.",
+            "",
+        ]
+        shares, told = [], []
+        totals = {half: max(1, splits[half, BENCHMARK_SPLIT]) for half in HALVES}
+        for category in categories().values():
+            found = [(counts[half, category.name], totals[half]) for half in HALVES]
+            cells = [cell for count, total in found for cell in (count, f"{count / total:.2%}")]
+            shares.append((category.name, *cells, category.published, f"{category.share:.2%}"))
+            asked = [(one.name, scenarios[category.name, one.name]) for one in category.scenarios]
+            told.append(
+                (category.name, ", ".join(f"{name} {count:,}" for name, count in asked if count) or "none")
+            )
+        columns = ("category", "specific", "share", "general", "share", "published name", "published share")
+        lines += [*table(columns, shares), "", *table(("category", "scenarios in the benchmark"), told), ""]
+        lines += table(
+            ("questions", "mean characters", "shortest", "longest"),
+            (
+                (name, f"{sum(found.elements()) / found.total():.1f}", min(found), max(found))
+                for name, found in sorted(lengths.items())
+            ),
+        )
+        if reasons := bench.reasons().most_common():
+            lines += ["", *table(("rejected because", "questions"), reasons)]
+        return "\n".join(lines)

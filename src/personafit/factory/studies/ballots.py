@@ -18,7 +18,7 @@ from personafit._hashing import content_hash, draw, hash_text
 from personafit.benchmarks import BenchmarkInfo, Published, write_folder
 from personafit.factory.bench import Bench
 from personafit.factory.questions.blocks import BENCHMARK_SPLIT
-from personafit.factory.studies.config import StudiesSection
+from personafit.factory.sections import StudiesSection
 from personafit.people import Person
 from personafit.store import Item, Judgment, Product
 

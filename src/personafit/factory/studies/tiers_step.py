@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
 from personafit.factory.bench import Bench
-from personafit.factory.step import ExpectedAsks
+from personafit.factory.sections import StudiesSection
+from personafit.factory.step import ExpectedAsks, table
 from personafit.factory.studies.balance import (
     BALANCED,
     REPORTED,
@@ -24,7 +25,6 @@ from personafit.factory.studies.balance import (
     unlikeness,
 )
 from personafit.factory.studies.ballots import Ballot, Ballots, Pool, ballot, pools
-from personafit.factory.studies.config import StudiesSection
 from personafit.factory.studies.voting import (
     BALANCE,
     MAJORITY,
@@ -163,7 +163,25 @@ class TiersStep(StudyStep):
 
     def card(self, bench: Bench) -> str:
         """Thresholds, agreement, warnings, and what simple rules score on all that was built."""
-        return tiers_card(bench)
+        votes: Counter[str] = Counter(row["rater"] for row in bench.read_rows("tiers", "votes"))
+        simulated = any(rater.startswith(SIMULATED) for rater in votes)
+        lines = [
+            "## Second study: the better of two",
+            "",
+            f"{votes.total():,} votes of {len(votes):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in a tier.",
+            "",
+        ]
+        found = []
+        for row in bench.read_rows("tiers", "tiers"):
+            kappa = "–" if row.get("kappa") is None else f"{row['kappa']:.2f}"
+            if row.get("low") is not None and row.get("high") is not None:
+                kappa += f" ({row['low']:.2f} to {row['high']:.2f})"
+            found.append((row["tier"], row["pairs"], f"{row['least']:.2f} to {row['below']:.2f}", kappa))
+        lines += table(("tier", "pairs", "share of the majority", "Fleiss' kappa, held out"), found)
+        lines += ["", HELD_OUT, ""]
+        lines += [f"- {row['warning']}" for row in bench.read_rows("tiers", "warnings")]
+        lines += left_out(bench)
+        return "\n".join([*lines, *_rules(bench)])
 
 
 def _way(
@@ -245,33 +263,6 @@ def _found(tier: Tier) -> dict[str, Any]:
     }
 
 
-def tiers_card(bench: Bench) -> str:
-    """The second study, and the rules."""
-    votes: Counter[str] = Counter(row["rater"] for row in bench.read_rows("tiers", "votes"))
-    simulated = any(rater.startswith(SIMULATED) for rater in votes)
-    lines = [
-        "## Second study: the better of two",
-        "",
-        f"{votes.total():,} votes of {len(votes):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in a tier.",
-        "",
-        "| tier | pairs | share of the majority | Fleiss' kappa, held out |",
-        "|---|---|---|---|",
-    ]
-    for row in bench.read_rows("tiers", "tiers"):
-        interval = (
-            f" ({row['low']:.2f} to {row['high']:.2f})"
-            if row.get("low") is not None and row.get("high") is not None
-            else ""
-        )
-        lines.append(
-            f"| {row['tier']} | {row['pairs']:,} | {row['least']:.2f} to {row['below']:.2f} | {_number(row.get('kappa'))}{interval} |"
-        )
-    lines += ["", HELD_OUT, ""]
-    lines += [f"- {row['warning']}" for row in bench.read_rows("tiers", "warnings")]
-    lines += left_out(bench, "tiers")
-    return "\n".join([*lines, *_rules(bench)])
-
-
 def _rules(bench: Bench) -> list[str]:
     """Each rule's share of right answers by tier, counted as the audit counts."""
     sizes, sums = Counter[str](), dict[str, list[int]]()
@@ -287,15 +278,10 @@ def _rules(bench: Bench) -> list[str]:
         "",
         "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Overlap is reported and not balanced.",
         "",
-        f"| tier | pairs | {' | '.join(REPORTED)} |",
-        "|---|---" + "|---" * len(REPORTED) + "|",
     ]
-    for tier in ("all", *TIERS):
-        if sizes[tier]:
-            shares = " | ".join(f"{100 * right(one, sizes[tier]):.1f} %" for one in sums[tier])
-            lines.append(f"| {tier} | {sizes[tier]:,} | {shares} |")
-    return lines
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    rows = (
+        (tier, sizes[tier], *(f"{100 * right(one, sizes[tier]):.1f} %" for one in sums[tier]))
+        for tier in ("all", *TIERS)
+        if sizes[tier]
+    )
+    return lines + table(("tier", "pairs", *REPORTED), rows)

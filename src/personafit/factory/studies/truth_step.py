@@ -10,6 +10,7 @@ from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.factory.answers.drafts import A1, A2, A3, WRONG
 from personafit.factory.bench import Bench
+from personafit.factory.sections import StudiesSection
 from personafit.factory.step import ExpectedAsks
 from personafit.factory.studies.balance import (
     BALANCED,
@@ -21,7 +22,6 @@ from personafit.factory.studies.balance import (
     signs,
 )
 from personafit.factory.studies.ballots import Ballot, Pool, Splits, ballot, pools
-from personafit.factory.studies.config import StudiesSection
 from personafit.factory.studies.voting import (
     BALANCE,
     MAJORITY,
@@ -129,7 +129,32 @@ class TruthStep(StudyStep):
 
     def card(self, bench: Bench) -> str:
         """Who voted, which strategies were best, and what was left out."""
-        return truth_card(bench)
+        best: Counter[str] = Counter()
+        shares, raters, pairs, simulated, total = 0.0, set[str](), 0, False, 0
+        for row in bench.read_rows("truth"):
+            total += 1
+            simulated = simulated or row["simulated"]
+            if "truth" in row:
+                best[row["strategy"]] += 1
+                shares += row["share"]
+            pairs += bool(row.get("kept"))
+        votes = 0
+        for row in bench.read_rows("truth", "ballots"):
+            votes += 1
+            raters.add(row["rater"])
+        splits: Counter[str] = Counter(row["split"] for row in bench.read_rows("truth", "splits"))
+        chosen = ", ".join(f"{name} {count:,}" for name, count in sorted(best.items()))
+        lines = [
+            "## First study: the best of three",
+            "",
+            f"{votes:,} votes of {len(raters):,} {'simulated raters' if simulated else 'raters'} on {total:,} questions; "
+            f"{best.total():,} have a majority ({shares / max(1, best.total()):.0%} of the votes on average). Best: "
+            f"{chosen or 'none'}. {pairs:,} Easy pairs set the best against one that is generic or written for another person.",
+            "",
+            f"People by split, with no person and no question in two: {listed(splits)}.",
+            *left_out(bench),
+        ]
+        return "\n".join([*lines, "", NOT_PEOPLE] if simulated else lines)
 
     def splits(self, bench: Bench) -> dict[str, list[str]]:
         """People set apart; no question is asked on both sides."""
@@ -243,33 +268,3 @@ def _easy(
     extra = {"tier": "easy", "votes": row["votes"], "share": row["share"], "study": "truth"}
     label = str(one.item.products.index(truth["id"]))
     return one.item, Judgment(item=one.item.id, rater=votes.gold, label=label, extra=extra)
-
-
-def truth_card(bench: Bench) -> str:
-    """The first study."""
-    best: Counter[str] = Counter()
-    shares, raters, pairs, simulated, total = 0.0, set[str](), 0, False, 0
-    for row in bench.read_rows("truth"):
-        total += 1
-        simulated = simulated or row["simulated"]
-        if "truth" in row:
-            best[row["strategy"]] += 1
-            shares += row["share"]
-        pairs += bool(row.get("kept"))
-    votes = 0
-    for row in bench.read_rows("truth", "ballots"):
-        votes += 1
-        raters.add(row["rater"])
-    splits: Counter[str] = Counter(row["split"] for row in bench.read_rows("truth", "splits"))
-    chosen = ", ".join(f"{name} {count:,}" for name, count in sorted(best.items()))
-    lines = [
-        "## First study: the best of three",
-        "",
-        f"{votes:,} votes of {len(raters):,} {'simulated raters' if simulated else 'raters'} on {total:,} questions; "
-        f"{best.total():,} have a majority ({shares / max(1, best.total()):.0%} of the votes on average). Best: "
-        f"{chosen or 'none'}. {pairs:,} Easy pairs set the best against one that is generic or written for another person.",
-        "",
-        f"People by split, with no person and no question in two: {listed(splits)}.",
-        *left_out(bench, "truth"),
-    ]
-    return "\n".join([*lines, "", NOT_PEOPLE] if simulated else lines)

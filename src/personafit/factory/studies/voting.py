@@ -17,17 +17,16 @@ from personafit._errors import UserError, located
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.factory.asking import Generation, Target, verdict
-from personafit.factory.bench import REJECTED, Bench, RequestBatch, Waiting
+from personafit.factory.bench import Bench, RequestBatch, Waiting
 from personafit.factory.prompts import PROMPTS, WORDINGS
 from personafit.factory.questions.blocks import expected_people
-from personafit.factory.questions.config import QuestionsSection
 from personafit.factory.rows import Scratch
+from personafit.factory.sections import QuestionsSection, StudiesSection
 from personafit.factory.step import BuildStep, ExpectedAsks
 from personafit.factory.studies.ballots import Ballot, Ballots, write_study
-from personafit.factory.studies.config import StudiesSection
 from personafit.models import Model
 from personafit.people import facet_values, render_person
-from personafit.raters.dialogues.counting.words import stems
+from personafit.raters.text import stems
 from personafit.store import Judgment, Status
 
 VOTE = PROMPTS["studies.vote"]
@@ -60,10 +59,9 @@ def rule_votes(ballot: Ballot, raters: int, seed: int) -> list[Judgment]:
 
 
 async def model_votes(
-    bench: Bench, ballots: Ballots, count: int, specs: Sequence[str], label: str
+    bench: Bench, ballots: Ballots, count: int, models: Sequence[Model], label: str
 ) -> Iterator[list[Judgment]]:
     """The votes of models on each ballot; each sees the answers in an order of its own, and what cannot be read is skipped."""
-    models = [bench.model_of(spec) for spec in specs]
     batches = [
         RequestBatch(model, partial(_wanted, bench.seed, ballots, model), count, label) for model in models
     ]
@@ -171,14 +169,6 @@ def labels(rows: Sequence[dict[str, Any]]) -> Counter[str]:
     return Counter(row["label"] for row in rows if row.get("label") is not None)
 
 
-def voters(bench: Bench) -> Any:
-    """Whatever outside the config shapes votes: models that vote, and files of people's votes."""
-    section = bench.config.section(StudiesSection)
-    files = bench.config.hashes(section.votes)
-    models = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
-    return [files, [bench.model_of(spec).settings for spec in models]]
-
-
 async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: int) -> StudyVotes:
     """Everybody's votes on some items; the folder that people vote from is written in any case."""
     section, config = bench.config.section(StudiesSection), bench.config
@@ -186,9 +176,8 @@ async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: i
     write_study(folder, f"{config.build.name}-{study}", title, list(config.build.languages), ballots, count)
     simulated = section.voters == "simulated"
     if simulated:
-        specs = config.models.raters[: section.raters]
-        if specs:
-            given = await model_votes(bench, ballots, count, specs, f"{study} votes")
+        if models := _voting(bench):
+            given = await model_votes(bench, ballots, count, models, f"{study} votes")
         else:
             given = (rule_votes(one, section.raters, bench.seed) for one in ballots())
     else:
@@ -291,22 +280,29 @@ class StudyStep(BuildStep):
     prompts = (VOTE,)
 
     def outside(self, bench: Bench) -> Any:
-        """Who votes."""
-        return voters(bench)
+        """Files of people's votes, and models that vote."""
+        section = bench.config.section(StudiesSection)
+        return [bench.config.hashes(section.votes), [model.settings for model in _voting(bench)]]
+
+
+def _voting(bench: Bench) -> list[Model]:
+    """The models that vote; none where people or our own simulated raters do."""
+    section = bench.config.section(StudiesSection)
+    specs = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
+    return [bench.model_of(spec) for spec in specs]
 
 
 def expected_votes(bench: Bench, items: int, tokens: int) -> Iterator[ExpectedAsks]:
     """A vote by each model that votes on so many items for each question."""
-    section, asked = bench.config.section(StudiesSection), bench.config.section(QuestionsSection)
+    asked = bench.config.section(QuestionsSection)
     questions = expected_people(bench, asked) * (asked.specific + asked.general)
-    if section.voters == "simulated":
-        for spec in bench.config.models.raters[: section.raters]:
-            yield ExpectedAsks("votes", bench.model_of(spec), questions * items, tokens, 1)
+    for model in _voting(bench):
+        yield ExpectedAsks("votes", model, questions * items, tokens, 1)
 
 
-def left_out(bench: Bench, step: str) -> list[str]:
+def left_out(bench: Bench) -> list[str]:
     """What the card says of what was left out."""
-    reasons = Counter(str(row["reason"]).partition(":")[0] for row in bench.read_rows(step, REJECTED))
+    reasons = bench.reasons()
     return ["", f"Left out: {listed(reasons)}."] if reasons else []
 
 

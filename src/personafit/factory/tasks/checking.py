@@ -7,9 +7,9 @@ import re
 
 from personafit.factory.asking import Unfit
 from personafit.factory.tasks.ontology import Ontology, Profile, TaskTemplate
-from personafit.raters.dialogues.counting import Preference, Said, mark_turns, preferences_of
-from personafit.raters.dialogues.counting.mentions import find_mentions
-from personafit.raters.dialogues.counting.words import stems
+from personafit.raters.counting import Preference, Said, mark_turns, preferences_of
+from personafit.raters.counting.mentions import find_mentions
+from personafit.raters.text import stems
 
 WORDS = (30, 260)  # of a history; Chinese characters count half
 WISH_WORDS = (3, 45)

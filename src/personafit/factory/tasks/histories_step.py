@@ -14,9 +14,9 @@ from personafit.factory.asking import Target
 from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.prompts import PROMPTS, WORDINGS
 from personafit.factory.quota import ask_after_trial
+from personafit.factory.sections import TasksSection, open_ontology
 from personafit.factory.step import ExpectedAsks
 from personafit.factory.tasks.checking import WORDS, domain_preferences, history_faults, read_history
-from personafit.factory.tasks.config import TasksSection, open_ontology
 from personafit.factory.tasks.ontology import Ontology, Profile
 from personafit.factory.tasks.profiles_step import (
     TEMPLATES_INSTEAD,
@@ -116,11 +116,11 @@ class HistoriesStep(StepOfTasks):
         answers = await ask_after_trial(bench, batch, TEMPLATES_INSTEAD)
         for (profile, domain, parent), answer in zip(_all(bench), answers, strict=True):
             if answer.text is None:
-                bench.reject(answer.target.key, answer.reason, about=profile.id, by=bench.model().name)
+                bench.reject_reply(answer, bench.model())
                 self._write_template(bench, profile, domain, parent, ontology)
                 continue
             product = Product(
-                id=answer.product or "",
+                id=answer.product,
                 kind="summary",
                 text=answer.text,
                 maker=answer.maker,
@@ -142,7 +142,13 @@ class HistoriesStep(StepOfTasks):
 
     def card(self, bench: Bench) -> str:
         """Who wrote how many."""
-        return histories_card(bench)
+        makers = Counter(row["maker"] == TEMPLATE for row in bench.read_rows("histories"))
+        total = makers.total()
+        return (
+            f"## Histories\n\n{total:,} summaries of past conversations, one for each person and domain: {makers[False]:,} "
+            f"written by a model from sampled interactions, {makers[True]:,} by a template. The counting rules find every "
+            "preference in each and none gone against."
+        )
 
 
 def _all(bench: Bench) -> Iterator[tuple[Profile, str, str]]:
@@ -182,14 +188,3 @@ def _write(bench: Bench, profile: Profile, domain: str, product: Product) -> Non
     bench.write(product, "products")
     row = {"person": profile.id, "domain": domain, "text": product.text}
     bench.write({**row, "product": product.id, "maker": product.maker})
-
-
-def histories_card(bench: Bench) -> str:
-    """How many histories a model wrote and how many a template."""
-    makers = Counter(row["maker"] == TEMPLATE for row in bench.read_rows("histories"))
-    total = makers.total()
-    return (
-        f"## Histories\n\n{total:,} summaries of past conversations, one for each person and domain: {makers[False]:,} "
-        f"written by a model from sampled interactions, {makers[True]:,} by a template. The counting rules find every "
-        "preference in each and none gone against."
-    )

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from personafit._errors import UserError
 from personafit.factory.prompts import WORDINGS, read_toml
 from personafit.people import FacetValue, Person
-from personafit.raters.dialogues.counting.meanings import AVOIDED
-from personafit.raters.dialogues.counting.words import stems
+from personafit.raters.counting.preferences import AVOIDED
+from personafit.raters.text import stems
 
 OURS = Path(__file__).with_name("ontology.toml")
 Tag = Literal["minor", "adult", "senior", "working", "student", "retired", "parent", "alone", "city", "rural"]

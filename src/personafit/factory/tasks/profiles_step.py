@@ -1,17 +1,24 @@
 """The first step of task profiles: who people are, which domains they care about, and what they prefer there."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.factory.asking import Target
 from personafit.factory.bench import REJECTED, Bench, RequestBatch
-from personafit.factory.people.config import PeopleSection
 from personafit.factory.quota import ask_after_trial
-from personafit.factory.step import BuildStep, ExpectedAsks
+from personafit.factory.sections import (
+    PeopleSection,
+    TasksSection,
+    open_definitions,
+    open_ontology,
+    task_files,
+)
+from personafit.factory.step import BuildStep, ExpectedAsks, table
 from personafit.factory.tasks.circumstances import ValueBalancer
-from personafit.factory.tasks.config import TasksSection, data_files, open_definitions, open_ontology
 from personafit.factory.tasks.drawing import REFINE, ProfileSampler, apply_changes, drawn_people, refinements
 from personafit.factory.tasks.ontology import Ontology, Profile
 from personafit.people import render_facets
@@ -33,7 +40,8 @@ class StepOfTasks(BuildStep):
 
     def outside(self, bench: Bench) -> Any:
         """Ontology, tasks and our lists."""
-        return bench.config.hashes(data_files(bench.config))
+        ours = [Path(__file__).with_name(name) for name in ("demographics.toml", "situations.toml")]
+        return bench.config.hashes([*task_files(bench.config), *ours])
 
 
 class ProfilesStep(StepOfTasks):
@@ -83,9 +91,9 @@ class ProfilesStep(StepOfTasks):
             for name in profile.domains:
                 answer = next(answers)
                 if answer.text is None:
-                    bench.reject(answer.target.key, answer.reason, about=profile.id, by=bench.model().name)
+                    bench.reject_reply(answer, bench.model())
                     continue
-                parents.append(answer.product or "")
+                parents.append(answer.product)
                 for why_not in apply_changes(
                     profile, name, answer.text, ontology, drawing.balances, section.slack
                 ):
@@ -105,7 +113,31 @@ class ProfilesStep(StepOfTasks):
 
     def card(self, bench: Bench) -> str:
         """How even the preferences are."""
-        return profiles_card(bench)
+        rows = [row for row in bench.read_rows("profiles", "balances") if row.get("evenness") is not None]
+        if not rows:
+            return ""
+        rows.sort(key=lambda row: (row["evenness"], row["path"]))
+        mean = sum(row["evenness"] for row in rows) / len(rows)
+        lines = [
+            "## Preferences",
+            "",
+            f"Evenness of the values given out (normalised entropy; 1 is as even as can be): mean {mean:.3f} over "
+            f"{len(rows)} attributes, lowest {rows[0]['evenness']:.3f}; each one's is in `steps/profiles/balances.jsonl`.",
+            "",
+        ]
+        least = []
+        for row in rows[:LEAST_EVEN]:
+            counts = Counter[str](row["counts"])
+            ((most, count),), total = counts.most_common(1), counts.total()
+            least.append((row["path"], f"{row['evenness']:.3f}", total, f"{most} ({count / total:.0%})"))
+        lines += table(("least even", "evenness", "given out", "most frequent"), least)
+        refused = sum(row.get("by") == "rule:shares-1" for row in bench.read_rows("profiles", REJECTED))
+        if refused:
+            lines += [
+                "",
+                f"{refused:,} changes the writer wanted were not made: a rule or a share forbade them.",
+            ]
+        return "\n".join(lines)
 
 
 def draws_of(bench: Bench) -> int:
@@ -161,32 +193,3 @@ def _write(bench: Bench, profile: Profile, parents: Sequence[str]) -> None:
     bench.write(product, "products")
     bench.write(profile)
     bench.write({"id": profile.id, "profile": product.id}, "lineage")
-
-
-def profiles_card(bench: Bench) -> str:
-    """Evenness over all attributes, and where it is lowest."""
-    rows = [row for row in bench.read_rows("profiles", "balances") if row.get("evenness") is not None]
-    if not rows:
-        return ""
-    rows.sort(key=lambda row: (row["evenness"], row["path"]))
-    mean = sum(row["evenness"] for row in rows) / len(rows)
-    lines = [
-        "## Preferences",
-        "",
-        f"Evenness of the values given out (normalised entropy; 1 is as even as can be): mean {mean:.3f} over "
-        f"{len(rows)} attributes, lowest {rows[0]['evenness']:.3f}; each one's is in `steps/profiles/balances.jsonl`.",
-        "",
-        "| least even | evenness | given out | most frequent |",
-        "|---|---|---|---|",
-    ]
-    for row in rows[:LEAST_EVEN]:
-        counts = row["counts"]
-        most = max(counts, key=lambda value: counts[value])
-        total = sum(counts.values())
-        lines.append(
-            f"| {row['path']} | {row['evenness']:.3f} | {total:,} | {most} ({counts[most] / total:.0%}) |"
-        )
-    refused = sum(row.get("by") == "rule:shares-1" for row in bench.read_rows("profiles", REJECTED))
-    if refused:
-        lines += ["", f"{refused:,} changes the writer wanted were not made: a rule or a share forbade them."]
-    return "\n".join(lines)

@@ -13,10 +13,10 @@ from personafit.factory.asking import Target
 from personafit.factory.bench import Bench, RequestBatch
 from personafit.factory.prompts import PROMPTS
 from personafit.factory.quota import ask_after_trial
+from personafit.factory.sections import TasksSection, open_definitions, open_ontology
 from personafit.factory.step import ExpectedAsks
 from personafit.factory.tasks.checking import read_wish
 from personafit.factory.tasks.circumstances import Situations
-from personafit.factory.tasks.config import TasksSection, open_definitions, open_ontology
 from personafit.factory.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.factory.tasks.profiles_step import (
     TEMPLATES_INSTEAD,
@@ -102,7 +102,7 @@ class TasksStep(StepOfTasks):
                 said[answer.text] = planned.definition.id
             task = planned.task.model_copy(update={"intent": answer.text})
             worded = TaskDraft(planned.profile, planned.definition, task, planned.parents)
-            _write(bench, worded, MAKER, (*planned.parents, answer.product or ""))
+            _write(bench, worded, MAKER, (*planned.parents, answer.product))
 
     def _planned(self, bench: Bench, ontology: Ontology) -> Iterator[TaskDraft]:
         """Every task of everybody, in order, without the writer's words."""
@@ -125,7 +125,29 @@ class TasksStep(StepOfTasks):
 
     def card(self, bench: Bench) -> str:
         """How many tasks of which kind."""
-        return tasks_card(bench)
+        kinds: Counter[str] = Counter()
+        domains: Counter[str] = Counter()
+        ontology, hits, asked = open_ontology(bench.config), 0.0, 0
+        profiles = bench.read("profiles", Profile)
+        profile = next(profiles)
+        for task in bench.read("tasks", Task):  # both are in the order of people
+            while profile.id != task.person:
+                profile = next(profiles)
+            kinds[task.kind] += 1
+            domains.update(task.domains)
+            for path in task.preferences:
+                hits += len(profile.preferences[path]) / len(ontology.attribute(path).values)
+                asked += 1
+        return "\n".join(
+            [
+                "## Tasks",
+                "",
+                f"{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {len(domains)} domains "
+                f"(from {min(domains.values(), default=0):,} to {max(domains.values(), default=0):,} in one). Naming one value "
+                f"at random would hit {hits / max(1, asked):.0%} of the preferences that bear on a task: a coverage no higher "
+                "is no skill. Where values are this even, what most *other* people prefer is a worse guess still.",
+            ]
+        )
 
 
 def _chosen(profile: Profile, definitions: list[TaskTemplate], bench: Bench) -> list[TaskTemplate]:
@@ -193,30 +215,3 @@ def _write(bench: Bench, planned: TaskDraft, maker: str, parents: tuple[str, ...
     bench.add(product)
     bench.write(product, "products")
     bench.write(task)
-
-
-def tasks_card(bench: Bench) -> str:
-    """Tasks by kind, and what a blind guess would hit."""
-    kinds: Counter[str] = Counter()
-    domains: Counter[str] = Counter()
-    ontology, hits, asked = open_ontology(bench.config), 0.0, 0
-    profiles = bench.read("profiles", Profile)
-    profile = next(profiles)
-    for task in bench.read("tasks", Task):  # both are in the order of people
-        while profile.id != task.person:
-            profile = next(profiles)
-        kinds[task.kind] += 1
-        domains.update(task.domains)
-        for path in task.preferences:
-            hits += len(profile.preferences[path]) / len(ontology.attribute(path).values)
-            asked += 1
-    return "\n".join(
-        [
-            "## Tasks",
-            "",
-            f"{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {len(domains)} domains "
-            f"(from {min(domains.values(), default=0):,} to {max(domains.values(), default=0):,} in one). Naming one value "
-            f"at random would hit {hits / max(1, asked):.0%} of the preferences that bear on a task: a coverage no higher "
-            "is no skill. Where values are this even, what most *other* people prefer is a worse guess still.",
-        ]
-    )

@@ -4,10 +4,16 @@ from functools import cache
 
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
-from personafit.labeling.forms.dialogue import ChatForm, DialogueForm
 from personafit.labeling.forms.form import LabelForm, LabelValue
 from personafit.labeling.forms.marks import AttributesForm, GradeForm
-from personafit.labeling.forms.questions import ChoiceForm, KindForm, PreferenceForm, RelevanceForm
+from personafit.labeling.forms.questions import (
+    ChatForm,
+    ChoiceForm,
+    DialogueForm,
+    KindForm,
+    PreferenceForm,
+    RelevanceForm,
+)
 
 FORMS: dict[str, LabelForm] = {
     form.name: form

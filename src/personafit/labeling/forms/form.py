@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from personafit._errors import UserError
 from personafit.items.reading import Part, Question, Shown
-from personafit.labeling.records import Arrangement, Field, Option, Page
+from personafit.labeling.records import Arrangement, Field, Option, Page, Role
 from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import TEXTS
 
@@ -82,7 +82,15 @@ class LabelForm(ABC):
 
     def attention(self, number: int, language: str) -> Page:
         """A page that says in its text what to answer."""
-        raise UserError(f"--attention: {self.name} has no pages that say what to answer.")
+        name = f"attention/{self.name}/{number}"
+        told = self.telling(name, language)
+        if not told:
+            raise UserError(f"--attention: {self.name} has no pages that say what to answer.")
+        return Page(**{"id": name, "role": Role.ATTENTION, "items": [name]} | told)
+
+    def telling(self, name: str, language: str) -> dict[str, Any]:
+        """The texts that say what to answer, with the key, for the attention page of that name; empty where a form has none."""
+        return {}
 
     def right(self, page: Page, field: Field) -> str | None:
         """The label that is right where the page has a key."""
@@ -213,8 +221,3 @@ def buttons(choices: Sequence[str]) -> list[Option]:
         Option(value=choice, text=choice, key=keys.get(choice, choice if marks else str(number)))
         for number, choice in enumerate(choices, 1)
     ]
-
-
-def attention_id(form: str, number: int) -> str:
-    """What an attention page and its item are called."""
-    return f"attention/{form}/{number}"

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from personafit.labeling.forms.form import LabelForm, LabelValue, attention_id, buttons
-from personafit.labeling.records import Arrangement, Field, Option, Page, Role
+from personafit.labeling.forms.form import LabelForm, LabelValue, buttons
+from personafit.labeling.records import Arrangement, Field, Option, Page
 from personafit.labeling.sources import StudySource
 from personafit.labeling.texts import text
 from personafit.stages.records import LABELS
@@ -51,21 +51,14 @@ class GradeForm(LabelForm):
         """The grade."""
         return LabelValue(value, float(value))
 
-    def attention(self, number: int, language: str) -> Page:
+    def telling(self, name: str, language: str) -> dict[str, Any]:
         """An answer that says which grade it is to be given."""
-        name = attention_id(self.name, number)
-        return Page(
-            id=name,
-            role=Role.ATTENTION,
-            items=[name],
-            targets=[name],
-            content={
-                "profile": text(language, "attention.person"),
-                "prompt": text(language, "attention.read"),
-                "answer": text(language, "attention.mark", mark=ASKED_FOR),
-            },
-            key={FIT: ASKED_FOR, HELPFUL: ASKED_FOR},
-        )
+        content = {
+            "profile": text(language, "attention.person"),
+            "prompt": text(language, "attention.read"),
+            "answer": text(language, "attention.mark", mark=ASKED_FOR),
+        }
+        return {"targets": [name], "content": content, "key": {FIT: ASKED_FOR, HELPFUL: ASKED_FOR}}
 
 
 class AttributesForm(LabelForm):
@@ -128,18 +121,15 @@ class AttributesForm(LabelForm):
         """The label verifiers use."""
         return LabelValue(value, VALUES[value])
 
-    def attention(self, number: int, language: str) -> Page:
+    def telling(self, name: str, language: str) -> dict[str, Any]:
         """A conversation that says what its statements are to be called."""
-        name = attention_id(self.name, number)
         said = [{"role": "user", "text": text(language, "attention.attributes")}]
         statements = [
             {"text": text(language, f"attention.statement.{place}"), "evidence": [0]} for place in range(2)
         ]
-        return Page(
-            id=name,
-            role=Role.ATTENTION,
-            items=[f"{name}/{place}" for place in range(2)],
-            places=2,
-            content={"turns": said, "statements": statements, "conversation": name},
-            key={f"{ATTRIBUTES}/{place}": "unsure" for place in range(2)},
-        )
+        return {
+            "items": [f"{name}/{place}" for place in range(2)],
+            "places": 2,
+            "content": {"turns": said, "statements": statements, "conversation": name},
+            "key": {f"{ATTRIBUTES}/{place}": "unsure" for place in range(2)},
+        }

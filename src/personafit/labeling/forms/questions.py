@@ -1,22 +1,31 @@
-"""Forms of items: the best of several answers, which attributes matter, which answer each attribute prefers, and any other kind's."""
+"""Forms of items: the best of several answers, which attributes matter, which answer each attribute prefers, dialogues, any other kind.
+
+Dialogues are judged by others, or held by the rater and then judged by themselves. The questions are those that judges are asked, under
+the same names and on the same scales, so that votes and judgments meet.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from personafit._errors import UserError
+from personafit.items.choice import FIT
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, DialogueQuestion
 from personafit.items.preference import MIDDLE, PREFER, PREFERENCE
-from personafit.items.question import FIT
+from personafit.items.reading import Question, Shown
 from personafit.items.relevance import PAIR, RELEVANCE, list_name
-from personafit.labeling.forms.form import MOST_BUTTONS, NO, LabelValue, QuestionForm, attention_id
-from personafit.labeling.records import Arrangement, Field, Page, Role
+from personafit.labeling.forms.form import MOST_BUTTONS, NO, YES, LabelValue, QuestionForm
+from personafit.labeling.records import Arrangement, Field, Option, Page
 from personafit.labeling.sources import Gold, StudySource
 from personafit.labeling.texts import text
+from personafit.simulate.records import DIALOGUE
 from personafit.store import Item
 
 if TYPE_CHECKING:
     from personafit.kinds import Kind
 
 MOST_LISTED = 40  # on one page; a longer list is cut into pages
+ASKED = tuple(question for question in DIALOGUE_QUESTIONS if not question.by_turn)
+NOT_OF_ONESELF = "coherence.user"
 
 
 class AnswersForm(QuestionForm):
@@ -87,21 +96,14 @@ class ChoiceForm(AnswersForm):
         said = super().answered(page, arrangement, field, value)
         return said if said is None or page.sides == 2 else said._replace(value=None)
 
-    def attention(self, number: int, language: str) -> Page:
+    def telling(self, name: str, language: str) -> dict[str, Any]:
         """Two answers, one of which says that it is to be chosen."""
-        name = attention_id(self.name, number)
-        return Page(
-            id=name,
-            role=Role.ATTENTION,
-            items=[name],
-            sides=2,
-            content={
-                "profile": text(language, "attention.person"),
-                "prompt": text(language, "attention.read"),
-                "answers": [text(language, "attention.this"), text(language, "attention.other")],
-            },
-            key={"fit": "0"},
-        )
+        content = {
+            "profile": text(language, "attention.person"),
+            "prompt": text(language, "attention.read"),
+            "answers": [text(language, "attention.this"), text(language, "attention.other")],
+        }
+        return {"sides": 2, "content": content, "key": {"fit": "0"}}
 
 
 class RelevanceForm(QuestionForm):
@@ -134,21 +136,11 @@ class RelevanceForm(QuestionForm):
                     ),
                 )
 
-    def attention(self, number: int, language: str) -> Page:
+    def telling(self, name: str, language: str) -> dict[str, Any]:
         """A prompt that says what to answer."""
-        name = attention_id(self.name, number)
-        return Page(
-            id=name,
-            role=Role.ATTENTION,
-            items=[f"{name}/{place}" for place in range(2)],
-            places=2,
-            **_attributes(
-                RELEVANCE,
-                {"prompt": text(language, "attention.no")},
-                [text(language, f"attention.statement.{place}") for place in range(2)],
-                [Gold(NO, None)] * 2,
-            ),
-        )
+        content = {"prompt": text(language, "attention.no")}
+        items = [f"{name}/{place}" for place in range(2)]
+        return {"items": items, "places": 2, **_told(RELEVANCE, content, NO, language)}
 
 
 class PreferenceForm(QuestionForm):
@@ -180,24 +172,87 @@ class PreferenceForm(QuestionForm):
                 ),
             )
 
-    def attention(self, number: int, language: str) -> Page:
+    def telling(self, name: str, language: str) -> dict[str, Any]:
         """Answers that say which mark to give: the middle, which is the same from either side."""
-        name = attention_id(self.name, number)
         said = text(language, "attention.mark", mark=MIDDLE)
-        return Page(
-            id=name,
-            role=Role.ATTENTION,
-            items=[name],
-            sides=2,
-            places=2,
-            targets=["0", "1"],
-            **_attributes(
-                PREFERENCE,
-                {"prompt": text(language, "attention.read"), "answers": [said, said]},
-                [text(language, f"attention.statement.{place}") for place in range(2)],
-                [Gold(str(MIDDLE), None)] * 2,
-            ),
-        )
+        content = {"prompt": text(language, "attention.read"), "answers": [said, said]}
+        told = _told(PREFERENCE, content, str(MIDDLE), language)
+        return {"sides": 2, "places": 2, "targets": ["0", "1"], **told}
+
+
+class DialogueForm(QuestionForm):
+    """Asks the judges' questions about a whole dialogue: whether it got done, how personal the help was, how natural and coherent."""
+
+    name = "dialogue"
+    kinds: tuple[str, ...] = ("dialogue",)
+    asked = ASKED
+    view = "given"
+
+    def pages(self, source: StudySource) -> Iterator[Page]:
+        """One page for each dialogue of the run that ran to an end of its own."""
+        for dialogue in source.dialogues():
+            turns = [{"role": turn.role, "text": turn.text} for turn in dialogue.turns]
+            if dialogue.closing:
+                turns.append({"role": "user", "text": dialogue.closing})
+            yield Page(
+                id=dialogue.id,
+                person=dialogue.person,
+                items=[dialogue.id],
+                content={
+                    "goal": dialogue.task.goal,
+                    "preferences": source.preferences(dialogue),
+                    "known": source.text(dialogue.context),
+                    "turns": turns,
+                },
+            )
+
+    def options(self, question: Question, shown: Shown) -> list[Option]:
+        """The marks; yes and no where they are 1 and 0."""
+        if isinstance(question, DialogueQuestion) and question.truth:
+            return [Option(value="1", text=YES, key="y"), Option(value="0", text=NO, key="n")]
+        return super().options(question, shown)
+
+    def telling(self, name: str, language: str) -> dict[str, Any]:
+        """A dialogue that says what it is to be given."""
+        said = [
+            {"role": "user", "text": text(language, "attention.read")},
+            {"role": "assistant", "text": text(language, "attention.dialogue")},
+        ]
+        content = {"goal": text(language, "attention.read"), "preferences": "", "known": "", "turns": said}
+        return {"content": content, "key": {question.name: str(question.low) for question in ASKED}}
+
+
+class ChatForm(DialogueForm):
+    """A participant talks with a model about a matter of their own or a given task, and rates their own dialogue.
+
+    Of their own side people are asked how natural it was, not how coherent.
+    """
+
+    name = "chat"
+    kinds = ("task",)
+    asked = tuple(question for question in ASKED if question.name != NOT_OF_ONESELF)
+    view = "self"
+    perspective = "self"
+
+    def pages(self, source: StudySource) -> Iterator[Page]:
+        """One page for each task; every participant has a dialogue of their own on it."""
+        for name, task in source.chat_tasks():
+            yield Page(id=name, items=[name], makes=DIALOGUE, content={"task": task})
+
+    def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
+        """The questions about the rater's own dialogue."""
+        item = arrangement.own or page.items[0]
+        return [field.model_copy(update={"item": item}) for field in super().fields(page, arrangement)]
+
+    def telling(self, name: str, language: str) -> dict[str, Any]:
+        """None: a chat is the participant's own."""
+        return {}
+
+
+def _told(question: str, content: dict[str, Any], right: str, language: str) -> dict[str, Any]:
+    """Content and key of a page that lists two attributes and says what to answer to both."""
+    statements = [text(language, f"attention.statement.{place}") for place in range(2)]
+    return _attributes(question, content, statements, [Gold(right, None)] * 2)
 
 
 def _attributes(

@@ -18,11 +18,10 @@ from pydantic import Field as Described
 from starlette.types import Receive, Scope, Send
 
 from personafit.labeling.access import RaterSession
-from personafit.labeling.answers import CANNOT_TELL, UNDONE, Answer, NotStored
-from personafit.labeling.batches import GONE
+from personafit.labeling.answers import CANNOT_TELL, GONE, UNDONE, NotStored
 from personafit.labeling.chats import Chat, has_ended
 from personafit.labeling.forms import LabelValue
-from personafit.labeling.forms.dialogue import ChatForm
+from personafit.labeling.forms.questions import ChatForm
 from personafit.labeling.places import FLAG, PageSlot, Places, Shape
 from personafit.labeling.records import Field, Role
 from personafit.labeling.studies import Studies
@@ -101,25 +100,7 @@ async def answer(request: Request, sent: Annotated[SentAnswer, Body()], session:
     answered, detail = _read(sent, shape, field)
     writer: Writer = state.writer
     try:
-        saved = await writer.save(
-            Answer(
-                id=sent.id,
-                study=session.study,
-                seat=session.seat,
-                rater=place.rater,
-                position=sent.page,
-                page=shape.page.id,
-                field=field,
-                answered=answered,
-                detail=detail,
-                view=shape.config.view,
-                order=shape.arrangement.order,
-                perspective=shape.config.perspective,
-                seconds=sent.seconds,
-                required=shape.required,
-                flag=shape.fields[FLAG],
-            )
-        )
+        saved = await writer.save(place.answer(sent.id, field, answered, detail, sent.seconds))
     except NotStored as error:
         if error.code == 404:
             places.refresh()

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from personafit import __version__
 from personafit._errors import UserError
 from personafit.labeling.access import Access
+from personafit.labeling.chats import NotNow
 from personafit.labeling.places import Places
 from personafit.labeling.studies import Studies
 from personafit.labeling.texts import text
@@ -25,7 +26,6 @@ from personafit.labeling.web import (
     login,
     rating,
     researcher,
-    steering,
 )
 from personafit.labeling.web.guard import Guard
 from personafit.labeling.web.rendering import PageRenderer
@@ -68,8 +68,8 @@ def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
     app.include_router(chat.router)
     app.include_router(login.router)
     app.include_router(researcher.router)
-    app.include_router(steering.router)
     app.add_exception_handler(NotAllowed, _not_allowed)
+    app.add_exception_handler(NotNow, _not_now)
     app.add_exception_handler(UserError, _user_error)
     app.add_exception_handler(SQLAlchemyError, _database)
     app.add_exception_handler(RequestValidationError, _not_understood)
@@ -82,6 +82,10 @@ async def _not_allowed(request: Request, error: Exception) -> Response:
     if error.login and _wants_page(request):
         return RedirectResponse(error.login, status_code=303)
     return _said(request, error.code, error.sentence, **error.parts)
+
+
+async def _not_now(request: Request, error: Exception) -> Response:
+    return _said(request, 409, str(error))
 
 
 async def _user_error(request: Request, error: Exception) -> Response:

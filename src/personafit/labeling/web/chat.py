@@ -13,11 +13,11 @@ from pydantic import Field as Described
 from personafit._errors import UserError
 from personafit.labeling.access import RaterSession
 from personafit.labeling.chats import Chat, ChatTurn, Ended, NotNow, awaits_reply, has_ended, messages_of
-from personafit.labeling.forms.dialogue import ChatForm
+from personafit.labeling.forms.questions import ChatForm
 from personafit.labeling.places import must_check
 from personafit.labeling.studies import Studies, Study
 from personafit.labeling.texts import text
-from personafit.labeling.web.limits import Buckets
+from personafit.labeling.web.guard import Buckets
 from personafit.labeling.web.sessions import (
     CHECK_FIRST,
     NotAllowed,
@@ -128,10 +128,7 @@ async def begin(
 ) -> JSONResponse:
     """Agree that the chat is kept."""
     chat, _ = await run_in_threadpool(_chat, studies, session, sent.page)
-    try:
-        await run_in_threadpool(chat.begin, sent.key)
-    except NotNow as error:
-        raise NotAllowed(409, str(error)) from error
+    await run_in_threadpool(chat.begin, sent.key)
     return _state(await run_in_threadpool(chat.rows))
 
 
@@ -141,10 +138,7 @@ async def say(
 ) -> JSONResponse:
     """Store a message; the reply comes when it is on disk."""
     chat, _ = await run_in_threadpool(_chat, studies, session, sent.page)
-    try:
-        await run_in_threadpool(chat.say, sent.text, sent.key)
-    except NotNow as error:
-        raise NotAllowed(409, str(error)) from error
+    await run_in_threadpool(chat.say, sent.text, sent.key)
     return _state(await run_in_threadpool(chat.rows))
 
 
@@ -177,10 +171,7 @@ async def end(
 ) -> JSONResponse:
     """End the chat: it becomes a dialogue in the store, and may be rated."""
     chat, study = await run_in_threadpool(_chat, studies, session, sent.page)
-    try:
-        await run_in_threadpool(chat.end, sent.how, sent.key, models.named(study.config.model))
-    except NotNow as error:
-        raise NotAllowed(409, str(error)) from error
+    await run_in_threadpool(chat.end, sent.how, sent.key, models.named(study.config.model))
     return _state(await run_in_threadpool(chat.rows))
 
 

@@ -1,22 +1,27 @@
-"""What stands before every request: security headers, a limit on bodies and one on the rate of requests.
+"""What stands before every request: security headers, a limit on bodies and one on the rate of requests, by whom they come from.
 
 Written against ASGI directly: it costs microseconds where a middleware of functions costs a task for each request.
 """
 
-from collections.abc import Hashable
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address, ip_network
+from math import inf
+from typing import Any
 
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from personafit.labeling.access import Access
-from personafit.labeling.web.limits import Buckets, client_address
 from personafit.labeling.web.sessions import RATER_COOKIE
 
 LARGEST_BODY = 256 * 1024
-RATE, BURST = (
-    40.0,
-    400.0,
-)  # requests a second in the long run, and at once, of one seat or, without a seat, one address
+# Requests a second in the long run, and at once, of one seat or, without a seat, one address.
+RATE, BURST = 40.0, 400.0
+HELD = 10_000
+IPV6_PREFIX = 64  # what one subscriber is given; all addresses in it are one
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -82,3 +87,42 @@ async def _refuse(send: Send, code: int, sentence: str) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": code, "headers": headers + HEADERS})
     await send({"type": "http.response.body", "body": body})
+
+
+class Buckets:
+    """A bucket for each name that is full at first; every admission takes one out."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def wait(self, name: Hashable, rate: float, burst: float) -> float:
+        """Admit whoever it is and return 0, or return the seconds until they will be; a bucket holds `burst` and gets `rate` a second."""
+        now = self._clock()
+        tokens, last = self._buckets.pop(name, (burst, now))
+        tokens = min(burst, tokens + (now - last) * rate)
+        admitted = tokens >= 1
+        self._buckets[name] = (tokens - 1 if admitted else tokens, now)
+        if len(self._buckets) > HELD:
+            self._buckets.popitem(last=False)
+        if admitted:
+            return 0.0
+        return (1 - tokens) / rate if rate else inf
+
+
+def client_address(client: Any) -> str:
+    """Whom a connection counts for: its IPv4 address, or the network of its IPv6 address; empty where there is none."""
+    return _counted(str(client[0])) if client else ""
+
+
+@lru_cache(HELD)
+def _counted(host: str) -> str:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ip_network((address, IPV6_PREFIX), strict=False))

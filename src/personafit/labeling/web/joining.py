@@ -25,7 +25,7 @@ from personafit.labeling.web.sessions import (
     set_cookie,
     taking_part,
 )
-from personafit.store.rows import storable
+from personafit.store.records import storable
 
 router = APIRouter(default_response_class=HTMLResponse)
 
@@ -79,7 +79,7 @@ def invitation(
         request,
         "consent.html",
         language=study.config.language,
-        title=study.config.title or study.name,
+        title=study.title,
         study=study,
         consent=study.config.consent,
         guidelines=guidelines(studies, study, render.language(request, study.config.language)),
@@ -194,7 +194,7 @@ def done(request: Request, session: RaterDep, studies: StudiesDep, render: Rende
         request,
         "done.html",
         language=study.config.language,
-        title=study.config.title or study.name,
+        title=study.title,
         code=200,
         completion=study.config.completion_code,
         leave=_completion_address(study, seat),
@@ -214,7 +214,7 @@ def _check_page(
         request,
         "check.html",
         language=study.config.language,
-        title=study.config.title or study.name,
+        title=study.title,
         quiz=_quiz(study, language),
         guidelines=guidelines(studies, study, language),
         wrong=progress.get("wrong", []),

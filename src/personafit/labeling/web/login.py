@@ -17,7 +17,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from personafit.labeling.access import RESEARCHER_SECONDS, SHORTEST_PASSWORD, Access, ResearcherSession, same
-from personafit.labeling.web.limits import client_address
+from personafit.labeling.web.guard import client_address
 from personafit.labeling.web.sessions import (
     RESEARCHER_COOKIE,
     AccessDep,

@@ -15,7 +15,7 @@ from personafit.labeling.answers import (
 )
 from personafit.labeling.chats import Chat, has_ended, messages_of
 from personafit.labeling.forms import LabelForm
-from personafit.labeling.forms.dialogue import ChatForm
+from personafit.labeling.forms.questions import ChatForm
 from personafit.labeling.places import FLAG, extra_fields, must_check
 from personafit.labeling.records import Arrangement, Field, Page, Role
 from personafit.labeling.web.joining import guidelines
@@ -76,7 +76,7 @@ def show(
         request,
         "page.html" if _fragment(request) else "rate.html",
         language=study.config.language,
-        title=study.config.title or study.name,
+        title=study.title,
         form=form.template,
         advances=form.advances,
         position=position,

@@ -1,18 +1,25 @@
-"""The researcher's pages: how a study goes, in numbers that refresh by themselves, and everything behind them."""
+"""The researcher's pages: how a study goes, in numbers that refresh by themselves, everything behind them, and what their buttons do.
+
+Each button takes one form whose token was checked, and goes back to the page. Adjudicating shows one disputed answer at a time, with
+everybody's votes, and a decision that can be changed.
+"""
 
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Query, Request
-from fastapi.responses import HTMLResponse, Response
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from personafit.labeling.access import RESEARCHER_SECONDS, ResearcherSession
-from personafit.labeling.overview import Overview, RaterNumbers, overview
+from personafit._errors import UserError
+from personafit.labeling import steering
+from personafit.labeling.access import RESEARCHER_SECONDS
+from personafit.labeling.adjudicating import decide, disputes, labels_of
+from personafit.labeling.erasing import REMAIN, erase_rater
+from personafit.labeling.overview import Overview, overview
 from personafit.labeling.records import RaterState
-from personafit.labeling.studies import Studies
-from personafit.labeling.trail import answer_events, events
-from personafit.labeling.votes import study_votes
-from personafit.labeling.web.rendering import PageRenderer
+from personafit.labeling.studies import Seat
+from personafit.labeling.votes import answer_events, events, stored_page, study_votes
 from personafit.labeling.web.sessions import (
     RESEARCHER_COOKIE,
     AccessDep,
@@ -20,6 +27,7 @@ from personafit.labeling.web.sessions import (
     RenderDep,
     ResearcherDep,
     StudiesDep,
+    checked,
     set_cookie,
 )
 from personafit.statistics import Estimate
@@ -28,76 +36,107 @@ router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
 
 BY_THEMSELVES = ("researcher/numbers.html",)  # fetched by a page left open, which is no sign of anybody
 SHOWN = 100  # lines of a list on one page
+MOST_ADDED = 10_000
 
 SeatNumber = Annotated[int, Path(ge=0, lt=2**31)]
 From = Annotated[int, Query(alias="from", ge=0, lt=2**31)]
+Text = Annotated[str, Form(max_length=steering.LONGEST_MESSAGE)]
+Token = Annotated[str, Form(max_length=200)]
+Count = Annotated[int, Form(ge=0, le=MOST_ADDED)]
+
+
+class Desk:
+    """What a researcher who is logged in works with: the studies, and pages of them."""
+
+    def __init__(
+        self, request: Request, session: ResearcherDep, studies: StudiesDep, render: RenderDep
+    ) -> None:
+        self.request, self.session, self.studies, self._render = request, session, studies, render
+
+    def numbers(self, study: str) -> Overview:
+        """A study's numbers; 404 when there is no such study."""
+        self.check(study)
+        return overview(self.studies, study)
+
+    def check(self, study: str) -> None:
+        """404 when there is no such study."""
+        if study not in self.studies.names():
+            raise NotAllowed(404, "There is no such study.")
+
+    def seat(self, study: str, seat: int) -> Seat:
+        """A rater of a study; 404 when there is none."""
+        self.check(study)
+        found = self.studies.seat(study, seat)
+        if found is None:
+            raise NotAllowed(404, "There is no such rater in this study.")
+        return found
+
+    def page(self, template: str, **values: Any) -> HTMLResponse:
+        """A researcher's page; whoever opens one stays logged in."""
+        helpers: dict[str, Any] = {
+            "when": _when,
+            "seconds": _seconds,
+            "figure": _figure,
+            "interval": _interval,
+        }
+        values |= helpers | {"csrf": self.session.csrf, "shown_lines": SHOWN}
+        page = self._render.page(self.request, template, **values)
+        if template not in BY_THEMSELVES:
+            set_cookie(page, self.request, RESEARCHER_COOKIE, self.session.cookie, RESEARCHER_SECONDS)
+        return page
+
+
+DeskDep = Annotated[Desk, Depends()]
+
+
+def _unforged(desk: DeskDep, csrf: Token) -> Desk:
+    checked(desk.session, csrf)
+    return desk
+
+
+FormDep = Annotated[Desk, Depends(_unforged)]
+"""The desk of a form that came from one of this session's pages."""
 
 
 @router.get("")
-def all_studies(request: Request, session: ResearcherDep, studies: StudiesDep, render: RenderDep) -> Response:
+def all_studies(desk: DeskDep) -> Response:
     """All studies."""
-    found = [overview(studies, name) for name in studies.names()]
-    return filled(request, render, session, "researcher/studies.html", studies=found)
+    found = [overview(desk.studies, name) for name in desk.studies.names()]
+    return desk.page("researcher/studies.html", studies=found)
 
 
 @router.get("/studies/{study}")
-def one_study(
-    request: Request, study: str, session: ResearcherDep, studies: StudiesDep, render: RenderDep
-) -> Response:
+def one_study(desk: DeskDep, study: str) -> Response:
     """How a study goes."""
-    numbers = known(studies, study)
-    return filled(request, render, session, "researcher/study.html", numbers=numbers, here="overview")
+    return desk.page("researcher/study.html", numbers=desk.numbers(study), here="overview")
 
 
 @router.get("/studies/{study}/numbers")
-def live_numbers(
-    request: Request, study: str, session: ResearcherDep, studies: StudiesDep, render: RenderDep
-) -> Response:
+def live_numbers(desk: DeskDep, study: str) -> Response:
     """The part of a study's page that refreshes."""
-    return filled(request, render, session, "researcher/numbers.html", numbers=known(studies, study))
+    return desk.page("researcher/numbers.html", numbers=desk.numbers(study))
 
 
 @router.get("/studies/{study}/raters/{seat}")
-def one_rater(
-    request: Request,
-    study: str,
-    seat: SeatNumber,
-    session: ResearcherDep,
-    studies: StudiesDep,
-    render: RenderDep,
-) -> Response:
+def one_rater(desk: DeskDep, study: str, seat: SeatNumber) -> Response:
     """One rater, and what can be done."""
-    numbers = known(studies, study)
-    rater = known_rater(numbers, seat)
-    votes = study_votes(studies, study, excluded=True)
-    given = votes.filter(votes["rater"] == rater.code).sort("at", descending=True).head(SHOWN)
-    return filled(
-        request,
-        render,
-        session,
+    code, numbers = desk.seat(study, seat).code, desk.numbers(study)
+    votes = study_votes(desk.studies, study, excluded=True)
+    given = votes.filter(votes["rater"] == code).sort("at", descending=True).head(SHOWN)
+    return desk.page(
         "researcher/rater.html",
         numbers=numbers,
         here="overview",
-        rater=rater,
+        rater=next(rater for rater in numbers.raters if rater.seat.seat == seat),
         votes=list(given.iter_rows(named=True)),
     )
 
 
 @router.get("/studies/{study}/pages")
-def all_pages(
-    request: Request,
-    study: str,
-    session: ResearcherDep,
-    studies: StudiesDep,
-    render: RenderDep,
-    skip: From = 0,
-) -> Response:
+def all_pages(desk: DeskDep, study: str, skip: From = 0) -> Response:
     """How far each page is, and what was voted."""
-    numbers = known(studies, study)
-    return filled(
-        request,
-        render,
-        session,
+    numbers = desk.numbers(study)
+    return desk.page(
         "researcher/pages.html",
         numbers=numbers,
         here="pages",
@@ -108,40 +147,26 @@ def all_pages(
 
 
 @router.get("/studies/{study}/remarks")
-def all_remarks(
-    request: Request, study: str, session: ResearcherDep, studies: StudiesDep, render: RenderDep
-) -> Response:
+def all_remarks(desk: DeskDep, study: str) -> Response:
     """What raters flagged and noted."""
-    numbers = known(studies, study)
-    votes = study_votes(studies, study, excluded=True)
+    numbers = desk.numbers(study)
+    votes = study_votes(desk.studies, study, excluded=True)
     noted = votes.filter(votes["note"].is_not_null())
     rows = [
         *numbers.remarks.iter_rows(named=True),
         *({**row, "question": "note", "text": row["note"]} for row in noted.iter_rows(named=True)),
     ]
     rows.sort(key=lambda row: row["at"], reverse=True)
-    return filled(
-        request, render, session, "researcher/remarks.html", numbers=numbers, here="remarks", remarks=rows
-    )
+    return desk.page("researcher/remarks.html", numbers=numbers, here="remarks", remarks=rows)
 
 
 @router.get("/studies/{study}/trail")
-def trail(
-    request: Request,
-    study: str,
-    session: ResearcherDep,
-    studies: StudiesDep,
-    render: RenderDep,
-    skip: From = 0,
-) -> Response:
+def trail(desk: DeskDep, study: str, skip: From = 0) -> Response:
     """What was done by whom, and every answer with both clocks."""
-    numbers = known(studies, study)
-    done, count = events(studies, study, SHOWN, skip)
-    answers, answered = answer_events(studies, study, SHOWN, skip)
-    return filled(
-        request,
-        render,
-        session,
+    numbers = desk.numbers(study)
+    done, count = events(desk.studies, study, SHOWN, skip)
+    answers, answered = answer_events(desk.studies, study, SHOWN, skip)
+    return desk.page(
         "researcher/trail.html",
         numbers=numbers,
         here="trail",
@@ -153,64 +178,107 @@ def trail(
 
 
 @router.get("/studies/{study}/invitations")
-def invitations(
-    request: Request,
-    study: str,
-    session: ResearcherDep,
-    studies: StudiesDep,
-    access: AccessDep,
-    render: RenderDep,
-) -> Response:
+def invitations(desk: DeskDep, study: str, access: AccessDep) -> Response:
     """Links to send."""
-    numbers = known(studies, study)
-    base = str(request.base_url)
-    free = [rater for rater in numbers.raters if rater.state is RaterState.FREE]
-    return filled(
-        request,
-        render,
-        session,
+    numbers, joining = desk.numbers(study), f"{desk.request.base_url}join/"
+    free = [rater.seat for rater in numbers.raters if rater.seat.state is RaterState.FREE]
+    return desk.page(
         "researcher/invitations.html",
         numbers=numbers,
         here="invitations",
         free=bool(free),
-        anyone=None if studies.study(study).config.signed_ids else f"{base}join/{access.invite(study, None)}",
-        links=[(rater.code, f"{base}join/{access.invite(study, rater.seat)}") for rater in free],
+        anyone=None if numbers.study.config.signed_ids else f"{joining}{access.invite(study, None)}",
+        links=[(seat.code, f"{joining}{access.invite(study, seat.seat)}") for seat in free],
     )
 
 
-def known(studies: Studies, study: str) -> Overview:
-    """A study's numbers; 404 when there is no such study."""
-    if study not in studies.names():
-        raise NotAllowed(404, "There is no such study.")
-    return overview(studies, study)
+@router.post("/studies/{study}/state")
+def change_state(desk: FormDep, study: str, state: Text) -> Response:
+    """Open, pause or close the study."""
+    desk.check(study)
+    steering.set_state(desk.studies, study, state)
+    return _back(study)
 
 
-def known_rater(numbers: Overview, seat: int) -> RaterNumbers:
-    """A rater of the study; 404 when there is none."""
-    for rater in numbers.raters:
-        if rater.seat == seat:
-            return rater
-    raise NotAllowed(404, "There is no such rater in this study.")
+@router.post("/studies/{study}/more")
+def add_more(desk: FormDep, study: str, raters: Count = 0, items: Count = 0) -> Response:
+    """Add seats and items."""
+    desk.check(study)
+    steering.extend(desk.studies.store, study, raters, items, lambda store, name: store.run(name))
+    return _back(study, "/invitations")
 
 
-def filled(
-    request: Request, render: PageRenderer, session: ResearcherSession, template: str, **values: Any
-) -> HTMLResponse:
-    """A researcher's page; whoever opens one stays logged in."""
-    page = render.page(
-        request,
-        template,
-        csrf=session.csrf,
-        when=_when,
-        seconds=_seconds,
-        figure=_figure,
-        interval=_interval,
-        shown_lines=SHOWN,
-        **values,
+@router.post("/studies/{study}/raters/{seat}/erase")
+def erase(desk: FormDep, study: str, seat: SeatNumber, code: Text) -> Response:
+    """Erase the rater, once their code was typed."""
+    found = desk.seat(study, seat)
+    if code.strip() != found.code:
+        raise UserError(f"Nothing was erased: type {found.code} to erase this rater.")
+    done = erase_rater(desk.studies, found)
+    if done.remains is not None:
+        raise UserError(REMAIN.format(why=done.remains))
+    return _back(study)
+
+
+@router.post("/studies/{study}/raters/{seat}/{action}")
+def change_rater(
+    desk: FormDep,
+    study: str,
+    seat: SeatNumber,
+    action: Literal["warn", "pause", "exclude", "resume"],
+    message: Text = "",
+    reason: Text = "",
+) -> Response:
+    """Show the rater a message or take it away; pause them, leave their answers out, or take them in again."""
+    found = desk.seat(study, seat)
+    if action == "warn":
+        steering.warn(desk.studies, found, message)
+    elif action == "pause":
+        steering.pause(desk.studies, found, reason)
+    elif action == "exclude":
+        steering.exclude(desk.studies, found, reason)
+    else:
+        steering.resume(desk.studies, found)
+    return _back(study, f"/raters/{seat}")
+
+
+@router.get("/studies/{study}/adjudicate")
+def show_dispute(desk: DeskDep, study: str, key: Annotated[str, Query(max_length=200)] = "") -> Response:
+    """The disputed answer asked for, or the first that is not decided."""
+    numbers, found = desk.numbers(study), disputes(desk.studies, study)
+    wanted = (n for n, one in enumerate(found) if (one.key == key if key else one.decided is None))
+    place = next(wanted, None)
+    dispute = found[place] if place is not None else None
+    return desk.page(
+        "researcher/adjudicate.html",
+        numbers=numbers,
+        here="adjudicate",
+        dispute=dispute,
+        shown=stored_page(desk.studies.form(study), dispute.page) if dispute else {},
+        labels=list(labels_of(desk.studies, study, dispute.page, dispute.field)) if dispute else [],
+        left=sum(one.decided is None for one in found),
+        total=len(found),
+        before=found[place - 1].key if place else None,
+        after=found[place + 1].key if place is not None and place + 1 < len(found) else None,
     )
-    if template not in BY_THEMSELVES:
-        set_cookie(page, request, RESEARCHER_COOKIE, session.cookie, RESEARCHER_SECONDS)
-    return page
+
+
+@router.post("/studies/{study}/adjudicate")
+def store_decision(
+    desk: FormDep,
+    study: str,
+    key: Annotated[str, Form(max_length=200)],
+    label: Annotated[str, Form(max_length=200)],
+    why: Text = "",
+) -> Response:
+    """Store a decision and go to the next; an empty label takes the decision back and stays."""
+    desk.check(study)
+    decide(desk.studies, study, key, label or None, why)
+    return _back(study, "/adjudicate" if label else f"/adjudicate?key={quote(key, safe='')}")
+
+
+def _back(study: str, where: str = "") -> Response:
+    return RedirectResponse(f"/researcher/studies/{quote(study, safe='')}{where}", status_code=303)
 
 
 def _when(at: float | None) -> str:

@@ -11,16 +11,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from personafit._hashing import content_hash
 from personafit.items.preference import HIGHEST, LOWEST
 from personafit.items.reading import Unit
 from personafit.models.embeddings import DEFAULT, Embedder, make_known_embedder
-from personafit.raters.fitted.model import FittedModel
-from personafit.raters.naming import names_attribute
-
-Floats = NDArray[np.float64]
+from personafit.raters.fitted.model import FittedModel, Floats
+from personafit.raters.rules import names_attribute
 
 FEATURES = "preference-head-1"
 CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED = range(4)

@@ -1,28 +1,161 @@
 """The fitted matcher: from a prompt and a person's attributes to the probability that each one matters.
 
 Each attribute is scored by itself, so a score does not depend on what else is on the list. A matcher holds vectors and
-weights, no text of the training data.
+weights, no text of the training data. It expects alike (prompt, attribute) pairs to be judged alike; three kinds of likeness are added
+up: the attributes are alike (some matter for nearly every prompt, such as how somebody likes to be answered); attributes and prompts
+are both alike; and the attribute is as close to its prompt in topic as the other attribute is to its own, whatever the topic.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from personafit._hashing import content_hash, hash_text
-from personafit.models.embeddings import Embedder, make_known_embedder
-from personafit.raters.fitted.kernel import (
-    Closeness,
-    Floats,
-    KernelSettings,
-    Likeness,
-    PairVectors,
-    embed_pairs,
-)
-from personafit.raters.fitted.model import FittedModel
+from personafit.models.embeddings import Embedder, Vectors, make_known_embedder
+from personafit.raters.fitted.model import FittedModel, Floats, Rows
+from personafit.raters.text import sentences_of, topic_of
+
+
+@dataclass(frozen=True)
+class PairVectors:
+    """Pairs of a prompt and an attribute; `prompt_of` and `attribute_of` say which rows of the vectors a pair has."""
+
+    prompts: Vectors
+    sentences: Vectors
+    sentence_of: Rows
+    attributes: Vectors
+    topics: Vectors
+    lengths: Floats
+    prompt_of: Rows
+    attribute_of: Rows
+
+    def __len__(self) -> int:
+        return len(self.prompt_of)
+
+    def take(self, rows: Rows) -> "PairVectors":
+        """Some of the pairs; the vectors are shared."""
+        return replace(self, prompt_of=self.prompt_of[rows], attribute_of=self.attribute_of[rows])
+
+
+def embed_pairs(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> PairVectors:
+    """The vectors of (prompt, attribute) pairs; a prompt is taken whole and sentence by sentence."""
+    prompts = {prompt: place for place, prompt in enumerate(dict.fromkeys(prompt for prompt, _ in pairs))}
+    attributes = {text: place for place, text in enumerate(dict.fromkeys(text for _, text in pairs))}
+    sentences = [sentences_of(prompt) for prompt in prompts]
+    return PairVectors(
+        prompts=embedder.embed(list(prompts)),
+        sentences=embedder.embed([sentence for part in sentences for sentence in part]),
+        sentence_of=np.repeat(np.arange(len(prompts)), [len(part) for part in sentences]),
+        attributes=embedder.embed(list(attributes)),
+        topics=embedder.embed([topic_of(text) for text in attributes]),
+        lengths=np.log([1.0 + len(text) for text in attributes]),
+        prompt_of=np.array([prompts[prompt] for prompt, _ in pairs], dtype=np.intp),
+        attribute_of=np.array([attributes[text] for _, text in pairs], dtype=np.intp),
+    )
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """Weights of the three kinds of likeness, how fast each falls off, and how noisy a judgment is beside them."""
+
+    attribute_weight: float = 1.0
+    both_weight: float = 3.0
+    closeness_weight: float = 1.0
+    attribute_fall: float = 3.0
+    prompt_fall: float = 2.0
+    closeness_width: float = 2.0
+    noise: float = 1.0
+
+
+# What can be known from the attribute without the prompt.
+ATTRIBUTE_ALONE = KernelSettings(both_weight=0.0, closeness_weight=0.0)
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How close an attribute is to its prompt, as numbers that are comparable between prompts.
+
+    The cosine of an attribute and a sentence is counted in standard deviations above the cosine of that sentence and the
+    attributes of the training data: some sentences are close to everything.
+    """
+
+    attributes: Vectors
+    topics: Vectors
+    means: Floats
+    scales: Floats
+
+    @classmethod
+    def fit(cls, pairs: PairVectors) -> "Closeness":
+        """Take the measure of the pairs of the training data."""
+        seen = np.unique(pairs.attribute_of)
+        plain = cls(pairs.attributes[seen], pairs.topics[seen], np.zeros(3), np.ones(3))
+        raw = plain.of(pairs)
+        return cls(plain.attributes, plain.topics, raw.mean(axis=0), np.maximum(raw.std(axis=0), 1e-9))
+
+    def of(self, pairs: PairVectors) -> Floats:
+        """Three numbers a pair: closeness of the attribute, of its topic words, and its length."""
+        columns = [
+            _best_sentence(pairs, pairs.attributes, self.attributes),
+            _best_sentence(pairs, pairs.topics, self.topics),
+            pairs.lengths[pairs.attribute_of],
+        ]
+        scaled: Floats = (np.stack(columns, axis=1) - self.means) / self.scales
+        return scaled
+
+
+def _best_sentence(pairs: PairVectors, own: Vectors, others: Vectors) -> Floats:
+    reference = pairs.sentences.astype(np.float64) @ others.T
+    cosines = pairs.sentences.astype(np.float64) @ own.T
+    spread = np.maximum(reference.std(axis=1, keepdims=True), 1e-9)
+    standard = (cosines - reference.mean(axis=1, keepdims=True)) / spread
+    best = np.full((len(pairs.prompts), len(own)), -np.inf)
+    np.maximum.at(best, pairs.sentence_of, standard)
+    closest: Floats = best[pairs.prompt_of, pairs.attribute_of]
+    return closest
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """One side of a comparison: pairs with their closeness. A prompt of None stands for whatever is usually asked."""
+
+    pairs: PairVectors
+    closeness: Floats
+    prompt_known: bool = True
+
+    def to(self, other: "Likeness", settings: KernelSettings) -> Floats:
+        """The likeness of each pair here to each pair of the other side."""
+        attributes = _falling(self.pairs.attributes, other.pairs.attributes, settings.attribute_fall)
+        alike = attributes[np.ix_(self.pairs.attribute_of, other.pairs.attribute_of)]
+        total = settings.attribute_weight * alike
+        if settings.both_weight:
+            prompts = _falling(self.pairs.prompts, other.pairs.prompts, settings.prompt_fall)
+            if not self.prompt_known:
+                prompts = _falling(other.pairs.prompts, other.pairs.prompts, settings.prompt_fall)
+                prompts = np.repeat(prompts.mean(axis=0, keepdims=True), len(self.pairs.prompts), axis=0)
+            total += (
+                settings.both_weight * alike * prompts[np.ix_(self.pairs.prompt_of, other.pairs.prompt_of)]
+            )
+        if settings.closeness_weight:
+            here = self.closeness if self.prompt_known else np.zeros_like(self.closeness)
+            total += settings.closeness_weight * _bell(here, other.closeness, settings.closeness_width)
+        return total
+
+
+def _falling(left: Vectors, right: Vectors, fall: float) -> Floats:
+    """1 for equal unit vectors, less the wider their angle."""
+    likeness: Floats = np.exp(-fall * (1.0 - left.astype(np.float64) @ right.T))
+    return likeness
+
+
+def _bell(left: Floats, right: Floats, width: float) -> Floats:
+    squares = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1)[None] - 2 * left @ right.T
+    bell: Floats = np.exp(-np.maximum(squares, 0.0) / (2 * width**2 * left.shape[1]))
+    return bell
+
 
 DIGITS = 6  # of a probability: the last bits of a sum depend on how many attributes are scored at once
 _PRINTED = ("personafit.matcher", 1)  # part of the fingerprint, whatever the file's format is

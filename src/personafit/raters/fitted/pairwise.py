@@ -1,25 +1,278 @@
-"""The fitted rater: which of two answers fits the person better, as an antisymmetric logit.
+"""The fitted rater of choices: which of two answers fits the person better, as an antisymmetric logit.
 
-Two linear members are added up: surface features of the pair's difference, bounded so that no single feature can
-decide alone, and short character n-grams of the answers.
+Two linear members are added up: surface features of the pair's difference, bounded so that no single feature can decide alone, and
+short character n-grams of the answers. Every feature is a function of one person, one question and one answer: how it is written, how
+it meets the question, how it takes up the person. How often a text occurs elsewhere, the tier and the other answer are deliberately not
+inputs.
 """
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from operator import add, mul
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from personafit._hashing import hash_text
-from personafit.raters.fitted.model import FittedModel
-from personafit.raters.fitted.pairwise_features import answer_features
-from personafit.raters.fitted.profiles import Facets, neighbours, profile_of
+from personafit.raters.fitted.model import FittedModel, Floats
+from personafit.raters.text import latin_words, lexicon, matchable, neighbours
 
-Floats = NDArray[np.float64]
+FacetValue = str | int | float | bool | list[str]
+Facets = Mapping[str, FacetValue]
+
+MATCH_LENGTHS = (2, 3)
+
+FIELD_GROUPS = (
+    "career",
+    "demographics",
+    "values",
+    "food",
+    "entertainment",
+    "shopping",
+    "outings",
+    "business_trips",
+    "leisure_travel",
+    "social",
+    "study_work",
+    "fitness",
+    "content",
+    "other",
+)
+
+# The last part of a facet path, spelled as the persona files spell it, the noisy keys included.
+_GROUP_OF_KEY = {
+    "career_information": "career",
+    "values_and_interests": "values",
+    "food_drinks": "food",
+    "entertainment": "entertainment",
+    "entertainment_shopping": "entertainment",
+    "shopping": "shopping",
+    "traveldaily_outings": "outings",
+    "daily_outings": "outings",
+    "business_trips": "business_trips",
+    "leisure_travel": "leisure_travel",
+    "social": "social",
+    "study_work": "study_work",
+    "fitness": "fitness",
+    "content_interests": "content",
+}
+
+_TYPE_LETTER = re.compile(r"[A-Za-z]")
+
+
+def field_group(path: str) -> str | None:
+    """The field group of a facet path; None for what is no matter of overlap: the name and type letters."""
+    parts = path.lower().split(".")
+    if parts == ["name"]:
+        return None
+    if group := _GROUP_OF_KEY.get(parts[-1]):
+        return group
+    return "demographics" if parts[0] == "demographics" else "other"
+
+
+@dataclass(frozen=True)
+class PersonProfile:
+    """One person, ready to be matched: the 2- and 3-grams of all facets together and of each field group."""
+
+    name: str
+    by_length: Mapping[int, frozenset[str]]
+    by_group: Mapping[int, Mapping[str, frozenset[str]]]
+
+
+def person_profile(facets: Facets) -> PersonProfile:
+    """Build the profile of `{"Preference.Social": "...", ...}`; a person without facets matches nothing."""
+    texts: dict[str, list[str]] = {}
+    for path, value in facets.items():
+        if not isinstance(path, str) or not isinstance(value, str | int | float | list):
+            raise ValueError(
+                f"A facet is a path with a text, a number or a list of texts, not {path!r}: {value!r}."
+            )
+        text = "。".join(map(str, value)) if isinstance(value, list) else str(value)
+        if (group := field_group(path)) and not _TYPE_LETTER.fullmatch(text):
+            texts.setdefault(group, []).append(text)
+    by_group = {
+        length: {group: frozenset(matchable("。".join(parts), length)) for group, parts in texts.items()}
+        for length in MATCH_LENGTHS
+    }
+    return PersonProfile(
+        name=str(facets.get("Name", "")).strip(),
+        by_length={length: frozenset().union(*groups.values()) for length, groups in by_group.items()},
+        by_group=by_group,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _cached_profile(items: tuple[tuple[str, object], ...]) -> PersonProfile:
+    return person_profile({path: list(v) if isinstance(v, tuple) else v for path, v in items})  # type: ignore[misc]
+
+
+def profile_of(facets: Facets) -> PersonProfile:
+    """As `person_profile`, but remembered: a person usually comes with many pairs."""
+    try:
+        return _cached_profile(tuple((p, tuple(v) if isinstance(v, list) else v) for p, v in facets.items()))
+    except (TypeError, AttributeError):  # something unhashable or no mapping at all
+        raise ValueError(
+            f"Facets map paths to texts, numbers or lists of texts, not {facets!r:.80}."
+        ) from None
+
+
+_SENTENCE_ENDS = re.compile(r"[。！？!?\n；;]+")
+_BULLETS = re.compile(r"^\s*[-*•]\s", re.MULTILINE)
+_NUMBERED = re.compile(r"^\s*\**\d+[.、)）]", re.MULTILINE)
+_LATIN_LETTERS = re.compile(r"[A-Za-z]+")
+_DIGITS = re.compile(r"\d")
+_EDGE = 60  # characters that count as the opening or the closing of an answer
+_NOTHING: frozenset[str] = frozenset()
+
+
+PHRASES, QUESTION_CUES = (
+    {name: tuple(words.split()) for name, words in lexicon()[table].items()}
+    for table in ("phrases", "question_cues")
+)
+"""What is counted in answers by kind, and cues in a question that make a field group matter to it."""
+
+
+def answer_features(profile: PersonProfile, question: str, answer: str) -> dict[str, float]:
+    """All features of one answer by name: always the same names in the same order."""
+    features = _style(answer)
+    features.update(_address(profile.name, answer))
+    features.update(_match(profile, question, answer))
+    return features
+
+
+def _style(answer: str) -> dict[str, float]:
+    length = len(answer)
+    sentences = [part for part in _SENTENCE_ENDS.split(answer) if part.strip()]
+    paragraphs = sum(1 for line in answer.split("\n") if line.strip())
+    numbered, bullets = len(_NUMBERED.findall(answer)), len(_BULLETS.findall(answer))
+    latin = _LATIN_LETTERS.findall(answer)
+    pauses = answer.count("，") + answer.count("、")
+    exclamations = answer.count("！") + answer.count("!")
+    features: dict[str, float] = {
+        "log_length": math.log1p(length),
+        "length": length / 100,
+        "sentences": math.log1p(len(sentences)),
+        "sentence_length": length / max(1, len(sentences)) / 10,
+        "first_sentence_length": math.log1p(len(sentences[0])) if sentences else 0.0,
+        "paragraphs": float(paragraphs),
+        "one_paragraph": float(paragraphs <= 1),
+        "bold": answer.count("**") / 2,
+        "bold_used": float("**" in answer),
+        "numbered": float(numbered),
+        "bullets": float(bullets),
+        "list_used": float(numbered + bullets > 0),
+        "exclamations": float(exclamations),
+        "ends_with_exclamation": float(answer.rstrip().endswith(("！", "!"))),
+        "questions": float(answer.count("？") + answer.count("?")),
+        "quotes": answer.count("“") + answer.count("「") + answer.count('"') / 2,
+        "titles": float(answer.count("《")),
+        "digits": len(_DIGITS.findall(answer)) / 10,
+        "brackets": float(answer.count("（") + answer.count("(")),
+        "dashes": float(answer.count("——")),
+        "colons": float(answer.count("：")),
+        "pauses": pauses / 10,
+        "pause_rate": pauses / max(1, length) * 10,
+        "semicolons": float(answer.count("；")),
+        "latin_words": float(len(latin)),
+        "latin_share": sum(map(len, latin)) / max(1, length),
+        "first_person": float(answer.count("我")),
+    }
+    for kind, words in PHRASES.items():
+        features[f"phrase_{kind}"] = float(sum(map(answer.count, words)))
+    return features
+
+
+def _address(name: str, answer: str) -> dict[str, float]:
+    plain, polite = answer.count("你"), answer.count("您")
+    second = plain + polite
+    first_at = min((at for at in (answer.find("你"), answer.find("您")) if at >= 0), default=len(answer))
+    return {
+        "second_person_plain": float(plain),
+        "second_person_polite": float(polite),
+        "polite_used": float(polite > 0),
+        "second_person": float(second),
+        "log_second_person": math.log1p(second),
+        "second_person_rate": second / max(1, len(answer)) * 100,
+        "second_person_used": float(second > 0),
+        "second_person_first_at": first_at / max(1, len(answer)),
+        "name_used": float(bool(name) and name in answer),
+        "name_in_opening": float(bool(name) and name in answer[:20]),
+    }
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What of a question every answer to it is compared with."""
+
+    grams: Mapping[int, frozenset[str]]
+    relevance: tuple[float, ...]
+
+
+@lru_cache(maxsize=4096)
+def _asked(question: str) -> _Asked:
+    cues = [1.0 + 2 * sum(cue in question for cue in QUESTION_CUES.get(group, ())) for group in FIELD_GROUPS]
+    return _Asked(
+        grams={length: frozenset(matchable(question, length)) for length in MATCH_LENGTHS},
+        relevance=tuple(cue / sum(cues) for cue in cues),
+    )
+
+
+def _match(profile: PersonProfile, question: str, answer: str) -> dict[str, float]:
+    text = answer.lower()
+    asked = _asked(question)
+    pairs, distinct = neighbours(text)
+    grams = {2: distinct.union(latin_words(text)), 3: frozenset(map(add, pairs, text[2:]))}
+    features: dict[str, float] = {"variety": len(distinct) / max(1, len(pairs))}
+    shared: dict[int, frozenset[str]] = {}
+    for length, found in grams.items():
+        from_question = found & asked.grams[length]
+        shared[length] = (found & profile.by_length[length]) - from_question
+        count = len(shared[length])
+        features[f"shared{length}"] = float(count)
+        features[f"log_shared{length}"] = math.log1p(count)
+        features[f"shared_rate{length}"] = count / max(1, len(found))
+        features[f"log_own{length}"] = math.log1p(len(found) - count - len(from_question))
+        features[f"question_share{length}"] = len(from_question) / max(1, len(asked.grams[length]))
+    features["shared_in_opening"] = float(len(shared[2].intersection(pairs[:_EDGE])))
+    features["shared_in_closing"] = float(len(shared[2].intersection(pairs[-_EDGE:])))
+    features.update(_by_field(profile, asked.relevance, shared))
+    return features
+
+
+def _by_field(
+    profile: PersonProfile, relevance: tuple[float, ...], shared: Mapping[int, frozenset[str]]
+) -> dict[str, float]:
+    """Which fields are taken up, and whether they are the fields the question is about."""
+    pairs, triples = (
+        [len(shared[length] & profile.by_group[length].get(group, _NOTHING)) for group in FIELD_GROUPS]
+        for length in MATCH_LENGTHS
+    )
+    logs, logs3 = [math.log1p(count) for count in pairs], [math.log1p(count) for count in triples]
+    foremost = max(relevance)
+    about = [log for log, weight in zip(logs, relevance, strict=True) if weight == foremost]
+    strongest, second = sorted(pairs, reverse=True)[:2]
+    features = {f"field_{group}": value for group, value in zip(FIELD_GROUPS, logs, strict=True)}
+    features |= {
+        "fields_touched": float(sum([count >= 2 for count in pairs])),
+        "fields_used": float(sum([count >= 4 for count in pairs])),
+        "fields_used3": float(sum([count >= 2 for count in triples])),
+        "strongest_field": math.log1p(strongest),
+        "second_field": math.log1p(second),
+        "concentration": strongest / max(1, sum(pairs)),
+        "strongest_field3": math.log1p(max(triples)),
+        "field_logs": sum(logs),
+        "field_logs3": sum(logs3),
+        "relevant_logs": sum(map(mul, relevance, logs)),
+        "relevant_logs3": sum(map(mul, relevance, logs3)),
+        "most_relevant_fields": sum(about) / len(about),
+    }
+    return features
+
+
 PairToRate = tuple[Facets, str, str, str]
 
 GRAM_DIGITS = 6  # decimals of a gram's weight

@@ -12,7 +12,7 @@ from personafit.raters.rater import rater_record
 from personafit.raters.scored import ScoredRater
 
 if TYPE_CHECKING:
-    from personafit.raters.reward.rater import LocalRewardScorer
+    from personafit.raters.reward.local import LocalRewardScorer
     from personafit.raters.reward.served import ServedRewardScorer
 
 
@@ -31,7 +31,7 @@ def _scorer(spec: Spec) -> "LocalRewardScorer | ServedRewardScorer":
         from personafit.raters.reward.served import ServedRewardScorer
 
         return ServedRewardScorer(spec)
-    from personafit.raters.reward.rater import LocalRewardScorer
+    from personafit.raters.reward.local import LocalRewardScorer
 
     return LocalRewardScorer(spec)
 

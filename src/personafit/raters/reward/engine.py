@@ -14,7 +14,7 @@ import torch
 from personafit._errors import UserError
 from personafit.models import ModelError, Unanswerable, Unusable, one_line
 from personafit.models.reward.scoring import RewardScorer, out_of_memory
-from personafit.raters.reward.weights import Weights
+from personafit.raters.reward.reading import Weights
 
 TRIED = 12  # tokens of the beginning, and of each end, of the two texts that are tried
 EXACT, ROUGH = 1e-3, 0.05  # how far scores may be apart in full and in half precision

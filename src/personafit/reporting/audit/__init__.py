@@ -1,11 +1,18 @@
-"""The shortcut audit of a benchmark and its verdicts: what the labels reward besides fitting the person."""
+"""The shortcut audit of a benchmark: what its labels reward besides fitting the person, as verdicts, one object and a part of a report."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
+import orjson
+
+from personafit._errors import UserError
 from personafit.benchmarks import Benchmark
-from personafit.benchmarks.hostile import describe, profile_text
+from personafit.benchmarks.hostile import describe, profile_pieces
+from personafit.reporting.analysis import percent_dot
 from personafit.reporting.audit.checks import (
+    COUNTINGS,
     STRANGER,
     AuditPairs,
     FieldGroup,
@@ -26,6 +33,22 @@ from personafit.reporting.audit.checks import (
     surface_scores,
 )
 from personafit.reporting.claims import gain_finding, shortcut_finding
+from personafit.reporting.drawing import save
+from personafit.reporting.pieces import (
+    Cell,
+    Grid,
+    Instrument,
+    Picture,
+    Row,
+    Section,
+    Sentences,
+    count_row,
+    percent_cell,
+)
+from personafit.reporting.plots import Panel, PlotRow, panels_figure
+from personafit.reporting.report import ReportPart
+from personafit.reporting.report_page import write_page
+from personafit.reporting.result import Result
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import (
@@ -42,6 +65,15 @@ LOUD = 0.10
 CANNOT_TELL = "cannot tell"
 GRADES = ("passes", CANNOT_TELL, "warns", "fails")
 COUNTS = "answer counts"
+FILE = "audit.json"
+ALL, BUT = "all", "all but "
+BLIND, INFORMED = "surface features, no person", "surface features with overlap"
+RULE = "rule:"
+SYMBOLS = {"passes": "✓", "warns": "!", "fails": "✗", CANNOT_TELL: "?"}
+CAPTION = "Accuracy in %, 95 % intervals below, clustered by person (and prompt, where prompts recur); a tie counts ½."
+
+Lines = dict[str, dict[str, Result]]
+"""Rows of a table to the results in its columns."""
 
 
 @dataclass(frozen=True)
@@ -130,15 +162,20 @@ def _checks(audit: Audit) -> list[_Check]:
         *rules,
         _Check(
             "overlap with a stranger",
-            {"all": audit.rule(STRANGER).by_part["all"]},
+            {ALL: audit.rule(STRANGER).by_part[ALL]},
             "right by overlap with somebody else's profile: style, not the person",
         ),
         _Check(
-            "surface features, no person",
-            {"all": audit.surface.blind},
+            BLIND,
+            {ALL: audit.surface.blind},
             f"right by {audit.surface.features} surface features fitted on other people, never shown the profile",
         ),
-        _Check(COUNTS, audit.occurrences, "right by counting in how many pairs an answer occurs", 2),
+        _Check(
+            COUNTS,
+            audit.occurrences,
+            "right by counting the pairs an answer occurs in, or the people its template was written to",
+            COUNTINGS,
+        ),
     ]
 
 
@@ -150,7 +187,7 @@ def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
         return GRADES.index(_grade(findings[part])), 0.0 if value is None else abs(value - 0.5)
 
     part = max(findings, key=badness)
-    where = f" ({_where(part)})" if len(findings) > 1 else ""
+    where = f" ({'all pairs' if part == ALL else f'tier {part}'})" if len(findings) > 1 else ""
     said = shortcut_finding(check.parts[part], f"{check.finding}{where}", FAIR, findings[part])
     return CheckResult(check.name, _grade(findings[part]), said)
 
@@ -174,7 +211,7 @@ def _gain_verdict(audit: Audit) -> CheckResult:
     """Overlap with the person should be worth more than overlap with a stranger, on the same pairs."""
     outcome = decide(audit.gain, FAIR).outcome
     grade = {GateOutcome.PASSES: "passes", GateOutcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
-    overlap = audit.rule("overlap").by_part["all"]
+    overlap = audit.rule("overlap").by_part[ALL]
     return CheckResult("overlap with the person", grade, gain_finding(overlap, audit.gain))
 
 
@@ -206,16 +243,194 @@ def _structure_verdicts(audit: Audit, counted: CheckResult) -> Iterator[CheckRes
 
 def _hostile_verdict(audit: Audit) -> CheckResult:
     frame = audit.pairs.frame
-    answers = dict(zip(frame["chosen_id"], frame["chosen"], strict=True)) | dict(
-        zip(frame["rejected_id"], frame["rejected"], strict=True)
-    )
+    answers = {
+        product: [text]
+        for side in ("chosen", "rejected")
+        for product, text in zip(frame[f"{side}_id"], frame[side], strict=True)
+    }
     note = describe(
-        answers.items(), ((person, profile_text(audit.pairs.people[person])) for person in audit.pairs.people)
+        answers.items(), ((person, profile_pieces(known)) for person, known in audit.pairs.people.items())
     )
     return CheckResult(
         "hostile text", "warns" if note else "passes", note or "no text looks written to steer a judge"
     )
 
 
-def _where(part: str) -> str:
-    return "all pairs" if part == "all" else f"tier {part}"
+# -- results and report -------------------------------------------------------------------------------------------------------
+
+
+def read_audit(path: Path) -> ReportPart:
+    """The audit in a file that `personafit audit` wrote, as a part of a report."""
+    try:
+        return audit_part(orjson.loads(path.read_bytes()))
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); make it again with `personafit audit`.") from error
+
+
+def audit_object(audit: Audit) -> dict[str, Any]:
+    """The whole audit as `--json` prints it."""
+    found = audit.repeats
+    return {
+        "benchmark": audit.pairs.name,
+        "verdicts": [asdict(verdict) for verdict in audit.verdicts()],
+        "repeats": {
+            "rows": found.rows,
+            "distinct": found.distinct,
+            "repeated_rows": found.repeated_rows,
+            "contradictory_pairs": found.contradictory_pairs,
+            "by_tier": {
+                tier: {"rows": rows, "repeat_another_tier": repeated, "with_opposite_gold": opposite}
+                for tier, (rows, repeated, opposite) in found.by_tier.items()
+            },
+        },
+        "leaks": [asdict(leak) for leak in audit.leaks],
+        "surface_weights": audit.surface.weights,
+        "results": [result.as_dict() for result in audit_results(audit)],
+    }
+
+
+def audit_results(audit: Audit) -> Iterator[Result]:
+    """Every number of the audit as a flat record."""
+    by_part = {f"{RULE}{scores.rule}": scores.by_part for scores in audit.rules}
+    by_part |= {BLIND: audit.surface.by_part, INFORMED: {ALL: audit.surface.informed}}
+    for rater, estimates in by_part.items():
+        yield from _by_tier(rater, estimates)
+    for subset in audit.subsets:
+        for rule, estimate in subset.by_rule.items():
+            yield _result(f"{RULE}{rule}", {"subset": subset.name}, estimate)
+    for group in audit.fields:
+        yield _result(f"{RULE}overlap", {"fields": group.group}, group.only)
+        yield _result(f"{RULE}overlap", {"fields": BUT + group.group}, group.without)
+    yield from _by_tier(COUNTS, audit.occurrences)
+
+
+def _by_tier(rater: str, estimates: Mapping[str, Estimate]) -> Iterator[Result]:
+    for part, estimate in estimates.items():
+        yield _result(rater, {} if part == ALL else {"tier": part}, estimate)
+
+
+def _result(rater: str, where: dict[str, str], estimate: Estimate) -> Result:
+    return Result.of(estimate, rater=rater, metric="accuracy", slice=where, coverage=1.0, control="shortcut")
+
+
+def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
+    """The audit that `audit_object` wrote, as a part of a report."""
+    name, verdicts, repeats = str(body["benchmark"]), body["verdicts"], body["repeats"]
+    results = [Result.from_dict(row) for row in body["results"]]
+    shortcuts, fields, subsets = _tables(results)
+    counts = {grade: sum(one["grade"] == grade for one in verdicts) for grade in SYMBOLS}
+    said = [
+        f"{counts['fails']} of {len(verdicts)} checks of {name} fail, {counts['warns']} warn, "
+        f"{counts[CANNOT_TELL]} cannot tell."
+    ]
+    for grade in ("fails", "warns"):
+        said += [f"{one['check']}: {one['finding']}." for one in verdicts if one["grade"] == grade]
+    rows = [
+        Row([one["check"]], [Cell(f"{SYMBOLS[one['grade']]} {one['grade']}"), Cell(one["finding"])])
+        for one in verdicts
+    ]
+    drawn = [shortcuts_picture(shortcuts)] if picture else []
+    tables = (
+        (
+            "Shortcuts in numbers",
+            _grid("Shortcuts by tier", "shortcut", shortcuts),
+            "What rules that understand nothing score, and features fitted on the labels of other people.",
+        ),
+        (
+            "Fields that the labels reward",
+            _grid("The overlap rule by fields", "fields", fields),
+            "Overlap with one group of fields alone, and with everything but that group: one whose absence costs nothing is not needed.",
+        ),
+        (
+            "Pairs on which shortcuts must fail",
+            _grid("Rules on these pairs", "pairs", subsets),
+            "Report a model on these pairs beside its headline.",
+        ),
+    )
+    sections = [Section(title, [grid], lead) for title, grid, lead in tables if grid.rows]
+    people = max((result.people for result in results), default=0)
+    command = body.get("command")
+    return ReportPart(
+        name,
+        f"Audit of {name}: what its labels reward",
+        said,
+        [*drawn, Grid("Verdicts", "One row a check.", ["check"], ["verdict", "finding"], rows)],
+        [*sections, _repeats(repeats), *_leaks(body["leaks"])],
+        instrument=Instrument(command, {"benchmark": name}) if command else None,
+        facts=[f"{repeats['rows']:,} pairs", f"{people:,} people", "nothing was judged: the data alone"],
+    )
+
+
+def _tables(results: Sequence[Result]) -> tuple[Lines, Lines, Lines]:
+    """Shortcuts by tier, the overlap rule by groups of fields, and rules by subsets of pairs that disarm them."""
+    shortcuts: Lines = {}
+    fields: Lines = {}
+    subsets: Lines = {}
+    for one in results:
+        rater, group = str(one.rater).removeprefix(RULE), one.slice.get("fields")
+        if "subset" in one.slice:
+            subsets.setdefault(one.slice["subset"], {})[rater] = one
+        elif group is not None:
+            which = "all but this group" if group.startswith(BUT) else "only this group"
+            fields.setdefault(group.removeprefix(BUT), {})[which] = one
+        elif one.rater != INFORMED:
+            shortcuts.setdefault(rater, {})[one.slice.get("tier", ALL)] = one
+    return shortcuts, fields, subsets
+
+
+def _grid(title: str, head: str, lines: Lines) -> Grid:
+    columns = list(dict.fromkeys(column for line in lines.values() for column in line))
+    rows = [
+        Row([name], [percent_cell(line.get(column)) for column in columns]) for name, line in lines.items()
+    ]
+    return Grid(title, CAPTION, [head], columns, rows)
+
+
+def _repeats(counts: Mapping[str, Any]) -> Section:
+    said = (
+        f"{counts['rows']:,} rows hold {counts['distinct']:,} distinct pairs (person, question, two answers); "
+        f"{counts['contradictory_pairs']:,} of them occur with either answer as gold."
+    )
+    names = ["rows", "repeat_another_tier", "with_opposite_gold"]
+    rows = [count_row([tier], [found[name] for name in names]) for tier, found in counts["by_tier"].items()]
+    headings = ["rows", "repeat a pair of another tier", "of these with opposite gold"]
+    by_tier = [Grid("Repeats by tier", "Counts.", ["tier"], headings, rows)] if rows else []
+    return Section("Repeats and contradictions", [Sentences([said]), *by_tier])
+
+
+def _leaks(leaks: Sequence[Mapping[str, Any]]) -> list[Section]:
+    names = ["people", "prompts", "answers", "pairs"]
+    rows = [count_row([leak["first"], leak["second"]], [leak[name] for name in names]) for leak in leaks]
+    columns = ["people", "questions", "answers", "pairs"]
+    grid = Grid("Shared between two", "Counts.", ["between", "and"], columns, rows)
+    why = "What two of them share must not be split by row."
+    return [Section("What splits or tiers share", [grid], why)] if rows else []
+
+
+def shortcuts_picture(shortcuts: Lines) -> Picture:
+    """What every shortcut scores, tier by tier."""
+    tiers = list(dict.fromkeys(tier for line in shortcuts.values() for tier in line))
+    rows = [
+        PlotRow(name, [percent_dot(line.get(tier)) for tier in tiers], control=name not in (BLIND, COUNTS))
+        for name, line in shortcuts.items()
+    ]
+    return Picture(
+        "Shortcuts by tier",
+        "How to read it: each mark is the share of pairs a shortcut gets right, the bar its 95 % interval; hollow squares are "
+        "rules, dots are fitted or counted on the labels; at the dotted line a shortcut does no better than a coin. "
+        "A benchmark that asks for the person should have every shortcut there.",
+        panels_figure(rows, [Panel(tier, 50.0) for tier in tiers]),
+    )
+
+
+def write_audit(audit: Audit, folder: Path, command: str | None = None) -> Path:
+    """Write audit.html, audit.json and shortcuts.png into a folder; returns the page's path."""
+    body = audit_object(audit) | ({} if command is None else {"command": command})
+    folder.mkdir(parents=True, exist_ok=True)
+    part = audit_part(body)
+    for piece in part.lead:
+        if isinstance(piece, Picture):
+            save(piece.figure, folder / "shortcuts.png")
+    (folder / FILE).write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    write_page([part], folder / "audit.html")
+    return folder / "audit.html"

@@ -21,7 +21,7 @@ from personafit._hashing import draw
 from personafit.benchmarks import Benchmark
 from personafit.contexts import Context, People, make_context
 from personafit.items.reading import Unit
-from personafit.people import FacetValue, facet_values
+from personafit.people import FacetValue, facet_values, names_of
 from personafit.raters.rules import RULES as EVERY_RULE
 from personafit.raters.rules import Rule
 from personafit.statistics import Estimate, mean_by_item
@@ -384,7 +384,7 @@ class Repeats:
     rows: int
     distinct: int
     repeated_rows: int
-    """Rows whose unordered pair occurs in another row too."""
+    """Rows whose unordered pair occurs in an earlier row."""
     contradictory_pairs: int
     """Unordered pairs that occur with either answer as gold."""
     by_tier: dict[str, tuple[int, int, int]]
@@ -421,39 +421,69 @@ def repeats(pairs: AuditPairs) -> Repeats:
     return Repeats(
         rows=frame.height,
         distinct=groups.height,
-        repeated_rows=int(groups.filter(pl.col("rows") > 1)["rows"].sum()),
+        repeated_rows=frame.height - groups.height,
         contradictory_pairs=groups.filter(pl.col("winners") > 1).height,
         by_tier=by_tier,
     )
 
 
-def occurrence_counts(pairs: AuditPairs) -> dict[str, Estimate]:
-    """How well "the answer that occurs in more (or fewer) pairs" predicts gold, for all pairs and by tier.
+COUNTINGS = 4
+"""Ways of counting answers, of which the one that predicts best is taken."""
 
-    Whichever direction predicts better over the whole part is taken: an audit asks what could be exploited. An answer is
-    counted per person and prompt, over the whole benchmark.
+
+def occurrence_counts(pairs: AuditPairs) -> dict[str, Estimate]:
+    """How well counting answers predicts gold, for all pairs and by tier.
+
+    An answer is counted by the pairs of its person and prompt in which it occurs, and by the people to whom the same text was
+    written, their names and what their profiles say taken out: a template. Either may give gold away, and so may more or fewer;
+    whichever predicts best over the whole part is taken, since an audit asks what could be exploited.
     """
-    uses = pl.concat(
-        [
-            pairs.frame.select("person", "prompt", pl.col(name).alias("answer"))
-            for name in ("chosen_id", "rejected_id")
-        ]
+    frame = pairs.frame.with_columns(
+        pl.Series(f"{side}_template", _templates(pairs, side)) for side in ("chosen", "rejected")
     )
-    counts = uses.group_by("person", "prompt", "answer").len("uses")
-    frame = pairs.frame
-    for name in ("chosen", "rejected"):
-        named = counts.rename({"answer": f"{name}_id", "uses": f"{name}_uses"})
-        frame = frame.join(named, on=["person", "prompt", f"{name}_id"], how="left", maintain_order="left")
-    frame = frame.with_columns(
-        credit(pl.col("chosen_uses"), pl.col("rejected_uses")).alias("more"),
-        credit(pl.col("rejected_uses"), pl.col("chosen_uses")).alias("fewer"),
-    )
+    countings = {
+        "id": (["person", "prompt", "answer"], pl.len()),
+        "template": (["answer"], pl.n_unique("person")),
+    }
+    for name, (keys, counted) in countings.items():
+        uses = pl.concat(
+            frame.select("person", "prompt", pl.col(f"{side}_{name}").alias("answer"))
+            for side in ("chosen", "rejected")
+        )
+        counts = uses.group_by(keys).agg(counted.alias("uses"))
+        for side in ("chosen", "rejected"):
+            named = counts.rename({"answer": f"{side}_{name}", "uses": f"{side}_uses"})
+            on = [*(key for key in keys if key != "answer"), f"{side}_{name}"]
+            frame = frame.drop(f"{side}_uses", strict=False).join(
+                named, on=on, how="left", maintain_order="left"
+            )
+        frame = frame.with_columns(
+            credit(pl.col("chosen_uses"), pl.col("rejected_uses")).alias(f"more {name}"),
+            credit(pl.col("rejected_uses"), pl.col("chosen_uses")).alias(f"fewer {name}"),
+        )
     found: dict[str, Estimate] = {}
     for part, _ in pairs.parts:
         rows = frame if part == "all" else frame.filter(pl.col("tier") == part)
-        found[part] = max(
-            (accuracy(rows, "more"), accuracy(rows, "fewer")), key=lambda estimate: estimate.value or 0.0
-        )
+        scored = [accuracy(rows, f"{way} {name}") for name in countings for way in ("more", "fewer")]
+        found[part] = max(scored, key=lambda estimate: estimate.value or 0.0)
+    return found
+
+
+def _templates(pairs: AuditPairs, side: str) -> list[str]:
+    """The answers with what they take from the person's profile, digits and spacing left out."""
+
+    @lru_cache(None)
+    def told(person: str) -> re.Pattern[str] | None:
+        facets = pairs.people[person].facets
+        values = {value.strip() for value in (*names_of(facets), *facet_values(facets))}
+        longest = sorted((value for value in values if len(value) > 1), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest)), re.IGNORECASE) if longest else None
+
+    found = []
+    for person, text in pairs.frame.select("person", side).iter_rows():
+        pattern = told(person)
+        plain = pattern.sub("□", text) if pattern else text
+        found.append(re.sub(r"[\s\d]+", " ", plain).casefold())
     return found
 
 

@@ -1,8 +1,7 @@
-"""Alembic's entry: runs the migrations on the connection that `store.schema` hands over."""
+"""Alembic's entry: runs the migrations on the connection that `store.connection` hands over."""
 
 from alembic import context
 
-from personafit.store import study_tables  # noqa: F401  # adds its tables to the metadata
 from personafit.store.tables import metadata
 
 context.configure(

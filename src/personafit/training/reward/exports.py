@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from personafit._errors import UserError
-from personafit.factory.pairs.sink import trl_row
+from personafit.factory.pairs.step import trl_row
 from personafit.models.reward.rendering import KNOWN
 from personafit.people import render_facets
 from personafit.training.reward.pairs import RewardPair

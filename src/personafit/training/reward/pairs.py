@@ -19,9 +19,9 @@ import numpy as np
 from personafit._errors import UserError, json_kind, located
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import Benchmark
-from personafit.benchmarks.helpfulness import GAP, rated_pairs
 from personafit.benchmarks.lines import read_lines
-from personafit.factory.pairs.sink import NOT_PERSONAL
+from personafit.benchmarks.rewardbench import GAP, rated_pairs
+from personafit.factory.pairs.step import NOT_PERSONAL
 from personafit.people import FacetValue, flatten
 from personafit.training.pairwise import PreferencePair
 from personafit.training.pairwise_quality import load_choices, open_choices

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from personafit._errors import UserError
-from personafit.factory.pairs.sink import NOT_PERSONAL
+from personafit.factory.pairs.step import NOT_PERSONAL
 from personafit.training.pairwise_quality import QualityReport, accuracy_table, quality, show_share
 from personafit.training.reward.pairs import RewardPair
 

@@ -1,0 +1,445 @@
+"""LaMP (arXiv 2304.11406): what people cited, tagged and rated, as choices, and what they wrote, for systems to write again.
+
+A task is two files, `dev_questions.json` (a list of `{"id", "input", "profile"}`) and `dev_outputs.json` (`{"task", "golds": [{"id",
+"output"}]}`). They are downloaded one by one, so copies lie as `LaMP_4/`, as `LaMP_4/dev/` or, for the newer LaMP_2, as
+`LaMP_2/new/dev/`: the outputs say which task it is. dev is taken, or train where there is no dev, since the outputs of test are
+mostly not published. Profiles become memories.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from personafit._errors import UserError
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
+from personafit.benchmarks.lines import read_entries, read_object, required_text
+from personafit.contexts.retrieval import Retriever
+from personafit.items import MOST
+from personafit.people import Memory, Person
+from personafit.store import Item, Product
+
+T = TypeVar("T")
+
+LICENCE = "CC-BY-NC-SA-4.0 (its method); the data under the licences of their sources"
+VERSION = "2304.11406"
+# Retrieval as in the paper; no embedder is needed, and four entries are told whole.
+VIEW = "memory:k=4,by=bm25,budget=4000"
+SPLITS = ("dev", "train")
+DEPTH = 4  # folders deep: time/LaMP_2/new/dev
+UNFIT = 0.01  # of a task's questions may be malformed, as one of LaMP_2's dev is; more are a wrong file
+
+_TASK = re.compile(r"LaMP[_-]?([1-7])(?!\d)")
+
+
+@dataclass(frozen=True)
+class TaskFiles:
+    """The two files of a task."""
+
+    questions: Path
+    outputs: Path
+
+
+@dataclass(frozen=True)
+class LampQuestion:
+    """One question, whose it is, and what they answered themselves."""
+
+    place: str
+    id: str
+    input: str
+    output: str
+    profile: list[dict[str, Any]]
+
+
+def find_tasks(folder: Path, wanted: Collection[str]) -> dict[str, TaskFiles]:
+    """The tasks that a folder holds, by name; of several copies dev before train, the newer LaMP_2, then the nearest."""
+    found: dict[str, TaskFiles] = {}
+    for split in SPLITS:
+        for outputs in _named(folder, f"{split}_outputs.json"):
+            questions = outputs.with_name(f"{split}_questions.json")
+            if not questions.is_file():
+                continue
+            task = _task_of(outputs)
+            if task in wanted:
+                found.setdefault(task, TaskFiles(questions, outputs))
+    return {task: found[task] for task in wanted if task in found}
+
+
+def _named(folder: Path, name: str) -> list[Path]:
+    depths = ("*/" * depth + name for depth in range(DEPTH + 1))
+    paths = [path for pattern in depths for path in sorted(folder.glob(pattern))]
+    return sorted(paths, key=lambda path: "new" not in path.relative_to(folder).parts)
+
+
+def _task_of(outputs: Path) -> str:
+    match = _TASK.match(str(read_object(outputs).get("task", "")))
+    return f"LaMP_{match[1]}" if match else ""
+
+
+def read_tasks(
+    tasks: Mapping[str, TaskFiles], make: Callable[[str, LampQuestion], T]
+) -> tuple[list[T], list[str]]:
+    """What `make` makes of each question of each task, and notes on what was read and what was left out."""
+    every: list[T] = []
+    notes: list[str] = []
+    for task, files in tasks.items():
+        made, said = _read_task(task, files, partial(make, task))
+        every += made
+        notes += said
+    return every, notes
+
+
+def _read_task(task: str, files: TaskFiles, make: Callable[[LampQuestion], T]) -> tuple[list[T], list[str]]:
+    """A few questions that do not fit the task are left out and said; many of them are an error."""
+    golds = _golds(files.outputs)
+    made: list[T] = []
+    wrong: list[UserError] = []
+    seen: set[str] = set()
+    for place, row in read_entries(files.questions):
+        try:
+            question = _question(place, row, golds, files.outputs)
+            if question.id in seen:
+                raise UserError(f"{place}, field 'id': '{question.id}' occurs twice.")
+            seen.add(question.id)
+            made.append(make(question))
+        except UserError as error:
+            wrong.append(error)
+    if len(wrong) > UNFIT * (len(made) + len(wrong)):
+        raise wrong[0]
+    if not made:
+        raise UserError(f"{files.questions} holds no questions.")
+    notes = [f"{task}: {files.questions.name} of {files.questions.parent.name}."]
+    if wrong:
+        notes.append(
+            f"{task}: {len(wrong)} of {len(made) + len(wrong)} questions are malformed and left out; the first: {wrong[0]}"
+        )
+    return made, notes
+
+
+def _question(place: str, row: dict[str, Any], golds: dict[str, str], outputs: Path) -> LampQuestion:
+    name = required_text({"id": str(row.get("id", ""))}, "id", place)
+    if name not in golds:
+        raise UserError(f"{place}, field 'id': {outputs.name} has no output for '{name}'.")
+    profile = row.get("profile")
+    if not isinstance(profile, list) or not profile:
+        raise UserError(f"{place}, field 'profile' must be a list of what the person did before.")
+    for number, entry in enumerate(profile, 1):
+        if not isinstance(entry, dict):
+            raise UserError(f"{place}, profile {number} must be an object.")
+    return LampQuestion(place, name, required_text(row, "input", place), golds[name], profile)
+
+
+def _golds(path: Path) -> dict[str, str]:
+    golds = read_object(path).get("golds")
+    if not isinstance(golds, list):
+        raise UserError(f"{path}, field 'golds' must be a list of objects with 'id' and 'output'.")
+    found = {}
+    for number, row in enumerate(golds, 1):
+        place = f"{path}, golds {number}"
+        if not isinstance(row, dict):
+            raise UserError(f"{place} must be an object with 'id' and 'output'.")
+        found[str(row.get("id"))] = required_text({"output": str(row.get("output") or "")}, "output", place)
+    return found
+
+
+def profile_memories(question: LampQuestion, told: Callable[[dict[str, str]], str]) -> Iterator[Memory]:
+    """The profile as memories, each entry as `told` words it; entries of which nothing is told are left out."""
+    for number, entry in enumerate(question.profile):
+        filled = {name: text for name, value in entry.items() if (text := _plain(value))}
+        if text := told(filled):
+            yield Memory(id=f"{number}", text=text, time=filled.get("date"))
+
+
+def _plain(value: object) -> str:
+    return "" if value is None else str(value).strip()
+
+
+STARS = tuple(f"{number} out of 5" for number in range(1, 6))
+_REFERENCES = re.compile(r'title "(.*?)",? which .*\[1\]: "(.*)"\s*\[2\]: "(.*)"\s*$', re.DOTALL)
+_TAGGED = re.compile(r"(tags|categories): \[(.*?)\] (?:description|article): (.*)$", re.DOTALL)
+_REVIEW = re.compile(r"review: (.*)$", re.DOTALL)
+
+INFO = BenchmarkInfo(
+    name="lamp",
+    version=VERSION,
+    title="LaMP: what would this person cite, tag or rate?",
+    description="Real people's papers, film tags and product reviews; the right answer is what the person did.",
+    licence=LICENCE,
+    language=["en"],
+    gold="published",
+    view=VIEW,
+    layout=[["task"]],
+    controls=Controls(views=["none", f"wrong:{VIEW}"]),
+    metrics={"chance": 0},  # no one number: each task has its own number of answers
+)
+
+
+class LampChoice(NamedTuple):
+    """A row as a multiple-choice question: the prompt, the right answer, the wrong ones and the task's name."""
+
+    prompt: str
+    right: str
+    wrong: tuple[str, ...]
+    task: str
+
+
+class ChoiceTask(NamedTuple):
+    """How the rows of one LaMP task become questions and memories."""
+
+    ask: Callable[[str, str], LampChoice | None]
+    """From input and output; None where they do not fit the task."""
+    memory: tuple[str, ...]
+    """Fields of a profile's entry that are told, those that are there."""
+
+
+class LaMP(ChoiceBenchmark):
+    """The classification tasks that a folder holds."""
+
+    info = INFO
+
+    def __init__(self, folder: Path) -> None:
+        self._files = find_tasks(folder, TASKS)
+        if not self._files:
+            raise UserError(
+                f"{folder} holds no LaMP task that is a choice: expected LaMP_1/dev_questions.json and LaMP_1/dev_outputs.json, "
+                "or LaMP_2 or LaMP_3; the writing tasks are read by `run lamp-writing`."
+            )
+
+    def people(self) -> Iterator[Person]:
+        """Whoever is asked about, with their past papers, tags or reviews as memories."""
+        for person, _ in self._read[0]:
+            yield person
+
+    def read(self) -> Iterator[MultipleChoice]:
+        """One choice per question."""
+        for _, choice in self._read[0]:
+            yield choice
+
+    def remarks(self) -> list[str]:
+        """What is read, and how far it is the published task."""
+        notes = list(self._read[1])
+        if "LaMP_3" in self._files:
+            notes.append("LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE.")
+        return notes
+
+    @cached_property
+    def _read(self) -> tuple[list[tuple[Person, MultipleChoice]], list[str]]:
+        return read_tasks(self._files, _asked)
+
+
+def _asked(task: str, question: LampQuestion) -> tuple[Person, MultipleChoice]:
+    asked = TASKS[task].ask(question.input, question.output)
+    if asked is None:
+        raise UserError(
+            f"{question.place}, field 'input' is not a question of {task}, or its output does not fit it."
+        )
+    fields = TASKS[task].memory
+    memories = profile_memories(
+        question, lambda entry: " — ".join(entry[name] for name in fields if name in entry)
+    )
+    person = Person(id=f"{task}/{question.id}", language="en", memories=list(memories))
+    choice = MultipleChoice(
+        f"lamp/{task}/{question.id}",
+        person.id,
+        asked.prompt,
+        asked.right,
+        asked.wrong,
+        slices={"task": asked.task},
+    )
+    return person, choice
+
+
+def _cited(text: str, output: str) -> LampChoice | None:
+    match = _REFERENCES.search(text)
+    if match is None or output not in ("[1]", "[2]"):
+        return None
+    title, *works = match.groups()
+    right, wrong = works if output == "[1]" else works[::-1]
+    prompt = f"I wrote a paper called “{title}”. Which of these works does it cite?"
+    return LampChoice(prompt, right, (wrong,), "LaMP_1")
+
+
+def _tagged(text: str, output: str) -> LampChoice | None:
+    match = _TAGGED.search(text)
+    tags = [tag.strip() for tag in match[2].split(",")] if match else []
+    if match is None or output not in tags or len(tags) > MOST:
+        return None
+    others = tuple(tag for tag in tags if tag != output)
+    films = match[1] == "tags"
+    asked = (
+        "Which tag would I give this film?" if films else "In which section would this article of mine stand?"
+    )
+    prompt = f"{asked}\n\n{match[3].strip()}"
+    return LampChoice(prompt, output, others, "LaMP_2" if films else "LaMP_2_news")
+
+
+def _rated(text: str, output: str) -> LampChoice | None:
+    match = _REVIEW.search(text)
+    if match is None or output not in ("1", "2", "3", "4", "5"):
+        return None
+    right = STARS[int(output) - 1]
+    wrong = tuple(stars for stars in STARS if stars != right)
+    prompt = f"How did I rate what I reviewed here?\n\n{match[1].strip()}"
+    return LampChoice(prompt, right, wrong, "LaMP_3")
+
+
+TASKS = {
+    "LaMP_1": ChoiceTask(_cited, ("title", "abstract")),
+    "LaMP_2": ChoiceTask(_tagged, ("title", "description", "text", "tag", "category")),
+    "LaMP_3": ChoiceTask(_rated, ("text", "score")),
+}
+
+
+WRITING = "lamp-writing"
+MAKERS = ("the person", "their nearest earlier words", "the text as it was given")
+"""Whose the products of an item are, in this order; the last only where the text itself is to be written otherwise."""
+COPIES = {MAKERS[1]: "copied entry", MAKERS[2]: "copied text"}
+"""Texts that need no writing, and what kind of control each is."""
+
+WRITING_INFO = BenchmarkInfo(
+    name=WRITING,
+    version=VERSION,
+    title="LaMP: would this person have written it so?",
+    description="Real people's headlines, paper titles, subject lines and tweets; what a system writes is held against what the "
+    "person wrote, by the words in common.",
+    licence=LICENCE,
+    language=["en"],
+    gold="published",
+    metric="rouge_1",
+    view=VIEW,
+    layout=[["task"]],
+    controls=Controls(views=["none", f"wrong:{VIEW}"], raters=[]),
+)
+
+
+class WritingTask(NamedTuple):
+    """How one task is put to a system, and how its memories are told."""
+
+    ask: str
+    """What the system is asked, above the text itself."""
+    sort: str
+    """What the published input calls the text."""
+    told: dict[str, str]
+    """Fields of a profile's entry, by what they are called; the first is what the person wrote."""
+    rewrites: bool = False
+    """Whether the text itself is what is to be written otherwise."""
+
+
+WRITING_TASKS = {
+    "LaMP_4": WritingTask(
+        "Write the headline that I would put above this article of mine. Reply with the headline alone.",
+        "article",
+        {"Headline": "title", "Article": "text"},
+    ),
+    "LaMP_5": WritingTask(
+        "Write the title that I would give the paper of mine with this abstract. Reply with the title alone.",
+        "paper",
+        {"Title": "title", "Abstract": "abstract"},
+    ),
+    "LaMP_6": WritingTask(
+        "Write the subject line that I would give this e-mail of mine. Reply with the subject alone.",
+        "email",
+        {"Subject": "title", "E-mail": "text"},
+    ),
+    "LaMP_7": WritingTask(
+        "Say this as I would say it in a tweet of mine. Reply with the tweet alone.",
+        "tweet",
+        {"Tweet": "text"},
+        rewrites=True,
+    ),
+}
+
+
+class WritingItem(NamedTuple):
+    """A writing item with its person and the texts that need no writing, such as the gold text."""
+
+    person: Person
+    item: Item
+    products: list[Product]
+
+
+class LaMPWriting(Benchmark):
+    """The writing tasks that a folder holds."""
+
+    becomes = "writing"
+    """The kind of item that a system's texts make of them."""
+
+    info = WRITING_INFO
+
+    def __init__(self, folder: Path) -> None:
+        self._files = find_tasks(folder, WRITING_TASKS)
+        if not self._files:
+            raise UserError(
+                f"{folder} holds no LaMP task that is written: expected LaMP_4/dev_questions.json and LaMP_4/dev_outputs.json, or "
+                "LaMP_5, LaMP_6 or LaMP_7; the choices are read by `run lamp`."
+            )
+        self._retriever = Retriever("bm25")
+
+    def people(self) -> Iterator[Person]:
+        """Whoever wrote, with what they wrote before as memories."""
+        for one in self._read[0]:
+            yield one.person
+
+    def products(self) -> Iterator[Product]:
+        """What they wrote, and what may be had without writing."""
+        for one in self._read[0]:
+            yield from one.products
+
+    def items(self) -> Iterator[Item]:
+        """One item per text."""
+        for one in self._read[0]:
+            yield one.item
+
+    def published(self) -> list[Published]:
+        """Scores others have published on the same questions."""
+        return read_published(WRITING)
+
+    def notes(self) -> list[str]:
+        """What is read."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[list[WritingItem], list[str]]:
+        return read_tasks(self._files, self._written)
+
+    def _written(self, name: str, question: LampQuestion) -> WritingItem:
+        task = WRITING_TASKS[name]
+        before, colon, text = question.input.partition(":")
+        if not colon or task.sort not in before or not text.strip():
+            bare = (
+                "; as published it holds ids alone, make it whole with LaMP's script"
+                if name == "LaMP_6"
+                else ""
+            )
+            raise UserError(f"{question.place}, field 'input' is not a question of {name}{bare}.")
+        memories = list(profile_memories(question, partial(_told, task)))
+        person = Person(id=f"{name}/{question.id}", language="en", memories=memories)
+        texts = [question.output, self._nearest(task, question, memories, text)]
+        texts += [text.strip()] if task.rewrites else []
+        products = [
+            Product(kind="answer", text=text, maker=maker, about=person.id)
+            for text, maker in zip(texts, MAKERS, strict=False)
+        ]
+        item = Item(
+            id=f"lamp/{name}/{question.id}",
+            kind="prompt",
+            person=person.id,
+            prompt=f"{task.ask}\n\n{text.strip()}",
+            products=[product.id for product in products],
+            slices={"task": name},
+        )
+        return WritingItem(person, item, products)
+
+    def _nearest(self, task: WritingTask, question: LampQuestion, memories: list[Memory], text: str) -> str:
+        """The person's own words in the entry that retrieval finds first; the latest where it finds none."""
+        found = self._retriever.find(question.id, memories, text, 1) or memories[-1:]
+        own = next(iter(task.told.values()))
+        words = [str(question.profile[int(memory.id)].get(own) or "").strip() for memory in found]
+        return "".join(words) or "–"
+
+
+def _told(task: WritingTask, entry: dict[str, str]) -> str:
+    return " ".join(f"{called}: {entry[field]}" for called, field in task.told.items() if field in entry)

@@ -1,0 +1,255 @@
+"""What is asked about a choice, kept in one place: wording, letters, how a reply is read, and other guards against hostile text.
+
+Texts of people, questions and answers are material, not instructions: they stand between tags, and nothing in them
+can close a tag. Whoever changes a wording or a parser raises the question's version, so that scores are not mixed.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, ClassVar
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit._versions import fingerprint_of, other_words, own_version
+from personafit.items.hostile import cleaned
+from personafit.items.reading import (
+    PartAnswer,
+    Question,
+    QuestionSet,
+    Reading,
+    Shown,
+    Tags,
+    Unit,
+    Verdict,
+    choice_of,
+    finite_numbers,
+    replay_key,
+    words_of,
+)
+from personafit.models import ChatReply, Message
+from personafit.store import TIE, Status
+
+MOST = 20
+"""Answers in a choice: services show the scores of twenty tokens, so each letter can have one."""
+UNMADE_NOTE = "unmade"  # on the part of an item whose tested answer the system did not make
+LOST = "the system made no answer, and loses to the one that was made: nobody was asked"
+SAME = "the answers are identical: nobody was asked"
+_WORDS = words_of("fit")
+_LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # no I: many a reply begins with that word
+TAGS = Tags("person", "question", "answer")
+
+
+@dataclass(frozen=True)
+class ChoiceQuestion(Question):
+    """Asks which of up to `MOST` answers fits the person best."""
+
+    version: ClassVar[str] = "1"
+    """Of wording, layout and parser together."""
+    reading: ClassVar[str] = "letters-then-parser-1"
+    order_matters: ClassVar[bool] = True
+    scored_by: ClassVar[tuple[str, ...]] = ("answer", "choice")
+    sought: ClassVar[str] = "which answer fits"
+
+    name: str = "fit"
+    task: str = _WORDS["task"]
+    unknown: str = _WORDS["unknown"]
+    closing: str = _WORDS["closing"]
+    reminder: str = _WORDS["reminder"]
+
+    def letters(self, count: int) -> tuple[str, ...]:
+        """The letters the answers are marked with."""
+        return tuple(_LETTERS[:count])
+
+    def messages(self, shown: Shown) -> tuple[Message, ...]:
+        """The prompt; person first, then question, then answers, so that prompt caches are hit."""
+        letters = self.letters(len(shown.order))
+        person = shown.context.text
+        parts = [self.task, TAGS.tagged("person", person) if person else self.unknown]
+        parts.append(TAGS.tagged("question", shown.prompt))
+        for letter, index in zip(letters, shown.order, strict=True):
+            parts.append(TAGS.tagged(f"answer_{letter}", shown.texts[index]))
+        parts.append(self.closing.format(letters=" or ".join(letters)))
+        return ({"role": "user", "content": "\n\n".join(parts)},)
+
+    def again(self, shown: Shown) -> str:
+        """What is said after a reply that names no letter."""
+        return self.reminder.format(letters=" or ".join(self.options(shown)))
+
+    def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
+        """The choice by the scores of the letters, with its margin; without them by the letter that the reply names."""
+        letters, said = self.options(shown), reply.letter_scores
+        if said is not None and set(letters) <= said.keys():
+            scores = {index: said[letter] for letter, index in zip(letters, shown.order, strict=True)}
+        elif (named := self.parse(reply.text, len(letters))) is not None:
+            said = None
+            scores = {
+                index: float(letter == named) for letter, index in zip(letters, shown.order, strict=True)
+            }
+        else:
+            return None
+        label, margin = choice_of([scores[index] for index in range(len(letters))])
+        return Reading((PartAnswer(shown.parts[0], label, margin, letters=said),))
+
+    def options(self, shown: Shown) -> tuple[str, ...]:
+        """The letters of the answers shown."""
+        return self.letters(len(shown.order))
+
+    def choices(self, shown: Shown) -> tuple[str, ...]:
+        """The letters."""
+        return self.options(shown)
+
+    def recorded_as(self, shown: Shown) -> str:
+        """The name of the request in recordings."""
+        return replay_key(shown.about, shown.context.name, shown.order_name, shown.sample)
+
+    def foregone(self, shown: Shown) -> Verdict | None:
+        """An answer that was not made loses, and identical answers tie."""
+        part = shown.parts[0]
+        if part.skip is not None:
+            return Verdict(status=Status.SKIPPED, detail=part.skip, calls=0, answers=[PartAnswer(part)])
+        if part.note == UNMADE_NOTE:
+            made = next(place for place, text in enumerate(shown.texts) if text)
+            won = PartAnswer(part, str(made), 1.0 if made == 0 else -1.0)
+            return Verdict(detail=LOST, calls=0, answers=[won])
+        if len(set(shown.texts)) == 1:
+            return Verdict(detail=SAME, calls=0, answers=[PartAnswer(part, TIE, 0.0)])
+        return None
+
+    def units(self, shown: Shown, unit: str) -> list[Unit]:
+        """Every answer, in the item's order; the two of a pair as one."""
+        if unit == "answer":
+            return [Unit(text, shown.prompt, shown.context) for text in shown.texts]
+        return [Unit("", shown.prompt, shown.context, shown.texts)]
+
+    def decide(
+        self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
+    ) -> list[PartAnswer]:
+        """The answer with the highest score; of a pair, the one that leads."""
+        if unit == "answer":
+            return [PartAnswer(shown.parts[0], *choice_of(scores))]
+        margin = scores[0]
+        label = TIE if margin == 0 else "0" if margin > 0 else "1"
+        return [PartAnswer(shown.parts[0], label, margin)]
+
+    def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
+        """An index, a letter or `tie`, or one number per answer, in the order shown."""
+        scores = self._scores(returned, len(shown.order))
+        if scores is None:
+            return None
+        by_product = [0.0] * len(scores)
+        for place, index in enumerate(shown.order):
+            by_product[index] = scores[place]
+        return [PartAnswer(shown.parts[0], *choice_of(by_product))]
+
+    def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
+        return f"{len(shown.order)} finite numbers, an index or a letter"
+
+    def _scores(self, returned: Any, count: int) -> list[float] | None:
+        chosen: int | None = None
+        if not isinstance(returned, bool) and isinstance(returned, Integral) and 0 <= int(returned) < count:
+            chosen = int(returned)
+        elif isinstance(returned, str):
+            if returned.strip() == TIE:
+                return [0.0] * count
+            letters = self.letters(count)
+            letter = returned.strip().upper()
+            chosen = letters.index(letter) if letter in letters else None
+        if chosen is not None:
+            return [float(place == chosen) for place in range(count)]
+        numbers = finite_numbers(returned)
+        return numbers if numbers is not None and len(numbers) == count else None
+
+    def parse(self, reply: str, count: int) -> str | None:
+        """The letter a reply names, or None. Strict: the last line must say a letter and nothing else."""
+        lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
+        if not lines:
+            return None
+        pattern = (
+            r"(?:(?:(?:the\s+)?(?:final\s+)?(?:answer|choice|option)(?:\s+is)?|答案(?:是|为)?|我?选择?)\s*[:：]?)?"
+            rf"[\s\"'“(（\[*_`]*([{''.join(self.letters(count))}])[\"'”)）\]*_`]*[.。!]?"
+        )
+        match = re.fullmatch(pattern, lines[-1].strip("*_` "), re.IGNORECASE)
+        return match[1].upper() if match else None
+
+
+def inert(text: str) -> str:
+    """The text with the tags of a choice disarmed: it can neither close nor open those it stands between."""
+    return TAGS.inert(text)
+
+
+FIT = ChoiceQuestion()
+"""Which answer fits the person better?"""
+
+
+CHOICES = QuestionSet("choice", (FIT,))
+
+
+GUARDS = ("off", "tags", "marks", "nonce", "all")
+"""Ways to guard a judge against texts that try to steer it."""
+
+NONCE_DIGITS = 8
+_GUARD = words_of("guard")
+
+
+@dataclass(frozen=True)
+class GuardedQuestion(ChoiceQuestion):
+    """Asks the same behind another guard."""
+
+    version: ClassVar[str] = "1"
+
+    guard: str = "all"
+    genuine: str = _GUARD["genuine"]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """That of the version behind this guard, and of other words than the usual ones."""
+        words = {name: said for name, said in other_words(self).items() if name != "guard"}
+        return fingerprint_of(f"fit/{self.guard}", own_version(self), words)
+
+    @property
+    def instrument(self) -> str:
+        """That of the plain question: a guard is a setting of the rater."""
+        return FIT.fingerprint
+
+    def messages(self, shown: Shown) -> tuple[Message, ...]:
+        """The prompt, laid out as usual; tags that bear a nonce are named in its end."""
+        letters = self.letters(len(shown.order))
+        person = self._guarded(shown.context.text)
+        asked = self._guarded(shown.prompt)
+        texts = [self._guarded(shown.texts[index]) for index in shown.order]
+        # The person's tags depend on nothing but the person, so that prompts about one person begin alike.
+        about = self._mark(person)
+        mark = self._mark(person, asked, *texts)
+        parts = [self.task, f"<person{about}>\n{person}\n</person{about}>" if person else self.unknown]
+        parts.append(f"<question{mark}>\n{asked}\n</question{mark}>")
+        for letter, text in zip(letters, texts, strict=True):
+            parts.append(f"<answer_{letter}{mark}>\n{text}\n</answer_{letter}{mark}>")
+        if mark:
+            parts.append(
+                self.genuine.format(nonce=" or ".join(filter(None, (about if person else "", mark))))
+            )
+        parts.append(self.closing.format(letters=" or ".join(letters)))
+        return ({"role": "user", "content": "\n\n".join(parts)},)
+
+    def _guarded(self, text: str) -> str:
+        if self.guard in ("marks", "all"):
+            text = cleaned(text)
+        # Without `inert` only where nothing, or the nonce alone, is to stand in an attack's way.
+        return text if self.guard in ("off", "nonce") else TAGS.inert(text)
+
+    def _mark(self, *texts: str) -> str:
+        """A name for tags: a text would have to hold a hash of itself to use it."""
+        if self.guard not in ("nonce", "all"):
+            return ""
+        return f"-{hash_text('nonce', *texts)[:NONCE_DIGITS]}"
+
+
+def guarded_question(guard: str) -> ChoiceQuestion:
+    """The question behind a guard; `tags` is the usual one."""
+    if guard not in GUARDS:
+        raise UserError(f"guard={guard}: there is no such guard; there are {', '.join(GUARDS)}.")
+    return FIT if guard == "tags" else GuardedQuestion(guard=guard)

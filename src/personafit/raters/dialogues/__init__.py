@@ -1,1 +1,0 @@
-"""What can be counted in dialogues without a judge."""

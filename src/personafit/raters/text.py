@@ -1,0 +1,298 @@
+"""Texts as characters, words and sentences that can be compared: the tokenizers and stemmers of all raters.
+
+They differ on purpose. Fitted models count what their weights were fitted on, and a rule that splits or stems otherwise is another
+rule: whoever changes a function raises the version of what is built on it. Chinese is written without spaces, so pairs of
+neighbouring characters stand in for its words.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from operator import add
+from typing import Any
+
+
+@cache
+def lexicon() -> dict[str, Any]:
+    """The word lists of `words.toml` by their names."""
+    return tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def word_list(name: str) -> frozenset[str]:
+    """The words of one list of the lexicon."""
+    return frozenset(lexicon()[name].split())
+
+
+# -- characters ---------------------------------------------------------------------------------------------------------
+
+HAN = re.compile(r"[\u4e00-\u9fff]+")
+_RUNS = re.compile(r"[\u4e00-\u9fff]+|[a-z0-9]+")
+_LATIN_WORDS = re.compile(r"[a-z0-9]{2,}")
+
+
+def adjacent(text: str, length: int) -> list[str]:
+    """All substrings of `length` characters in order, whatever the characters are."""
+    grams = list(text)
+    for offset in range(1, length):
+        grams = list(map(add, grams, text[offset:]))
+    return grams
+
+
+@lru_cache(maxsize=256)
+def neighbours(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """All pairs of neighbouring characters, in order and distinct."""
+    pairs = tuple(map(add, text, text[1:]))
+    return pairs, frozenset(pairs)
+
+
+@lru_cache(maxsize=4096)
+def han_pairs(text: str) -> frozenset[str]:
+    """The pairs of neighbouring Chinese characters."""
+    return frozenset(pair for run in HAN.findall(text) for pair in adjacent(run, 2))
+
+
+def latin_words(text: str) -> set[str]:
+    """The words and numbers in Latin letters of a lower-case text."""
+    return set(_LATIN_WORDS.findall(text))
+
+
+def matchable(text: str, length: int) -> set[str]:
+    """What can count as a match: n-grams within runs of Chinese characters and, as 2-grams, whole Latin words."""
+    found: set[str] = set()
+    for run in _RUNS.findall(text.lower()):
+        if run[0] >= "\u4e00":
+            found.update(adjacent(run, length))
+        elif length == 2 and len(run) > 1:
+            found.add(run)
+    return found
+
+
+# -- words that tell what a text is about -------------------------------------------------------------------------------
+
+_WORD = re.compile(r"[a-z][a-z'’-]+")
+_TOPIC_WORD = re.compile(r"[\w'+#.-]+")
+_STATEMENT_WORD = re.compile(r"[a-z']+|\d+")
+_SHORTEST = 4
+_LONGEST_STEM = 6
+
+
+@lru_cache(4096)
+def long_words(text: str) -> frozenset[str]:
+    """The distinct words of four letters or more."""
+    return frozenset(re.findall(r"\w{4,}", text.lower()))
+
+
+@lru_cache(4096)
+def content_stems(text: str) -> frozenset[str]:
+    """Stems of the English words that say what an attribute is about."""
+    words = (part for word in _WORD.findall(text.lower()) for part in re.split(r"['’-]", word))
+    empty = word_list("naming")
+    return frozenset(
+        _content_stem(word)
+        for word in words
+        if len(word) >= _SHORTEST and word not in empty and _content_stem(word) not in empty
+    )
+
+
+def _content_stem(word: str) -> str:
+    plain = re.sub(r"(?:ies|ing|ed|es|s|ly)$", "", word)
+    return (plain if len(plain) >= _SHORTEST else word)[:_LONGEST_STEM]
+
+
+def topic_of(attribute: str) -> str:
+    """An attribute without the words that frame it: 'Hindu mythology' where the user is interested in Hindu mythology."""
+    words = [word.strip(".") for word in _TOPIC_WORD.findall(attribute)]
+    return " ".join(word for word in words if word and word.lower() not in word_list("frame")) or attribute
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Beginnings of a statement's content words, and pairs of neighbouring Chinese characters."""
+    low = text.lower()
+    found = {word[:5] for word in _STATEMENT_WORD.findall(low) if word not in word_list("common")}
+    for run in HAN.findall(low.replace("用户", "")):
+        found |= set(adjacent(run, 2)) or {run}
+    return frozenset(found)
+
+
+def places(word: str, text: str) -> list[int]:
+    """Where a content word begins in a text that is in lower case."""
+    edge = r"(?<![a-z'])" if word.isascii() else ""
+    return [match.start() for match in re.finditer(edge + re.escape(word), text)]
+
+
+# -- sentences ----------------------------------------------------------------------------------------------------------
+
+SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
+CLAUSE = re.compile(r"[^.!?;,:。！？；，：\n]+[.!?;,:。！？；，：]*")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？；])\s*|\n+")
+_PROMPT_SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
+_SHORTEST_SENTENCE = 16  # characters; what is shorter is a heading or a stray mark rather than a sentence
+_MOST_SENTENCES = 12
+
+
+def pieces(text: str, pattern: re.Pattern[str]) -> list[str]:
+    """The sentences or clauses of a text that hold any word; the whole text where none does."""
+    return [part.strip() for part in pattern.findall(text) if re.search(r"\w", part)] or [text]
+
+
+@lru_cache(64)
+def distinct_sentences(text: str) -> tuple[str, ...]:
+    """The sentences and lines of an answer, each once."""
+    return tuple(dict.fromkeys(one.strip() for one in _SENTENCE_END.split(text) if one and one.strip()))
+
+
+def sentences_of(prompt: str) -> list[str]:
+    """The first sentences of a prompt: a long one rarely matches as a whole what one of its sentences matches."""
+    parts = [part.strip() for part in _PROMPT_SENTENCE_END.split(prompt.strip())]
+    return [part for part in parts if len(part) >= _SHORTEST_SENTENCE][:_MOST_SENTENCES] or [prompt]
+
+
+# -- words with their places --------------------------------------------------------------------------------------------
+# Lower case, no accents, no simple inflection, numbers and times in one form; characters of Chinese and its like are tokens of
+# their own. Each token keeps its place in the text, so that what is found can be shown there.
+
+_CJK = r"\u3400-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(
+    rf"(?P<zone>utc\s?[+-]\s?\d+)|(?P<half>(?<![\d:.])\d{{1,2}}(?:[:.]\d\d)?\s?[ap]\.?m\b\.?)|(?P<clock>\b\d{{1,2}}:\d\d\b|\b\d{{1,2}} o[’']clock)"
+    rf"|(?P<cjk>[{_CJK}])|(?P<number>\$?\d+)|(?P<word>(?:(?![{_CJK}])[^\W\d_])+)",
+    re.IGNORECASE,
+)
+_NUMBERS = {
+    word: str(number)
+    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
+}
+_WHOLE = frozenset(
+    "evening morning spring during nothing something anything everything thing king bring string ring series news".split()
+)
+_BREAK = re.compile(
+    r"(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\b[ap]\.m\.)(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])|\n+"
+)
+_CLAUSE = re.compile(
+    r"[,;:.!?，；。！？、\n—–]|\s-\s|\b(?:but|so|and then|then|while|which)\b|\band (?:go|take|pick|choose|try|look|have|make)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word in comparable form, and where it stands."""
+
+    stem: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a text."""
+
+    start: int
+    end: int
+
+    def holds(self, place: int) -> bool:
+        """Whether a place lies in it."""
+        return self.start <= place < self.end
+
+
+@lru_cache(maxsize=4096)
+def tokens(text: str) -> tuple[Token, ...]:
+    """All words of a text."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        found.append(Token(_stem(match.lastgroup or "", match[0]), *match.span()))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8192)
+def stems(text: str) -> tuple[str, ...]:
+    """All words of a text in comparable form."""
+    return tuple(token.stem for token in tokens(text))
+
+
+@lru_cache(maxsize=4096)
+def sentences(text: str) -> tuple[Span, ...]:
+    """A text's sentences and lines."""
+    spans, start = [], 0
+    for match in _BREAK.finditer(text):
+        if text[start : match.start()].strip():
+            spans.append(Span(start, match.end()))
+            start = match.end()
+    if text[start:].strip():
+        spans.append(Span(start, len(text)))
+    return tuple(spans)
+
+
+def clause_before(text: str, start: int) -> str:
+    """What stands before a place, back to the last break in the sentence."""
+    head = text[:start]
+    last = 0
+    for match in _CLAUSE.finditer(head):
+        last = match.end()
+    return head[last:]
+
+
+def clock_hour(stem: str) -> float | None:
+    """The hour of the day a token names, if it is a time."""
+    return int(stem[1:3]) + int(stem[3:5]) / 60 if re.fullmatch(r"t\d{4}", stem) else None
+
+
+def runs(haystack: tuple[str, ...], needle: tuple[str, ...]) -> Iterator[int]:
+    """Every place where the words of `needle` follow each other."""
+    size = len(needle)
+    for place in range(len(haystack) - size + 1):
+        if haystack[place : place + size] == needle:
+            yield place
+
+
+def _stem(kind: str, text: str) -> str:
+    if kind == "zone":
+        return re.sub(r"\s", "", text.lower())
+    if kind in ("half", "clock"):
+        return _time(text)
+    if kind == "cjk":
+        return text
+    word = _plain(text)
+    return _NUMBERS.get(word) or (word if kind == "number" else _uninflected(word))
+
+
+def _time(text: str) -> str:
+    hour, minute = int(re.match(r"\d+", text)[0]), re.search(r"[:.](\d\d)", text)  # type: ignore[index]
+    after_noon = re.search(r"p\.?m", text, re.IGNORECASE)
+    if re.search(r"[ap]\.?m", text, re.IGNORECASE):
+        hour = hour % 12 + (12 if after_noon else 0)
+    return f"t{hour:02d}{minute[1] if minute else '00'}"
+
+
+@lru_cache(maxsize=16384)
+def _plain(word: str) -> str:
+    split = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(char for char in split if not unicodedata.combining(char))
+
+
+@lru_cache(maxsize=16384)
+def _uninflected(word: str) -> str:
+    if word in _WHOLE or len(word) < 4:
+        return word
+    if word.endswith("tre"):
+        word = f"{word[:-2]}er"  # centre, theatre
+    word = word.replace("avourite", "avorite")
+    if word.endswith("ies") and len(word) > 4:
+        word = f"{word[:-3]}y"
+    elif word.endswith(("ses", "xes", "zes", "ches", "shes")):
+        word = word[:-2]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    if word in _WHOLE:
+        return word
+    if word.endswith("ing") and len(word) > 5:
+        word = word[:-3]
+        if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl":
+            word = word[:-1]
+    if word.endswith("e") and len(word) > 4:
+        word = word[:-1]
+    return word

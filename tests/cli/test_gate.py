@@ -1,0 +1,258 @@
+"""The gate, in real processes: counterfeits do not pass it, and the example repository is judged as its README says."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import personafit as pf
+from personafit.testing import assert_lift
+from tests.helpers import python_path, run_cli
+from tests.stub_endpoint import BEHAVIOURS, StubEndpoint, completion, saying
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "ci"
+GATED = ("--rater", "python:judge:fits", "--limit", "60", "--fail-under", "lift=0.05")
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    """A copy of the example repository."""
+    copied = tmp_path / "repository"
+    shutil.copytree(EXAMPLE, copied, ignore=shutil.ignore_patterns(".personafit", "__pycache__"))
+    return copied
+
+
+def gate(folder: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
+    """What `run answers --json` prints in a folder of the example, with the exit code insisted on."""
+    done = run_cli("run", "answers", *arguments, "--json", cwd=folder, path=folder, code=code)
+    body: dict[str, Any] = json.loads(done.stdout) | {"said": done.stderr}
+    return body
+
+
+# -- counterfeits ------------------------------------------------------------------------------------------------------
+
+
+def test_code_broken_one_import_deeper_does_not_pass_on_stored_answers(example: Path) -> None:
+    command = ("--system", "python:assistant:answer", *GATED)
+    passed = gate(example, *command)
+    assert [one["outcome"] for one in passed["gate"]] == ["passes"]
+    assert (passed["made"], passed["reused"]) == (180, 0)
+    memory = example / "assistant" / "memory.py"
+    broken = memory.read_text(encoding="utf-8").replace('== "off"', '!= "on"')
+    memory.write_text(broken, encoding="utf-8")  # neither assistant/__init__.py nor replies.py has changed
+    failed = gate(example, *command, code=1)
+    assert [one["outcome"] for one in failed["gate"]] == ["fails"]
+    assert (failed["made"], failed["reused"]) == (180, 0)
+    assert "180 answers made, 0 reused." in failed["verdict"]["sentence"]
+    reused = gate(example, *command, "--reuse", code=1)
+    assert (reused["made"], reused["reused"], reused["stale"]) == (0, 180, 180)
+
+
+def test_an_endpoint_whose_model_changed_behind_its_url_is_asked_again(
+    example: Path, endpoint: StubEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def personal(body: dict[str, Any]) -> dict[str, Any]:
+        found = re.search(r"Leisure: (.+)", body["messages"][0]["content"])
+        return completion(body, f"Start from this: {found[1]}." if found else "Start anywhere.")
+
+    monkeypatch.setitem(BEHAVIOURS, "personal", saying(personal))
+    monkeypatch.setitem(BEHAVIOURS, "general", saying(lambda body: completion(body, "Start anywhere.")))
+    command = ("--system", endpoint.spec(), *GATED)
+    endpoint.behave("personal")
+    assert gate(example, *command)["made"] == 180
+    endpoint.behave("general")
+    changed = gate(example, *command, code=1)
+    assert (changed["made"], changed["reused"]) == (180, 0)
+    assert [one["outcome"] for one in changed["gate"]] == ["fails"]
+
+
+def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLE / "judge.py", tmp_path)
+    rows: list[dict[str, Any]] = [
+        {
+            "person": {"id": f"p{n}", "likes": pet},
+            "question": f"Question {n}?",
+            "answer": f"{pet} first" if n else "whatever suits",
+            "generic": "whatever suits" if n else f"{pet} first",
+        }
+        for n, pet in enumerate(("cats", "dogs", "mice", "owls", "frogs", "ponies"))
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    command = ("run", "log.jsonl", "--rater", "python:judge:fits", "--fail-under", "lift=0.05")
+    done = run_cli(*command, "--junit", "junit.xml", cwd=tmp_path, path=tmp_path, code=1)
+    said = re.search(r"Gate lift=0.05: cannot tell \(lift (0\.3\d\d), (-0\.\d+) to", done.stdout)
+    assert said is not None, done.stdout
+    assert float(said[2]) < -0.05
+    assert re.search(
+        r"cannot tell whether lift of .* reaches 0.05: .* about \d+ people .* would tell", done.stderr
+    )
+    failures = list(ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure"))
+    assert [failure.get("type") for failure in failures] == ["cannot tell"]
+    assert str(failures[0].get("message")).startswith("cannot tell whether lift of")
+    run_cli(*command, "--undecided", "pass", cwd=tmp_path, path=tmp_path)
+    more = [row | {"question": f"{row['question']} Really?"} for row in rows]
+    rows = [row | {"answer": None if n % 5 < 2 else row["answer"]} for n, row in enumerate([*rows, *more])]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    done = run_cli(*command, "--undecided", "pass", cwd=tmp_path, path=tmp_path, code=1)
+    assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", done.stderr), done.stderr
+
+
+def test_with_two_answers_of_five_missing_nothing_passes(example: Path) -> None:
+    (example / "flaky.py").write_text(
+        "from assistant.replies import answer as whole\n"
+        "def answer(person, question):\n"
+        "    if person and len(question) % 5 < 2:\n"
+        "        raise RuntimeError('no answer')\n"
+        "    return whole(person, question)\n",
+        encoding="utf-8",
+    )
+    command = ("--system", "python:flaky:answer", "--rater", "python:judge:fits", "--limit", "100")
+    body = gate(example, *command, "--fail-under", "lift=0.01", code=1)
+    lift, made = body["gate"]
+    assert (lift["outcome"], made["outcome"]) == ("passes", "fails")
+    assert re.search(r"made of python:flaky:answer given profile is 0\.\d+, below 0\.95\.", body["said"])
+    (share,) = (row["value"] for row in body["results"] if row["metric"] == "made")
+    assert 0.5 < share < 0.7
+    assert body["made"] < 300
+    bars = ("lift=0.01", "made=0.5", "coverage=0.5")
+    lenient = [argument for bar in bars for argument in ("--fail-under", bar)]
+    assert [one["outcome"] for one in gate(example, *command, *lenient)["gate"]] == ["passes"] * 3
+
+
+# -- which answers count -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_goes_on_with_its_own_answers(example: Path) -> None:
+    (example / "stopped.py").write_text(
+        "import os, pathlib, signal\n"
+        "from assistant.replies import answer as whole\n"
+        "asked = 0\n"
+        "def answer(person, question):\n"
+        "    global asked\n"
+        "    asked += 1\n"
+        "    if asked == 60 and pathlib.Path('stop').exists():\n"
+        "        pathlib.Path('stop').unlink()\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return whole(person, question)\n",
+        encoding="utf-8",
+    )
+    command = ("--system", "python:stopped:answer", *GATED)
+    (example / "stop").touch()
+    run_cli("run", "answers", *command, cwd=example, path=example, code=130)
+    resumed = gate(example, *command)
+    assert (resumed["made"], resumed["reused"]) == (180, 0)
+    assert 0 < resumed["resumed"] < 180
+    assert (
+        f"180 answers made ({resumed['resumed']} of them before an interruption), 0 reused."
+        in (resumed["verdict"]["sentence"])
+    )
+    assert gate(example, *command)["resumed"] == 0
+
+
+def test_a_gate_in_python_and_a_gate_without_a_judge(example: Path, tmp_path: Path) -> None:
+    def alike(person: str, question: str) -> str:
+        return f"Think of {person.split()[-1] if person else 'nobody'} first."
+
+    def longest(person: str, question: str, answers: list[str]) -> list[int]:
+        return [len(set(answer.split()) & set(person.split())) for answer in answers]
+
+    def run(**more: Any) -> pf.Run:
+        return pf.evaluate(
+            "answers",
+            systems=alike,
+            raters=longest,
+            limit=20,
+            store=tmp_path / "s.db",
+            progress=False,
+            **more,
+        )
+
+    first, again = run(reuse=False), run(reuse=False)
+    assert [one.answers["made"] for one in (first, again)] == [60, 60]
+    assert_lift(again, at_least=-1.0)
+    stored = run()
+    assert (stored.answers["made"], stored.answers["reused"]) == (0, 60)
+    with pytest.raises(AssertionError, match="60 answers were reused from an earlier run"):
+        assert_lift(stored, at_least=-1.0)
+    assert_lift(stored, at_least=-1.0, reuse=True)
+    done = run_cli("run", "starter", "--fail-under", "accuracy=0.1", cwd=tmp_path, code=2)
+    assert "--fail-under needs a judge" in done.stderr
+
+
+# -- the example repository, and the jobs that a team copies -----------------------------------------------------------
+
+
+def steps(name: str) -> list[str]:
+    """The commands of a job under docs/ci/, in order."""
+    yaml: Any = import_module("yaml")  # it comes with the documentation's tools
+    job = yaml.safe_load((ROOT / "docs" / "ci" / name).read_text(encoding="utf-8"))
+    if "jobs" in job:
+        return [step["run"] for step in job["jobs"]["gate"]["steps"] if "run" in step]
+    return [*job["personalization"]["script"], *job["personalization"]["after_script"]]
+
+
+def work(folder: Path, command: str, **environment: str) -> int:
+    """Carry a command out as a CI server would; what is posted is kept in `posted`."""
+    tools = folder / "tools"
+    tools.mkdir(exist_ok=True)
+    for name in ("pip", "gh", "curl"):  # what would leave this machine
+        (tools / name).write_text(f'#!/bin/sh\necho {name} "$@" >> posted\n', encoding="utf-8")
+        (tools / name).chmod(0o755)
+    (tools / "personafit").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -m personafit "$@"\n', encoding="utf-8"
+    )
+    (tools / "personafit").chmod(0o755)
+    search = f"{tools}{os.pathsep}{os.environ['PATH']}"
+    given = {**os.environ, **environment, "PATH": search, "PYTHONPATH": python_path(folder)}
+    done = subprocess.run(
+        ["bash", "-e", "-c", command], cwd=folder, env=given, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("job", "environment", "code", "said"),
+    [
+        ("github.yml", {"PULL_REQUEST": "pull/7"}, 0, "Gate lift=0.05: passes (lift 0."),
+        ("gitlab.yml", {"MEMORY": "off", "CI_API_V4_URL": "gitlab/api"}, 1, "Gate lift=0.05: fails."),
+    ],
+)
+def test_a_job_that_a_team_copies_runs_the_example_and_posts_its_verdict(
+    example: Path, job: str, environment: dict[str, str], code: int, said: str
+) -> None:
+    codes = [work(example, command, **environment) for command in steps(job)]
+    assert codes == [0, code, 0, 0]
+    title, paragraph, *_ = (example / "verdict.md").read_text(encoding="utf-8").split("\n\n")
+    assert title.startswith("### ")
+    assert paragraph.startswith("Your assistant’s answers beat its own generic ones in ")
+    assert said in paragraph
+    assert paragraph.endswith("180 answers made, 0 reused.")
+    posted = (example / "posted").read_text(encoding="utf-8").splitlines()
+    assert "verdict.md" in posted[-1]
+    (suite,) = ElementTree.parse(example / "junit.xml").getroot()
+    assert suite.get("failures") == str(code)
+
+
+@pytest.mark.slow
+def test_the_example_says_what_its_readme_says(example: Path) -> None:
+    text = (example / "README.md").read_text(encoding="utf-8")
+    passes, off, few = (line[2:] for line in text.splitlines() if line.startswith("$ "))
+    assert passes in " ".join(steps("github.yml"))
+    assert off == f"MEMORY=off {passes}"
+    assert work(example, f"{few} > few.txt") == 1
+    assert "Gate lift=0.05: cannot tell whether" in (example / "few.txt").read_text(encoding="utf-8")
+    tested = f"{sys.executable} -m pytest -q -p no:cacheprovider test_assistant.py"
+    assert work(example, tested) == 0
+    assert work(example, tested, MEMORY="off") == 1
