@@ -75,7 +75,7 @@ $(VENV)/installed-label: $(VENV)/installed
 # PyTorch comes first and as pinned, so that nothing that needs it pulls another build.
 $(VENV)/installed-dev: $(VENV)/installed
 	$(PIP) torch
-	$(PIP) --editable ".[embedded,hub,inspect,label,postgres,ray,stages,train,docs,dev]"
+	$(PIP) --editable ".[embedded,hub,inspect,label,postgres,ray,extract,train,docs,dev]"
 	@touch $@
 
 clean:

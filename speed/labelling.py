@@ -95,7 +95,7 @@ uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", a
 """
 OURS = """
 import sys, uvicorn
-from personafit.labeling.web.app import create_app
+from personafit.label.web.app import create_app
 uvicorn.run(create_app(sys.argv[1]), host="127.0.0.1", port=int(sys.argv[2]), log_level="warning", access_log=False)
 """
 
@@ -186,10 +186,10 @@ def _study(store: str) -> Callable[[int], Iterator[Request]]:
     """A study with seats for everyone, all taken; what each rater sends, page after page and again from the first."""
     from personafit.benchmarks.starter import FOLDER
     from personafit.cli.common import find_run
-    from personafit.labeling.access import Access
-    from personafit.labeling.making import make_study
-    from personafit.labeling.records import StudyConfig
-    from personafit.labeling.studies import Studies
+    from personafit.label.access import Access
+    from personafit.label.making import make_study
+    from personafit.label.records import StudyConfig
+    from personafit.label.studies import Studies
     from personafit.store import Store
 
     with Store(store) as opened:

@@ -30,7 +30,7 @@ def measure() -> list[Measurement]:
     """Finding as a ratio to brute force; how long indexing takes is printed."""
     texts, queries = _memories(MEMORIES), _memories(QUERIES, seed=1)
     start = time.process_time()
-    index = Bm25Index.of(texts)
+    index = Bm25Index(texts)
     took = time.process_time() - start
     print(f"BM25: {MEMORIES:,} memories indexed in {took:.1f} s")
     brute = _Brute(texts)

@@ -25,7 +25,7 @@ BAR = 1.7
 def measure() -> list[Measurement]:
     """The same work for one worker and for two, in turn."""
     from personafit.models.embedded import find_weights
-    from personafit.training.reward.base import load_base
+    from personafit.train.reward.weights import load_base
     from speed.gpu.workload import work
 
     rates: dict[int, list[float]] = {1: [], 2: []}

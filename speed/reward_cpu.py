@@ -26,7 +26,7 @@ def measure() -> list[Measurement]:
 
     from personafit.models.embedded import find_weights
     from personafit.models.reward.scoring import RewardScorer
-    from personafit.training.reward.base import load_base
+    from personafit.train.reward.weights import load_base
     from speed.gpu.workload import work
 
     plain, _ = load_base(str(find_weights("smollm2")), seed=0)

@@ -18,7 +18,8 @@ from personafit.kinds import RunPlan
 from personafit.kinds.dialogue import DialogueKind
 from personafit.models import ChatReply, ChatRequest
 from personafit.people import Person, Task
-from personafit.raters import PromptedRater, Rater
+from personafit.raters import Rater
+from personafit.raters.prompted import PromptedRater
 from personafit.run import rating_lanes
 from personafit.simulate import dialogues, task_items
 from personafit.simulate.records import DIALOGUE, QUESTIONS, dialogue_product

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,6 +135,10 @@ def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str, code:
     """
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
+    for name, module in list(sys.modules.items()):  # another test's module of the same name
+        file = str(getattr(module, "__file__", None) or "")
+        if file.startswith(f"{folder.parent}{os.sep}") and not file.startswith(f"{folder}{os.sep}"):
+            del sys.modules[name]
     monkeypatch.setattr(sys, "argv", ["personafit", *arguments])
     try:
         main()

@@ -65,7 +65,7 @@ finally:
     sys.stderr.write("\\nENTERED\\n" + "\\n".join(inside))
 """
 LEFT_OUT = (
-    "reporting",
+    "reports",
     "statistics",
     "cli/app.py",
     "cli/lazy.py",

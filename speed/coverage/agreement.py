@@ -10,9 +10,8 @@ import numpy as np
 
 from personafit.statistics.agreement import Ints
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure, pair_agreement, table_agreement
-from personafit.statistics.alternative_annotator import alternative_annotator
 from personafit.statistics.decisions import holm
-from personafit.statistics.raters import panel_ceiling
+from personafit.statistics.raters import alternative_annotator, panel_ceiling
 from personafit.statistics.tiers import vote_tiers
 from speed.coverage.cells import SIZE, Cell, band_for, covers
 from speed.coverage.designs import Design, Units

@@ -6,8 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.statistics.balance import imbalances
-from personafit.statistics.ppi import ppi_mean
+from personafit.statistics.ppi import imbalances, ppi_mean
 from speed.coverage.cells import SIZE, Cell, band_for, covers
 from speed.coverage.designs import Design, Units
 

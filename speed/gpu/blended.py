@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from personafit.benchmarks import PersonaFeedback
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.bias import fit_choices
-from personafit.training import PreferencePair, cross_fit, deal_folds
+from personafit.train import PreferencePair, cross_fit, deal_folds
 
 Floats = NDArray[np.float64]
 

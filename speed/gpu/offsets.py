@@ -8,7 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
-from personafit.training.pairwise import cross_fit
+from personafit.train.pairwise import cross_fit
 from speed.gpu.blended import choices_of
 from speed.gpu.quality import deal, read_pairs
 

@@ -21,8 +21,8 @@ import numpy as np
 import torch
 
 from personafit.models.reward.scoring import RewardScorer
-from personafit.training.reward.pairs import grouped_order
-from personafit.training.reward.trainer import PairTrainer
+from personafit.train.pairs import grouped_order
+from personafit.train.reward.trainer import PairTrainer
 
 FOLDS = 5
 BATCH = 32

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from personafit.models.reward.scoring import RewardScorer
-from personafit.training.reward.trainer import PairTrainer
+from personafit.train.reward.trainer import PairTrainer
 from speed.gpu.workload import reward_model, work
 
 STEPS = 100

@@ -43,7 +43,7 @@ _HOME = {
     "ChatReply": "personafit.models",
     "Rating": "personafit.api.decorators",
     "Run": "personafit.api.run",
-    "RunVerdict": "personafit.reporting.verdict",
+    "RunVerdict": "personafit.reports.verdict",
     "Shown": "personafit.items",
     "UserError": "personafit._errors",
     "aevaluate": "personafit.api.evaluating",

@@ -3,7 +3,8 @@
 Anything else that reaches the top of the program is a bug and shows its traceback.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 _TRIED = ("str", "int", "float", "bool")
 MOST_LISTED = 20  # faults of one file in one error
@@ -24,6 +25,17 @@ class UserError(Exception):
         self.code = code
         self.faults = [" ".join(text.splitlines()) for text in faults] or [str(self)]
         """Everything that is wrong, a sentence each."""
+
+
+@contextmanager
+def writing(place: object) -> Iterator[None]:
+    """Say in a sentence what cannot be written within the block."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"{place} cannot be written ({error.strerror}); choose another with --out."
+        ) from error
 
 
 def refuse_faults(faults: Sequence[str], place: object) -> None:

@@ -33,9 +33,9 @@ def masked(text: str) -> str:
     return _LOOKS_LIKE_ONE.sub(MASK, text)
 
 
-def without(key: str, data: bytes) -> bytes:
-    """What a server sent, less the key, should it repeat it: whatever it sends may be stored."""
-    return data.replace(key.encode(), MASK.encode()) if len(key) >= LEAST else data
+def without(key: str, text: str) -> str:
+    """What a server said, decoded, less the key, should it repeat it: whatever it says may be stored."""
+    return text.replace(key, MASK) if len(key) >= LEAST else text
 
 
 def refuse_secrets(text: str, called: str | None = None) -> None:

@@ -4,10 +4,12 @@ What a run covers is decided in its plan and written with it; reports read it ba
 kinds of item is in `kinds`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+
+import polars as pl
 
 from personafit._errors import UserError
 from personafit.benchmarks import (
@@ -18,6 +20,7 @@ from personafit.benchmarks import (
     open_log,
     open_questions,
 )
+from personafit.benchmarks.answers import Answers, spending, spent_notes
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.contexts import People, made_notes, make_contexts, makers
 from personafit.contexts.making import usual_cost
@@ -27,7 +30,7 @@ from personafit.kinds.kind import count_answers, open_attempt
 from personafit.models import ChatRequest
 from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
-from personafit.store import Store
+from personafit.store import RunRecord, Status, Store, run_answers
 
 SAMPLE = 200  # requests looked at per rater for an estimate
 
@@ -52,6 +55,7 @@ async def execute(
         return Finished(store.run(made.run), made.summary)
     plan = plan_run(store, made.config, made.benchmark, kind)
     plan.record["answers"] = made.answers
+    _note_spending(plan, store.run(made.run), made.systems)
     finished = await carry_out(plan, progress)
     if finished.run.finished is not None:  # the next attempt makes its own answers
         store.finish_run(made.run)
@@ -173,6 +177,8 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
     } | kind.facts(plan)
     if config.gate:
         plan.record["gate"] = config.gate
+    if isinstance(benchmark, Answers):
+        plan.record["spent"] = spending(benchmark.spent)
     attempt, owner = open_attempt(store, config, plan.systems, partial(_attempt_name, plan))
     if attempt:
         plan.record |= {"attempt": attempt, "owner": owner}
@@ -226,6 +232,9 @@ async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
                 return close_run(store, run.name, summary)
             lanes = summary.lanes[-len(plan.making) :]
             plan.record["answers"] = count_answers(lanes, plan.systems, config.fresh)
+            _note_spending(
+                plan, run, {one["fingerprint"]: one["name"] for one in plan.record.get("systems", [])}
+            )
             store.begin_run(plan.name, plan.dataset, plan.record, run.planned)
         if plan.raters:
             summary = await runner.run(rating_lanes(plan))
@@ -237,10 +246,18 @@ async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
 def rating_lanes(plan: RunPlan) -> list[Lane]:
     """One lane per rater, over everything it is to be shown."""
     kind = plan.kind
-    return [
-        rater_lane(rater, partial(kind.shown, plan, rater), kind.count(plan, rater), kind.reply_tokens)
-        for rater in plan.raters
-    ]
+    return [rater_lane(rater, kind.shown(plan, rater), kind.count(plan, rater)) for rater in plan.raters]
+
+
+def _note_spending(plan: RunPlan, run: RunRecord, systems: Mapping[str, str]) -> None:
+    """Note what the systems took for what they made in a run; `systems` has their names by the fingerprints of their asks."""
+    made = run_answers(plan.store, run.id).filter(
+        pl.col("rater").is_in(list(systems)), pl.col("status") == Status.OK.value
+    )
+    names = pl.col("rater").replace_strict(systems, default=None, return_dtype=pl.String)
+    rows = made.select(names.alias("system"), pl.col("view").alias("system_context"), "seconds", "cost")
+    plan.record["spent"] = spending(rows)
+    plan.record["notes"] += spent_notes(rows, "turns" if plan.kind.name == "dialogue" else "answers")
 
 
 def close_run(store: Store, name: str, summary: Summary) -> Finished:

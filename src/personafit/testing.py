@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from personafit._errors import UserError
 from personafit.api.run import Run, load
-from personafit.reporting.assertions import COVERAGE, Bar, Undecided, bar_metric, gate_verdicts
-from personafit.reporting.result import Result
+from personafit.reports.assertions import COVERAGE, Bar, Undecided, bar_metric, gate_verdicts
+from personafit.reports.result import Result
 
 FEWEST_ANSWERED = 0.95
 """The least coverage where no bar names another, as in `personafit run`."""
@@ -52,7 +52,7 @@ def assert_metric(
         AssertionError: With a sentence for everything that does not pass.
         UserError: Where there is no such run or figure.
     """
-    results, stale = _read(run)
+    results, stale = _read(run, metric)
     bars: list[Bar] = [(metric, at_least)]
     if bar_metric(metric)[0] != COVERAGE:
         bars.append((COVERAGE, FEWEST_ANSWERED))
@@ -70,16 +70,16 @@ def assert_metric(
         raise AssertionError(" ".join(missed))
 
 
-def _read(run: Run | str | Path) -> tuple[Sequence[Result], int]:
+def _read(run: Run | str | Path, metric: str) -> tuple[Sequence[Result], int]:
     """The results of a run, and how many of its answers are from an earlier one of a system that may have changed."""
+    if isinstance(run, Run):
+        return run.figures_by(metric), run.answers["stale"]
     if isinstance(run, str) and not Path(run).exists() and "/" not in run:
         opened = load(run)
         try:
-            return opened.figures, opened.answers["stale"]
+            return opened.figures_by(metric), opened.answers["stale"]
         finally:
             opened.close()
-    if isinstance(run, Run):
-        return run.figures, run.answers["stale"]
     path = Path(run)
     path = path / "results.json" if path.is_dir() else path
     try:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import personafit as pf
-from personafit.models.identity import Unknowable, given_callable, identity_of
+from personafit.models.functions import Unknowable, given_callable, identity_of
 from tests.api.world import by_length, pairs
 
 
@@ -211,8 +211,8 @@ def test_a_team_calls_its_own_memory_by_the_ids(tmp_path: Path) -> None:
         assert {tuple(roles) for *_, roles in calls} == {("system", *turns)}
         last = "For two." if len(turns) == 3 else f"What now, on day {question_id[-1]}?"
         assert {question for _, question, _ in calls} == {last}
-    (note,) = [note for note in run.notes if note.startswith("12 answers of assistant took 0.0")]
-    assert note.endswith("and cost 0.5 USD each, 6 USD in all.")
+    (note,) = [note for note in run.notes if note.startswith("36 answers of assistant took 0.0")]
+    assert note.endswith("and cost 0.5 USD each, 18 USD in all.")
     again = pf.evaluate(
         "answers",
         data=tmp_path / "ours",

@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 import personafit as pf
 from personafit.api.run import results_frame
-from personafit.reporting import Result
-from personafit.reporting.verdict import run_verdict
+from personafit.reports import Result
+from personafit.reports.verdict import run_verdict
 from personafit.store import Store
 from tests.api.world import answers, by_length, pairs
 

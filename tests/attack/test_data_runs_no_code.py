@@ -29,7 +29,7 @@ from tests.benchmarks.hub_world import hub, refused  # noqa: F401 # a fixture
 from tests.benchmarks.stub_hub import Repo, StubHub
 from tests.benchmarks.test_inspect_logs import logged
 from tests.helpers import run_cli
-from tests.labeling.served import free_port
+from tests.label.served import free_port
 from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
 from tests.tiny_models import save_tiny
 

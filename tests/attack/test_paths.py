@@ -7,9 +7,9 @@ from sqlalchemy import update
 
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, check_folder, write_folder
-from personafit.benchmarks.hub.pushing import push_folder
+from personafit.benchmarks.publishing import push_folder
+from personafit.build import read_config
 from personafit.cli.common import out_folder
-from personafit.factory import read_config
 from personafit.store import Store, tables
 from tests.attack.world import hostile_folder
 from tests.conftest import Command

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from personafit.labeling.access import Access
-from personafit.labeling.studies import Studies
-from personafit.labeling.votes import study_votes
-from personafit.labeling.web.app import create_app
+from personafit.label.access import Access
+from personafit.label.studies import Studies
+from personafit.label.votes import study_votes
+from personafit.label.web.app import create_app
 from personafit.store import Store
-from tests.labeling.researcher.researcher import hidden
-from tests.labeling.served import TOKEN, invitation, new_study
+from tests.label.researcher.researcher import hidden
+from tests.label.served import TOKEN, invitation, new_study
 
 NOTE = "My sister is called Marlene, too."
 

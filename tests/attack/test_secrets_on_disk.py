@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from personafit.store import Store
-from tests.labeling.served import new_study, serving
+from tests.label.served import new_study, serving
 
 WATCHED = """
 import os, stat, sys

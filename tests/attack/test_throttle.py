@@ -16,15 +16,15 @@ import pytest
 from fastapi.testclient import TestClient
 
 from personafit.cli.common import find_run
-from personafit.labeling.access import Access
-from personafit.labeling.making import make_study
-from personafit.labeling.records import StudyConfig
-from personafit.labeling.web import guard
-from personafit.labeling.web.app import create_app
-from personafit.labeling.web.sessions import RATER_COOKIE
+from personafit.label.access import Access
+from personafit.label.making import make_study
+from personafit.label.records import StudyConfig
+from personafit.label.web import guard
+from personafit.label.web.app import create_app
+from personafit.label.web.sessions import RATER_COOKIE
 from personafit.store import Store
-from tests.labeling.researcher.researcher import PASSWORD, hidden
-from tests.labeling.served import RaterClient, invitation, new_study, serving
+from tests.label.researcher.researcher import PASSWORD, hidden
+from tests.label.served import RaterClient, invitation, new_study, serving
 from tests.stub_endpoint import StubEndpoint
 
 LOGINS = 64

@@ -15,15 +15,15 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
 from personafit._hashing import hash_text
-from personafit.labeling.forms import FORMS
-from personafit.labeling.records import Page, Role, StudyConfig
-from personafit.labeling.studies import Studies
-from personafit.labeling.votes import study_votes
-from personafit.labeling.web.app import create_app
+from personafit.label.forms import FORMS
+from personafit.label.records import Page, Role, StudyConfig
+from personafit.label.studies import Studies
+from personafit.label.votes import study_votes
+from personafit.label.web.app import create_app
 from personafit.store import Store
 from personafit.store import tables as t
-from tests.labeling.researcher.researcher import hidden
-from tests.labeling.served import TOKEN, invitation, new_study
+from tests.label.researcher.researcher import hidden
+from tests.label.served import TOKEN, invitation, new_study
 
 ITEM = "answers/starter-7/generic"
 PRODUCTS = ("product-of-model-x", "product-of-model-y")

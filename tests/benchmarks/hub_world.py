@@ -9,8 +9,8 @@ import pytest
 from huggingface_hub import constants
 
 from personafit._errors import UserError
-from personafit.benchmarks.hub.copies import DatasetCopy
-from personafit.benchmarks.hub.getting import fetch_dataset
+from personafit.benchmarks.fetching import fetch_dataset
+from personafit.benchmarks.hub import DatasetCopy
 from tests.benchmarks.published_lens import write_lens
 from tests.benchmarks.stub_hub import Repo, StubHub
 

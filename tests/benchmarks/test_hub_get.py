@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants, snapshot_download
+from huggingface_hub import constants
 
-from personafit.benchmarks import open_benchmark
-from personafit.benchmarks.hub.copies import data_folder
+from personafit.benchmarks.hub import data_folder
 from tests.benchmarks.hub_world import (
     FEEDBACK,
     add_feedback,
@@ -250,13 +249,3 @@ def test_without_the_extra_it_says_what_to_install(hub: StubHub, tmp_path: Path)
     said = run_cli("run", "personafeedback", cwd=tmp_path, code=2, path=tmp_path / "without").stderr
     assert "personafeedback needs --data FOLDER" in said
     assert "`personafit data get personafeedback`" in said
-
-
-def test_a_copy_in_the_hubs_own_cache_is_found(hub: StubHub) -> None:
-    add_feedback(hub)
-    snapshot_download(FEEDBACK, repo_type="dataset", endpoint=hub.url, allow_patterns="README.md")
-    assert data_folder("personafeedback", None) is None
-    snapshot_download(FEEDBACK, repo_type="dataset", endpoint=hub.url)
-    asked = len(hub.requests)
-    assert sum(1 for _ in open_benchmark("personafeedback").items()) == 402
-    assert len(hub.requests) == asked

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.benchmarks.hub.pushing import (
+from personafit.benchmarks.publishing import (
     Publication,
     find_private,
     open_licence,

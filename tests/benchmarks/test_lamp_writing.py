@@ -9,12 +9,12 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import open_benchmark
 from personafit.benchmarks.config import RunConfig
-from personafit.reporting.browse import unpacked
-from personafit.reporting.report_page import write_page
-from personafit.reporting.run_report import open_report
+from personafit.reports.report_page import write_page
+from personafit.reports.run_report import open_report
 from personafit.statistics.clusters import too_few
 from personafit.store import Store
 from tests.benchmarks import neighbours_world as world
+from tests.reports.unpacking import unpacked
 from tests.scripted import invoke, run
 
 SYSTEM = '''

@@ -180,3 +180,23 @@ def test_time_and_cost_of_served_answers_are_shown(tmp_path: Path) -> None:
         "4 answers of v2 took 2.5 s at the median, 4 s at the 95th percentile and cost 0.25 USD each, 1 USD in all."
         in run.notes
     )
+    (spent,) = run.as_dict()["systems"]
+    assert spent == {
+        "system": "v2",
+        "system_context": None,
+        "answers": 4,
+        "seconds_median": 2.5,
+        "seconds_p95": 4.0,
+        "cost_mean": 0.25,
+        "cost": 1.0,
+    }
+
+
+def test_fields_whose_names_mean_something_here_are_kept_under_another(tmp_path: Path) -> None:
+    rows = [line(n, topic="work", until="noon", unmade="yes", of="x", history="h") for n in range(2)]
+    run = pf.evaluate(rows, raters="rule:length", store=tmp_path / "s.db", progress=False)
+    assert set(run.items["log.until"]) == {"noon"}
+    assert {"topic", "log.unmade", "log.of", "log.history"} <= set(run.items.columns)
+    assert any("topic, until (as log.until), unmade (as log.unmade)" in note for note in run.notes)
+    wins = run.results.filter(rater="rule:length", context="profile", metric="win_rate", slice="")
+    assert wins["coverage"].to_list() == [1.0], "nothing counts as an answer that was not made"

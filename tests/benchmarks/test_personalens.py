@@ -198,7 +198,7 @@ def test_folders_and_the_starter_set_are_read_alike(tmp_path: Path) -> None:
         for each in tasks:
             assert set(each.domains) <= set(person.summaries)
             assert set(each.preferences) <= set(person.facets)
-    assert shipped.closed_values
+    assert shipped.info.metrics["closed_values"]
     (tmp_path / "mine" / "tasks.jsonl").unlink()
     with pytest.raises(UserError, match="cannot be read"):
         open_tasks(tmp_path / "mine")

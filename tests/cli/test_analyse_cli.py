@@ -14,13 +14,13 @@ from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.cli.app import app
+from personafit.items.choice import ASPECTS
 from personafit.kinds.choice_scores import columns_of
-from personafit.raters.aspects import ASPECTS
-from personafit.reporting import Result, load_scores
-from personafit.reporting.aspects import aspect_pieces
-from personafit.reporting.failure_rules import MODES
-from personafit.reporting.failures import FAULTS, WHO, failures_grid
-from personafit.reporting.terminal import print_pieces
+from personafit.reports import Result, load_scores
+from personafit.reports.aspects import aspect_pieces
+from personafit.reports.failure_rules import MODES
+from personafit.reports.failures import WHO, failures_grid
+from personafit.reports.terminal import print_pieces
 from personafit.statistics import Estimate
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
@@ -33,9 +33,6 @@ def heads(person, question, answers):
 
 def shorter(person, question, answers):
     return [-len(answer) for answer in answers]
-
-def opinion(messages):
-    return "generic"
 """
 
 
@@ -70,11 +67,14 @@ def test_every_help_has_an_example(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert f"personafit analyze {command} " in printed
 
 
-def test_aspects_prints_tables_and_writes_the_heat_map(monkeypatch: pytest.MonkeyPatch, world: Path) -> None:
-    printed = invoke(monkeypatch, world, "analyze", "aspects", "last", "--out", "maps")
+def test_aspects_prints_tables_and_report_writes_the_heat_map(
+    monkeypatch: pytest.MonkeyPatch, world: Path
+) -> None:
+    printed = invoke(monkeypatch, world, "analyze", "aspects", "last")
     assert "Accuracy of choosing by one aspect" in printed
     assert "Pearson's r over 20 answers" in printed
-    assert (world / "maps" / "aspects.svg").is_file()
+    invoke(monkeypatch, world, "report", "last", "--format", "figures", "--out", "maps")
+    assert any("aspects" in path.name for path in (world / "maps").glob("*.svg"))
     body = json.loads(invoke(monkeypatch, world, "analyze", "aspects", "last", "--json"))
     assert list(body) == ["benchmark", "results", "correlations", "published"]
     assert body["published"] is None
@@ -82,9 +82,7 @@ def test_aspects_prints_tables_and_writes_the_heat_map(monkeypatch: pytest.Monke
     assert len(body["correlations"][0]["pairs"]) == 15
 
 
-def test_failures_counts_a_raters_choices_by_rules_and_then_by_a_model(
-    monkeypatch: pytest.MonkeyPatch, world: Path
-) -> None:
+def test_failures_counts_a_raters_choices_by_rules(monkeypatch: pytest.MonkeyPatch, world: Path) -> None:
     printed = invoke(monkeypatch, world, "analyze", "failures", "last")
     assert "chosen by the rater" in printed
     assert "rules only" in printed
@@ -92,25 +90,6 @@ def test_failures_counts_a_raters_choices_by_rules_and_then_by_a_model(
         invoke(monkeypatch, world, "analyze", "failures", "last", "--rater", "rule:length", "--json")
     )
     assert ruled["note"] == "rules only"
-    asked = json.loads(
-        invoke(
-            monkeypatch,
-            world,
-            "analyze",
-            "failures",
-            "last",
-            "--rater",
-            "rule:length",
-            "--model",
-            "python:analysed:opinion",
-            "--json",
-        )
-    )
-    assert "then a model: " in asked["note"]
-    modes = {row["slice"]["mode"] for row in asked["results"]} - {
-        row["slice"]["mode"] for row in ruled["results"]
-    }
-    assert modes == {f"{fault}, by the model" for fault in FAULTS}
     with pytest.raises(UserError, match="has no rater 'nobody'"):
         invoke(monkeypatch, world, "analyze", "failures", "last", "--rater", "nobody")
 

@@ -14,12 +14,16 @@ from xml.etree import ElementTree
 import pytest
 
 import personafit as pf
-from personafit.testing import assert_lift
+from personafit.benchmarks import starter
+from personafit.testing import assert_lift, assert_metric
+from tests.conftest import Command
 from tests.helpers import python_path, run_cli
+from tests.preference_world import write_preferences
 from tests.stub_endpoint import BEHAVIOURS, StubEndpoint, completion, saying
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "ci"
+PEOPLE = {person.id: person for person in starter().people()}
 GATED = ("--rater", "python:judge:fits", "--limit", "60", "--fail-under", "lift=0.05")
 
 
@@ -187,6 +191,101 @@ def test_a_gate_in_python_and_a_gate_without_a_judge(example: Path, tmp_path: Pa
     assert_lift(stored, at_least=-1.0, reuse=True)
     done = run_cli("run", "starter", "--fail-under", "accuracy=0.1", cwd=tmp_path, code=2)
     assert "--fail-under needs a judge" in done.stderr
+
+
+# -- bars on slices, kinds and suites --------------------------------------------------------------------------------------
+
+
+def test_any_slice_of_the_questions_is_gated_and_a_misspelt_bar_is_found_before_anything_is_asked(
+    personafit: Command, example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(example)
+    command = ("run", "answers", "--system", "python:assistant:answer", "--rater", "python:judge:fits")
+    for bar, said in (
+        ("win_rate[teir=hard]=0.5", "items have no 'teir'; their slices are against, category, expect, half"),
+        ("win_rate[tier=heard]=0.5", "no item has tier=heard; there are easy, hard, medium."),
+        ("accuracy=0.5", "there is no metric 'accuracy'; there are consistency, lift, restraint, win_rate"),
+    ):
+        assert said in personafit(*command, "--fail-under", bar, code=2).err
+    said = personafit(*command, "--fail-under", "lift=0.1", "--context", "profile", code=2).err
+    assert "add --context none and --context wrong:profile" in said
+    assert not (tmp_path / ".personafit" / "store.db").exists()
+    bars = ("win_rate[tier=hard]=0.05", "win_rate[half=specific]=0.99")
+    gates = [argument for bar in bars for argument in ("--fail-under", bar)]
+    body = json.loads(personafit(*command, "--limit", "60", *gates, "--json", code=1).out)
+    assert [(one["metric"], one["outcome"]) for one in body["gate"]] == [
+        ("win_rate[tier=hard]", "passes"),
+        ("win_rate[half=specific]", "fails"),
+    ]
+    assert [(one["system_context"], one["answers"]) for one in body["systems"]] == [
+        ("profile", 60),
+        ("none", 60),
+        ("wrong:profile", 60),
+    ]
+    assert all(one["seconds_p95"] >= one["seconds_median"] >= 0 == one["cost"] for one in body["systems"])
+    run = pf.load("last", store=tmp_path / ".personafit" / "store.db")
+    assert set(run.items["tier"]) == {"easy", "medium", "hard"}
+    assert_metric(run, "win_rate[tier=medium]", at_least=0.2)
+
+
+def test_a_gate_on_preferences_and_one_on_a_recording(
+    personafit: Command, example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_preferences(tmp_path / "little")
+    (tmp_path / "marks.py").write_text(
+        "def rate(shown):\n"
+        "    mark = 4 + int(shown.person[1:]) % 2\n"
+        "    return [mark if shown.order[0] == 0 else 6 - mark for _ in shown.parts]\n",
+        encoding="utf-8",
+    )
+    rated = ("run", "little", "--rater", "python:marks:rate", "--fail-under")
+    (verdict,) = json.loads(personafit(*rated, "rating=3.5", "--json").out)["gate"]
+    assert verdict["outcome"] == "passes"
+    assert "rating of python:marks:rate" in personafit(*rated, "rating=4.99", code=1).err
+    assert "there is no metric 'lift'; there are rating" in personafit(*rated, "lift=0.1", code=2).err
+
+    monkeypatch.syspath_prepend(example)
+    recorded = [
+        {"key": f"{item.id}|{told}", "reply": f"For you: {kept}." if told == "profile" else "Anything."}
+        for item in starter().items()
+        for told in ("profile", "none", "wrong:profile")
+        for kept in [" ".join(map(str, PEOPLE[item.person].facets.values()))]
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in recorded)
+    (tmp_path / "said.jsonl").write_text(lines, encoding="utf-8")
+    command = ("run", "answers", "--system", "replay:said.jsonl", *GATED, "--json")
+    first, again = (json.loads(personafit(*command).out) for _ in range(2))
+    assert [one["outcome"] for one in (*first["gate"], *again["gate"])] == ["passes", "passes"]
+    assert [(one["made"], one["reused"], one["stale"]) for one in (first, again)] == [
+        (180, 0, 0),
+        (0, 180, 0),
+    ], "a recording says the same tomorrow"
+
+
+def test_the_bars_of_a_suite_are_kept_with_its_runs(personafit: Command, tmp_path: Path) -> None:
+    write_preferences(tmp_path / "little")
+    rows = [
+        {"person": {"id": f"p{n}", "likes": "tea"}, "question": "What?", "answer": "Tea.", "generic": "It."}
+        for n in range(6)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "all.toml").write_text(
+        'raters = ["rule:length"]\n[[run]]\nbenchmark = "log.jsonl"\nfail_under = ["lift=-1"]\n'
+        '[[run]]\nbenchmark = "./little"\n',
+        encoding="utf-8",
+    )
+    personafit("run", "all.toml", "--fail-under", "win_rate=0.1", "--undecided", "pass")
+    store = tmp_path / ".personafit" / "store.db"
+    names = [folder.name for folder in (tmp_path / ".personafit" / "runs").iterdir()]
+    kept = {name: [bar for bar, _ in pf.load(name, store=store).bars] for name in names}
+    assert sorted(kept.values()) == [["lift", "win_rate"], ["win_rate"]]
+    (log,) = (name for name in names if name.startswith("answers-"))
+    personafit("report", log, "--format", "md", "--out", "out.md")
+    said = (tmp_path / "out.md").read_text(encoding="utf-8")
+    assert "Gate lift=-1 for rule:length (profile): cannot tell" in said
+    assert "=0.1 for rule:length (profile): passes" in said
+    said = personafit("run", "all.toml", "--fail-under", "f1=0.1", code=2).err
+    assert "--fail-under f1=0.1: there is no metric 'f1'" in said
 
 
 # -- the example repository, and the jobs that a team copies -----------------------------------------------------------

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import personafit as pf
 from personafit.benchmarks import starter, write_folder
-from personafit.reporting.analysis import print_part
+from personafit.reports.analysis import print_part
 from personafit.store import Store
 from tests.conftest import Command
 

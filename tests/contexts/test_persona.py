@@ -1,12 +1,19 @@
-"""The explicit persona: least change, evidence, conflict, forgetting; and how a model's edits are read."""
+"""The explicit persona: least change, evidence, conflict; and how a model's edits are read."""
 
 import json
 import re
 
 import pytest
 
-from personafit.contexts.induction import edits_in, profiling_messages
-from personafit.contexts.persona import MOST_FIELDS, Belief, Edit, Persona, valid_edit
+from personafit.contexts.induction import (
+    MOST_FIELDS,
+    Belief,
+    Edit,
+    Persona,
+    edits_in,
+    profiling_messages,
+    valid_edit,
+)
 from personafit.people import Memory
 
 OLD = Memory(id="m1", text="Works as a nurse.", time="2024-01-01")
@@ -26,31 +33,27 @@ RETIRED = Edit("change", "Work.Job", "retired nurse", ("m2",))
 VEGETARIAN = Edit("add", "Food.Diet", "no meat", ("m3",))
 
 
-def test_a_change_touches_its_field_alone_and_keeps_the_past() -> None:
+def test_a_change_touches_its_field_alone() -> None:
     before = persona((OLD, [NURSE]), (FOOD, [VEGETARIAN]))
     after = before.updated([RETIRED], [NEW])
     assert after.fields["Food.Diet"] is before.fields["Food.Diet"]
     assert after.fields["Work.Job"] == Belief("retired nurse", ("m2",), "2025-05-01")
-    assert after.past == {"Work.Job": (Belief("nurse", ("m1",), "2024-01-01"),)}
     assert after.seen == ("m1", "m3", "m2")
 
 
 def test_the_newer_wins_whatever_comes_first() -> None:
     late = persona((NEW, [RETIRED]), (OLD, [NURSE]))
     assert late.fields["Work.Job"].value == "retired nurse"
-    assert late.past["Work.Job"] == (Belief("nurse", ("m1",), "2024-01-01"),)
 
 
 def test_the_same_said_again_adds_evidence_and_nothing_else() -> None:
     again = persona((OLD, [NURSE]), (NEW, [Edit("add", "work.job", "Nurse.", ("m2",))]))
     assert again.fields == {"Work.Job": Belief("nurse", ("m1", "m2"), "2025-05-01")}
-    assert again.past == {}
 
 
 def test_removing_needs_a_field_that_is_not_newer() -> None:
     gone = persona((OLD, [NURSE]), (NEW, [Edit("remove", "Work.Job", "", ("m2",))]))
     assert gone.fields == {}
-    assert gone.past["Work.Job"][0].value == "nurse"
     kept = persona((NEW, [RETIRED]), (OLD, [Edit("remove", "Work.Job", "", ("m1",))]))
     assert kept.fields["Work.Job"].value == "retired nurse"
     assert persona((OLD, [Edit("remove", "Nothing", "", ("m1",))])).fields == {}
@@ -66,11 +69,6 @@ def test_forgetting_a_memory_removes_what_rests_on_it_alone() -> None:
     assert less.fields["Food.Diet"].evidence == ("m3",)
     assert less.without({"m1", "m3"}).fields == {}
     assert less.unseen([OLD, NEW, FOOD]) == [NEW], "what was forgotten may be learned anew"
-
-
-def test_a_persona_survives_a_file() -> None:
-    whole = persona((OLD, [NURSE]), (NEW, [RETIRED]))
-    assert Persona.from_dict(json.loads(json.dumps(whole.as_dict()))) == whole
 
 
 def test_it_is_told_like_a_profile() -> None:

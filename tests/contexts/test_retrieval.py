@@ -1,5 +1,6 @@
 """Finding memories: terms, rankings, indexes that are kept and go out of date, recall and precision."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -7,19 +8,21 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import retrieval
-from personafit.contexts.memories import memories_of, oldest_first, session_memories
+from personafit.contexts.memories import memories_of, oldest_first
 from personafit.contexts.retrieval import (
     Bm25Index,
     Retrieval,
     Retriever,
     best,
     chance_recall,
+    embed,
     fused,
     precision_at,
     recall_at,
     terms,
 )
-from personafit.people import Conversation, Memory, Person, Turn
+from personafit.models.embeddings import Embedder, Vectors
+from personafit.people import Memory, Person
 from personafit.store import Store
 
 COFFEE = Memory(id="m1", text="Cannot sleep after drinking coffee late.", time="2025-02-01")
@@ -57,7 +60,7 @@ def test_bm25_finds_by_words_and_by_character_pairs(query: str, first: str) -> N
 
 def test_bm25_finds_nothing_where_no_word_is_shared() -> None:
     assert Retriever("bm25").find("ann", MEMORIES, "quantum chess", 3) == []
-    assert Bm25Index.of(["!!!", "..."]).search("anything", 3) == []
+    assert Bm25Index(["!!!", "..."]).search("anything", 3) == []
     assert Retriever("bm25").find("ann", [], "sleep", 3) == []
 
 
@@ -80,14 +83,20 @@ def test_a_large_index_is_kept_beside_the_store_and_forgotten_with_the_person(
 
         first = Retriever("hybrid", folder=folder).find("ann", MEMORIES, "sleep", 3)
         before = kept()
+        (path,) = folder.glob("*/*")
+        (path.parent / "hybrid-of-an-earlier-version").mkdir()
         assert len(before) == 1
 
-        def refuse(texts: object) -> None:
-            raise AssertionError("what is kept is read, not made again")
+        embedded: list[int] = []
+
+        def counted(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+            embedded.append(len(texts))
+            return embed(embedder, texts)
 
         with monkeypatch.context() as patched:
-            patched.setattr(Bm25Index, "of", refuse)
+            patched.setattr(retrieval, "embed", counted)
             assert Retriever("hybrid", folder=folder).find("ann", MEMORIES, "sleep", 3) == first
+        assert embedded == [1], "what is kept is read: only the question was embedded"
         changed = [*MEMORIES[:2], SPICY.model_copy(update={"text": "Now loves the hot pot."})]
         Retriever("hybrid", folder=folder).find("ann", changed, "sleep", 3)
         assert len(kept()) == 1
@@ -99,7 +108,7 @@ def test_a_large_index_is_kept_beside_the_store_and_forgotten_with_the_person(
 def test_a_damaged_index_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrieval, "KEPT_FROM", 2)
     expected = Retriever("dense", folder=tmp_path).find("ann", MEMORIES, "sleep", 1)
-    (vectors,) = tmp_path.glob("*/*/vectors.npy")
+    (vectors,) = tmp_path.glob("*/*.npy")
     vectors.write_bytes(b"not an array")
     assert Retriever("dense", folder=tmp_path).find("ann", MEMORIES, "sleep", 1) == expected
 
@@ -155,16 +164,6 @@ def test_summaries_become_one_memory_for_each_sentence_or_bullet() -> None:
         "爱看书。",
         "睡前看！",
     ]
-
-
-def test_sessions_give_what_the_person_said() -> None:
-    turns = [
-        Turn(role="user", text="I am vegan."),
-        Turn(role="assistant", text="Noted."),
-        Turn(role="user", text=" "),
-    ]
-    (memory,) = session_memories(Conversation(id="c1", person="ann", turns=turns), "2025-05-01")
-    assert (memory.id, memory.text, memory.time, memory.source) == ("c1#0", "I am vegan.", "2025-05-01", "c1")
 
 
 def test_unusable_memories_are_one_sentence() -> None:

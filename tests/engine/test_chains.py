@@ -10,6 +10,7 @@ import pytest
 from personafit.engine import Job, Lane, Runner, Silence, Summary
 from personafit.engine.limits import RetryPolicy
 from personafit.models import Unanswerable, Unusable
+from personafit.models.purse import Payment
 from personafit.store import Ask, Outcome, Status, Store
 
 LINKS = 5
@@ -40,8 +41,12 @@ class World:
         async def work(generation: int) -> Outcome:
             self.busy[endpoint] += 1
             self.busiest[endpoint] = max(self.busiest[endpoint], self.busy[endpoint])
-            await asyncio.sleep(0.001)
-            self.busy[endpoint] -= 1
+            try:
+                async with Payment(0.01) as payment:
+                    await asyncio.sleep(0.001)
+                    payment.pay(0.01)
+            finally:
+                self.busy[endpoint] -= 1
             if key in self.failing:
                 raise Unanswerable("as told.")
             self.done[key] += 1
@@ -57,7 +62,7 @@ class World:
         """All chains as a lane."""
         jobs = (self.job(number) for number in range(self.chains))
         return Lane(
-            "chains", "even", jobs, self.chains, self.most["even"], 0.01, chains=at_once,
+            "chains", "even", jobs, self.chains, self.most["even"], chains=at_once,
             endpoints={"odd": self.most["odd"]},
         )  # fmt: skip
 
@@ -143,7 +148,7 @@ def test_the_money_of_chains_that_were_cut_off_is_there_for_others(store: Store)
     lane = world.lane(8)
     second = replace(world.job(0, 1), work=unusable)
     lane.jobs = [replace(world.job(n), then=lambda _: second) for n in range(9)]  # one more than at once
-    others = Lane("others", "elsewhere", [after(world.job(n)) for n in range(9, 17)], 8, 1, 0.01)
+    others = Lane("others", "elsewhere", [after(world.job(n)) for n in range(9, 17)], 8, 1)
     record = store.begin_run("chains", "none", {}, 16)
     runner = Runner(store, record.id, Silence(), budget=0.165)
     summary = asyncio.run(asyncio.wait_for(runner.run([lane, others]), 30))

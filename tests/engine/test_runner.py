@@ -8,7 +8,7 @@ import pytest
 
 from personafit.engine import Job, Lane, LaneReport, RetryPolicy, Runner, Silence, Summary
 from personafit.models import Transient, Unanswerable, Unusable
-from personafit.models.tokens import paid_for
+from personafit.models.purse import Payment
 from personafit.store import Ask, Judgment, Outcome, Status, Store, run_answers
 
 FAST = RetryPolicy(attempts=4, first_pause=0.0005)
@@ -30,7 +30,9 @@ def job(key: str, work: Work | None = None, status: Status = Status.OK, cost: fl
 
     async def run(generation: int) -> Outcome:
         if work is not None:
-            await work(generation)
+            async with Payment(cost) as payment:
+                await work(generation)
+                payment.pay(cost)
         return outcome(key, f"{key}/{generation}", status, generation, cost)
 
     failures = iter(range(1000))
@@ -232,24 +234,25 @@ def test_the_budget_ends_the_run_before_it_is_overspent_and_what_is_paid_for_is_
 
 def test_paid_calls_of_tries_that_came_to_nothing_count(store: Store) -> None:
     async def paid_in_vain(_generation: int) -> None:
-        paid_for(0.01)
+        async with Payment(0.01) as payment:
+            payment.pay(0.01)
         raise Transient("the second call broke off")
 
     report, summary = run(store, [job(f"j{n}", paid_in_vain) for n in range(50)], 1, budget=0.1)
     assert report.stopped is not None
     assert "budget of 0.1 USD does not reach" in report.stopped
-    assert summary.cost == pytest.approx(0.08), "two jobs of four tries each; a third would be too much"
+    assert summary.cost == pytest.approx(0.1), "two jobs of four tries each, and half the tries of a third"
     left = iter(range(2))
 
     async def paid_at_last(generation: int) -> None:
         if next(left, None) is not None:
             await paid_in_vain(generation)
 
-    _, summary = run(store, [job("last", paid_at_last, cost=0.01)], budget=1.0)
-    assert summary.cost == pytest.approx(0.03)
+    _, summary = run(store, [job("last", paid_at_last)], budget=1.0)
+    assert summary.cost == pytest.approx(0.02)
     frame = run_answers(store, store.run("run").id)
     assert {row["job"]: round(row["cost"], 6) for row in frame.iter_rows(named=True)} == {
-        "j0": 0.04, "j1": 0.04, "last": 0.03,
+        "j0": 0.04, "j1": 0.04, "last": 0.02,
     }  # fmt: skip
 
 
@@ -258,7 +261,7 @@ def test_lanes_that_wait_for_one_endpoint_do_not_count_on_the_same_money(store: 
         await asyncio.sleep(0.001)
 
     lanes = [
-        Lane(f"l{n}", "shared", [job(f"{n}.{i}", paid, cost=0.01) for i in range(20)], 20, 2, 0.01)
+        Lane(f"l{n}", "shared", [job(f"{n}.{i}", paid, cost=0.01) for i in range(20)], 20, 2)
         for n in range(10)
     ]
     record = store.begin_run("run", "data", {}, 200)

@@ -16,7 +16,7 @@ from personafit.store import Store, run_answers
 from personafit.store.connection import HEAD
 from personafit.store.tables import metadata
 from tests.faults.world import carry_out, personafit, sentences, write_benchmark, write_lines
-from tests.reporting.unpacking import browser_blocks
+from tests.reports.unpacking import browser_blocks
 
 CANARY = "walrus-taxidermist"
 ITEMS = 12

@@ -45,7 +45,9 @@ def test_a_canary_is_found_nowhere(tmp_path: Path, endpoint: StubEndpoint) -> No
     """Good replies, replies and errors that repeat the key, refusals, and every command that writes."""
     write_benchmark(tmp_path / "world", 6)
     said = []
-    for number, fault in enumerate(("echo_reply", "echo", "redirect", "unauthorized", "letters")):
+    for number, fault in enumerate(
+        ("echo_reply", "echo_escaped", "echo", "redirect", "unauthorized", "letters")
+    ):
         endpoint.behave(fault)
         judge = ("run", "world", "--rater", endpoint.spec(",key_env=OTHER_KEY"), "--context", "profile")
         done = _run(tmp_path, *judge, "--seed", str(number), "--junit", f"{fault}.xml", "--out", fault)
@@ -88,13 +90,16 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(
     assert _find(tmp_path, CANARY) == []
 
 
-def test_another_origin_does_not_get_the_key(tmp_path: Path, endpoint: StubEndpoint) -> None:
+def test_another_origin_gets_neither_the_key_nor_what_is_asked(
+    tmp_path: Path, endpoint: StubEndpoint
+) -> None:
     write_benchmark(tmp_path / "world", 3)
-    endpoint._first.extend(["redirect"] * 6)
+    endpoint.behave("redirect")
     done = _run(tmp_path, "run", "world", "--rater", endpoint.spec(), "--context", "profile")
-    assert done.returncode == 0, done.stderr
-    assert None in endpoint.keys, "the redirected requests came without it"
-    assert endpoint.keys.count(f"Bearer {CANARY}") == 6
+    assert done.returncode == 2
+    target = f"http://localhost:{endpoint.port}/v1/chat/completions"
+    assert f"redirects to {target}; name that address in the spec if it is yours." in done.stderr
+    assert None not in endpoint.keys, "nothing was sent on"
 
 
 def test_the_recorded_command_is_masked(tmp_path: Path) -> None:

@@ -108,6 +108,13 @@ async def _redirect(stub: StubEndpoint, request: web.Request, _body: Body) -> we
     raise web.HTTPTemporaryRedirect(f"http://localhost:{stub.port}{request.path}")
 
 
+async def _echo_escaped(_stub: StubEndpoint, request: web.Request, body: Body) -> web.StreamResponse:
+    """The key in the reply, its letters written as JSON escapes."""
+    key = "".join(f"\\u{ord(letter):04x}" for letter in request.headers["Authorization"])
+    text = json.dumps(completion(body, "@", reasoning_content="@")).replace("@", key)
+    return web.Response(text=text, content_type="application/json")
+
+
 BEHAVIOURS.update(
     {
         "reset": _reset,
@@ -120,6 +127,7 @@ BEHAVIOURS.update(
         "odd_numbers": _odd_numbers,
         "echo": _echo,
         "echo_reply": _echo_reply,
+        "echo_escaped": _echo_escaped,
         "redirect": _redirect,
         "null": raw("null"),
         "error_in_200": raw('{"error": {"message": "upstream is asleep"}}'),

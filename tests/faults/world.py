@@ -87,8 +87,8 @@ def sentences(stderr: str) -> list[str]:
     """What the program said on standard error, progress lines aside; a traceback is never among it."""
     assert "Traceback" not in stderr, stderr
     lines = [line for line in stderr.splitlines() if line.strip() and not _is_progress(line)]
-    assert all(line.startswith("personafit: ") for line in lines), stderr
-    return [line.removeprefix("personafit: ") for line in lines]
+    assert all(line.startswith(("personafit: ", "  ")) for line in lines), stderr  # several faults are listed
+    return [line.removeprefix("personafit: ").strip() for line in lines]
 
 
 def answers(store: Path) -> list[Answer]:

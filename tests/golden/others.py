@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 
-from personafit.best_of.running import BestOf, carry_out
+from personafit.best_of import BestOf, carry_out
 from personafit.engine import Silence
 from personafit.store import Store
-from tests.factory.builds import run_build
-from tests.factory.questions.asking import write_questions
+from tests.build.builds import run_build
+from tests.build.questions.asking import write_questions
+from tests.extract.world import run_stages, small_log
 from tests.golden.server import model
 from tests.scripted import write_lines
-from tests.stages.world import run_stages, small_log
 
 Other = Callable[[Path], Path]
 """Does its work in a folder and says where the store is."""

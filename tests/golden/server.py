@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import resolver, web
 
-from tests.stages import speaking
+from tests.extract import speaking
 from tests.stub_endpoint import Body, StubEndpoint, completion
 
 HOST = "scripted.test"

@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from personafit.benchmarks.config import Finished
 from personafit.engine import Silence
-from personafit.reporting.run_report import open_report
+from personafit.reports.run_report import open_report
 from personafit.run import execute
 from personafit.store import Store
 from personafit.store import tables as t

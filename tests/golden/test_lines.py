@@ -6,8 +6,8 @@ import pytest
 
 from personafit.kinds import run_lines
 from personafit.kinds.lines import paired_rows
-from personafit.reporting.line_results import line_coverage
-from personafit.reporting.run_report import open_report
+from personafit.reports.line_results import line_coverage
+from personafit.reports.run_report import open_report
 from personafit.store import Store
 from tests.golden.cases import CASES, Case
 from tests.golden.server import ScriptedServer

@@ -14,7 +14,7 @@ from tests.golden.wordings import entries, unversioned
 
 SOURCE = Path(personafit.__file__).parent
 READING = re.compile(r"\b(?:getsource\w*|findsource|linecache|co_code|__loader__|get_source)\b")
-READS_SOURCE = {Path("models/functions.py"), Path("models/identity.py")}
+READS_SOURCE = {Path("models/functions.py")}
 """A function of the user's own is known by its source where it has no version."""
 
 

@@ -3,18 +3,13 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 import personafit as pf
 from personafit.items.dialogue import Dialogue, StopReason
 from personafit.kinds.dialogue import DialogueKind
-from personafit.reporting.dialogue_results import history_curves, judge_human_kappa
-from personafit.reporting.result import Result
-from personafit.statistics.agreement import cohen_kappa
-from personafit.statistics.agreement_intervals import pair_agreement
-from personafit.store import Judgment, RaterRecord, Store
+from personafit.reports.result import Result
 from tests.dialogue_world import FACETS, MD, SD, Reply, World, good_reply, make_world
 
 ASKS = ["Dinner, please.", "What cuisine would you like?", "Thai, please.", "A Thai place is booked."]
@@ -124,7 +119,7 @@ def test_a_context_is_compared_by_task_with_no_context(tmp_path: Path) -> None:
     assert one(results, "personalization", given="wrong:I").control == "wrong person"
 
 
-def test_a_worse_history_makes_a_curve(tmp_path: Path) -> None:
+def test_a_worse_history_is_compared_with_the_whole_one(tmp_path: Path) -> None:
     world = make_world(tmp_path, ("I", "I~sparse:0.5", "I~sparse:0.9"), tasks=(SD,))
     marks = {}
     for person in FACETS:
@@ -133,8 +128,6 @@ def test_a_worse_history_makes_a_curve(tmp_path: Path) -> None:
             marks[f"{person}/{given}"] = mark
     world.judge(by_person(marks))
     results = report(world)
-    (points,) = history_curves(results)["sparse"].values()
-    assert [(amount, mark.value) for amount, mark in points] == [(0.0, 4.0), (0.5, 3.0), (0.9, 2.0)]
     assert one(results, "personalization_effect", {"against": "I"}, given="I~sparse:0.9").value == -2.0
 
 
@@ -195,40 +188,6 @@ def test_half_a_dialogue_counts_as_missing_and_not_as_bad(tmp_path: Path) -> Non
     assert one(results, "stopped", {"stop": "empty"}).value == pytest.approx(1 / 3)
 
 
-def test_people_who_voted_on_the_same_dialogues_give_a_kappa(tmp_path: Path) -> None:
-    world = make_world(tmp_path, tasks=(SD,))
-    held = {person: world.hold(person, SD, KNOWS) for person in FACETS}
-    world.judge(by_person({"ann": 1, "bob": 2, "cyd": 4}, {"ann": True, "bob": True, "cyd": False}))
-    assert not [r for r in report(world) if r.metric == "kappa"]
-    for voter, votes in (("eve", (1, 2, 4)), ("fay", (1, 2, 3)), ("gus", (1, 2, 4))):
-        world.store.add_raters([RaterRecord(fingerprint=voter, name=voter, kind="human")])
-        world.store.add_judgments(
-            Judgment(
-                ask=f"{voter}-{p}",
-                item=held[p].id,
-                question="personalization",
-                rater=voter,
-                value=float(vote),
-            )
-            for p, vote in zip(FACETS, votes, strict=True)
-        )
-    world.store.add_judgments(
-        Judgment(ask=f"c-{p}", item=held[p].id, question="completion", rater="eve", value=float(vote))
-        for p, vote in zip(FACETS, (1, 0, 0), strict=True)
-    )
-    results = report(world)
-    assert one(results, "kappa", {"question": "personalization"}).value == pytest.approx(1.0)
-    # Judge says yes, yes, no and people yes, no, no: agreement 2/3, by chance 2/3 · 1/3 + 1/3 · 2/3 = 4/9.
-    assert one(results, "kappa", {"question": "completion"}).value == pytest.approx(
-        (2 / 3 - 4 / 9) / (1 - 4 / 9)
-    )
-    few = one(results, "kappa", {"question": "personalization"})
-    assert (few.low, few.n, few.people) == (None, 3, 3)
-    assert (few.note or "").startswith(
-        "against the median of people's votes, at most 3 to a dialogue; no interval"
-    )
-
-
 def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> None:
     people = pl.DataFrame(
         {"person": list("abcdef"), "prompt": list("uvwxyz"), "count": [4.0] + [0.0] * 5, "mark": [3.0] * 6}
@@ -244,39 +203,6 @@ def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> Non
     best = metrics["personalization"].of(people.with_columns(personalization=4.0))
     assert best.low == pytest.approx(1 + 3 * 0.025 ** (1 / 6))
     assert best.high == 4.0
-
-
-def test_kappa_with_people_has_an_interval_over_people_and_tasks(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    rows = [(f"d{p}-{t}", f"p{p}", f"t{t}") for p in range(12) for t in range(6)]
-    dialogues = pl.DataFrame(rows, schema=["item", "person", "prompt"], orient="row")
-    votes = rng.integers(1, 5, len(rows))
-    judged = np.where(rng.random(len(rows)) < 0.7, votes, rng.integers(1, 5, len(rows)))
-    marks = dialogues.select(
-        "item",
-        rater=pl.lit("j"),
-        view=pl.lit("given"),
-        question=pl.lit("personalization"),
-        value=pl.Series(judged.astype(float)),
-    )
-    with Store(tmp_path / "s.db") as store:
-        store.add_raters([RaterRecord(fingerprint="eve", name="eve", kind="human")])
-        store.add_judgments(
-            Judgment(ask=item, item=item, question="personalization", rater="eve", value=float(vote))
-            for (item, _, _), vote in zip(rows, votes, strict=True)
-        )
-        found = judge_human_kappa(store, marks, dialogues, [{"fingerprint": "j", "name": "judge"}])
-    kappas = {r.metric: r for r in found}
-    expected = pair_agreement(
-        np.column_stack([judged, votes]),
-        dialogues["person"].to_numpy(),
-        dialogues["prompt"].to_numpy(),
-        "kappa",
-    ).interval(0)
-    kappa = kappas["kappa"]
-    assert kappa.value == pytest.approx(cohen_kappa(judged, votes, "none").value)
-    assert (kappa.low, kappa.high, kappa.n, kappa.people) == (expected.low, expected.high, 72, 12)
-    assert kappas["kappa_linear"].low is not None
 
 
 def test_three_people_show_no_interval(tmp_path: Path) -> None:

@@ -19,30 +19,10 @@ def test_a_run_is_held_judged_and_reported_and_the_same_command_asks_nothing(
 ) -> None:
     data = write_tasks(tmp_path / "data", 2)
     with Talking() as talking:
-        command = [
-            *(
-                "run",
-                "personalens",
-                "--data",
-                str(data),
-                "--system",
-                talking.model("assistant"),
-                "--system",
-                "canned",
-            ),
-            *(
-                "--user",
-                talking.model("user"),
-                "--rater",
-                talking.model("judge"),
-                "--system-context",
-                "none",
-                "--system-context",
-                "I",
-                "--context",
-                "full",
-            ),
-        ]
+        who = ("--user", talking.model("user"), "--rater", talking.model("judge"), "--context", "full")
+        systems = ("--system", talking.model("assistant"), "--system", "canned")
+        told = ("--system-context", "none", "--system-context", "I")
+        command = ["run", "personalens", "--data", str(data), *systems, *told, *who]
         done = personafit(*command)
         asked = talking.answered.total()
         again = personafit(*command, "--json")
@@ -81,6 +61,8 @@ def test_a_bar_on_personalization_fails_the_command_and_has_dialogues_held_anew(
     assert "2 dialogues made, 0 reused." in done.out
     counts = [(body["made"], body["reused"]) for body in map(json.loads, (again.out, plain.out))]
     assert counts == [(2, 0), (0, 2)]
+    (spent,) = json.loads(again.out)["systems"]
+    assert (spent["system_context"], spent["answers"] >= 2, spent["seconds_median"] > 0) == ("I", True, True)
 
 
 @pytest.mark.slow
@@ -88,17 +70,8 @@ def test_the_default_model_in_a_role_is_warned_of_and_noted(personafit: Command,
     data = write_tasks(tmp_path / "data", 1)
     with Talking() as talking:
         user, judge = ("--user", talking.model("user")), ("--rater", talking.model("judge"))
-        common = (
-            "run",
-            "personalens",
-            "--data",
-            str(data),
-            "--system",
-            "canned",
-            "--system-context",
-            "none",
-            "--dry-run",
-        )
+        system = ("--system", "canned", "--system-context", "none")
+        common = ("run", "personalens", "--data", str(data), *system, "--dry-run")
         said = {
             options: personafit(*common, *options).err
             for options in ((), user, judge, (*user, "--rater", "embedded:smollm2"), (*user, *judge))

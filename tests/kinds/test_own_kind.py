@@ -13,8 +13,8 @@ from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
 from personafit.kinds import Kind, Line, Metric
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
-from personafit.reporting.line_results import differences_of, line_shares, results_of, worst_coverage
-from personafit.reporting.result import Result
+from personafit.reports.line_results import differences_of, line_shares, results_of, worst_coverage
+from personafit.reports.result import Result
 from personafit.statistics import cluster_mean
 from personafit.store import RunRecord
 

@@ -14,7 +14,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.items import ChoiceQuestion, QuestionSet
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.rescore import rescore
-from personafit.reporting import load_totals, run_results
+from personafit.reports import load_totals, run_results
 from personafit.store import RunRecord, Store, run_answers
 from personafit.store import tables as t
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
@@ -80,12 +80,6 @@ def coverage(store: Store, judged: RunRecord) -> float | None:
     return total.coverage
 
 
-def test_the_same_parser_changes_nothing(store: Store, judged: RunRecord) -> None:
-    before = counts(store), said(store, judged)
-    assert rescore(store, judged) == (3, 0), "letter scores need no parser and are not read again"
-    assert (counts(store), said(store, judged)) == before
-
-
 def test_a_better_parser_adds_judgments_keeps_the_old_and_asks_nobody(
     store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,16 +104,6 @@ def test_a_better_parser_adds_judgments_keeps_the_old_and_asks_nobody(
         .order_by(t.judgments.c.parse)
     )
     assert sorted(readings.rows()) == [(0, "ok"), (0, "unparsed"), (1, "ok")]
-
-
-def test_reading_again_twice_adds_nothing_more(
-    store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ChoiceKind, "asks", QuestionSet("choice", (Better(),)))
-    rescore(store, judged)
-    settled = counts(store)
-    assert rescore(store, judged) == (3, 0)
-    assert counts(store) == settled
 
 
 def test_a_worse_parser_supersedes_too_and_can_be_undone(

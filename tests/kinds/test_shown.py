@@ -21,7 +21,8 @@ from personafit.kinds.kind import orders, select_items
 from personafit.kinds.relevance import RelevanceKind
 from personafit.models import ChatReply
 from personafit.people import FacetValue, Person
-from personafit.raters import PromptedRater, Rater, make_rater
+from personafit.raters import Rater, make_rater
+from personafit.raters.prompted import PromptedRater
 from personafit.run import rating_lanes
 from personafit.store import Item, Outcome, Product, Status, Store
 from tests.scripted import ScriptedModel
@@ -230,8 +231,8 @@ def test_a_sample_is_seeded_and_does_not_depend_on_the_order_of_rows() -> None:
 
 
 def test_items_are_not_held_while_they_are_worked_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """20,000 items of one person: at no moment are more than a few pages of them alive."""
-    many = 20_000
+    """6,000 items of one person: at no moment are more than a few pages of them alive."""
+    many = 6_000
     items = (item(f"{number:05}", "bob", PAIR) for number in range(many))
     work = judging(store, items)
     alive, most, seen = 0, 0, 0
@@ -255,7 +256,7 @@ def test_items_are_not_held_while_they_are_worked_on(store: Store, monkeypatch: 
     for _ in work.kind.shown(work, make_rater("rule:length")):
         seen += 1
     assert seen == len(references) == many
-    assert most < 3000
+    assert most < 2_000
 
 
 def test_a_group_of_several_prompts_is_a_list_for_each(store: Store) -> None:

@@ -180,14 +180,14 @@ def test_requests_that_wait_together_share_a_pass_and_change_nothing(tmp_path: P
     async def all_at_once() -> list[ChatReply | BaseException]:
         model = make_model(f"hf:{folder},batch=8")
         passes = 0
-        inner = model._answers  # type: ignore[attr-defined]
+        inner = model._batches._work  # type: ignore[attr-defined]
 
         def counted(batch: Any) -> Any:
             nonlocal passes
             passes += 1
             return inner(batch)
 
-        model._answers = counted  # type: ignore[attr-defined]
+        model._batches._work = counted  # type: ignore[attr-defined]
         try:
             found = await asyncio.gather(
                 *(model.chat(request) for request in [*requests, too_long]), return_exceptions=True

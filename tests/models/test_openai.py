@@ -18,8 +18,7 @@ from personafit.models import (
     Unusable,
     make_model,
 )
-from personafit.models.completions import letter_scores
-from personafit.models.openai import OpenAIModel
+from personafit.models.openai import OpenAIModel, letter_scores
 from tests.stub_endpoint import (
     BEHAVIOURS,
     LONG_REPLY,

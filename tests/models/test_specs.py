@@ -1,7 +1,5 @@
-"""Specs, functions and recordings: what is named is found, and what is wrong is one sentence."""
+"""Specs and functions: what is named is found, and what is wrong is one sentence."""
 
-import asyncio
-import json
 import linecache
 import sys
 from collections.abc import Callable
@@ -15,7 +13,7 @@ from personafit._errors import UserError
 from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
 from personafit.items.relevance import ATTRIBUTES
-from personafit.models import ChatRequest, Unanswerable, make_model, parse_spec
+from personafit.models import make_model, parse_spec
 from personafit.models.functions import _unknown
 from personafit.raters import make_rater
 
@@ -24,9 +22,6 @@ class Broken:
     def __init__(self): raise RuntimeError("no licence\\nhere")
     def __call__(self): ...
 def fine(messages): return messages[0]["content"].upper()
-async def later(messages): return "later"
-def wrong(messages): return 3
-def fails(messages): raise ValueError("first\\nsecond")
 number = 7
 """
 
@@ -108,38 +103,6 @@ def test_a_wrong_rater_is_one_sentence(modules: Path, spec: str, said: str) -> N
     assert "\n" not in str(caught.value)
 
 
-def _chat(spec: str, text: str = "hello", key: str = "") -> str:
-    request = ChatRequest(({"role": "user", "content": text},), key=key)
-    return asyncio.run(make_model(spec).chat(request)).text
-
-
-def test_functions_answer_plain_or_async(modules: Path) -> None:
-    assert _chat("python:spec_fine:fine") == "HELLO"
-    assert _chat("python:spec_fine:later") == "later"
-
-
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ("python:spec_fine:wrong", "python:spec_fine:wrong returned int; it must return a text."),
-        ("python:spec_fine:fails", "python:spec_fine:fails raised ValueError: first second."),
-    ],
-)
-def test_a_function_that_fails_fails_for_this_request_only(modules: Path, spec: str, said: str) -> None:
-    with pytest.raises(Unanswerable) as caught:
-        _chat(spec)
-    assert str(caught.value) == said
-
-
-def test_an_edited_function_is_another_instrument(modules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = make_rater("python:spec_fine:fine").record.fingerprint
-    assert make_rater("python:spec_fine:fine").record.fingerprint == before
-    monkeypatch.delitem(sys.modules, "spec_fine")
-    (modules / "spec_fine.py").write_text(MODULE.replace("upper", "lower"), encoding="utf-8")
-    linecache.clearcache()
-    assert make_rater("python:spec_fine:fine").record.fingerprint != before
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -176,28 +139,3 @@ def test_a_function_without_source_or_version_is_asked_anew(capsys: pytest.Captu
     versioned = make_rater("python:math:dist,version=1").record.fingerprint
     assert versioned == make_rater("python:math:dist,version=1").record.fingerprint
     assert not capsys.readouterr().err
-
-
-def test_recordings_are_replayed_and_nothing_is_guessed(tmp_path: Path) -> None:
-    path = tmp_path / "replies.jsonl"
-    path.write_text(json.dumps({"key": "k", "reply": "A"}) + "\n\n", encoding="utf-8")
-    assert _chat(f"replay:{path}", key="k") == "A"
-    with pytest.raises(Unanswerable, match="holds no reply for other"):
-        _chat(f"replay:{path}", key="other")
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (b"{", "line 1 is not JSON"),
-        (b"[]", "line 1, field 'key' must be a text"),
-        (b'{"key": "k"}', "line 1, field 'reply' must be a text"),
-        (b'{"key": "k", "reply": "\xff"}', "line 1 is not JSON"),
-    ],
-)
-def test_a_faulty_recording_is_named(tmp_path: Path, line: bytes, said: str) -> None:
-    path = tmp_path / "replies.jsonl"
-    path.write_bytes(line)
-    with pytest.raises(UserError) as caught:
-        make_model(f"replay:{path}")
-    assert f"{path}, {said}" in str(caught.value)

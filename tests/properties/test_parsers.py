@@ -12,8 +12,7 @@ from personafit._secrets import masked
 from personafit.contexts import People, make_context
 from personafit.items import FIT
 from personafit.models import ChatReply, ChatRequest, Transient, make_model, parse_spec
-from personafit.models.completions import decoded, error_text, letter_scores, pause_asked
-from personafit.models.openai import OpenAIModel
+from personafit.models.openai import OpenAIModel, decoded, error_text, letter_scores, pause_asked
 from personafit.people import Person, flatten
 from personafit.store.records import storable
 from tests.properties.strategies import JSON, TEXTS, THOROUGH, nearly, one_sentence

@@ -14,9 +14,9 @@ from personafit.benchmarks.config import RunConfig
 from personafit.kinds.choice_scores import load_scores
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater
-from personafit.raters.fitted.file import SHIPPED
-from personafit.reporting.calibration import rater_margins
-from personafit.reporting.run_report import open_report
+from personafit.raters.fitted.model import SHIPPED
+from personafit.reports.calibration import rater_margins
+from personafit.reports.run_report import open_report
 from personafit.store import TIE, Status, Store, run_answers
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.raters.reward.test_rater import about, rate, scores
@@ -64,7 +64,7 @@ def test_the_order_of_members_does_not_matter(reward: str, tmp_path: Path) -> No
 @pytest.fixture
 def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts the reward model scored at once, each time."""
-    from personafit.raters.reward.engine import Engine
+    from personafit.raters.reward.local import Engine
 
     found, scored = [], Engine.scores
 
@@ -184,14 +184,14 @@ def test_a_run_its_resumption_and_what_reads_it(reward: str, sizes: list[int], t
         results = [r for r in open_report(store, again.run).results if r.rater == spec and not r.slice]
         assert {r.coverage for r in results if r.metric == "accuracy"} == {1.0}
         (confidence,) = [
-            one for one in rater_margins(store, load_scores(store, again.run)) if one.rater["name"] == spec
+            one for one in rater_margins(store, load_scores(store, again.run)) if one.line.rater == spec
         ]
         assert (len(confidence.frame), confidence.note) == (8, None)
 
 
 def test_people_its_members_were_fitted_on_are_said(reward: str, tmp_path: Path) -> None:
     from personafit.models.reward.rendering import PromptRenderer
-    from personafit.raters.fitted.rater import fitted_mark
+    from personafit.raters.rater import fitted_mark
 
     folder = tmp_path / "met"
     shutil.copytree(reward.removeprefix("reward:"), folder)

@@ -11,7 +11,8 @@ from personafit.items.reading import SHORT_REPLY
 from personafit.items.relevance import ALONE, GRADED, LIST, PAIR
 from personafit.models import ChatReply
 from personafit.models.chat import THINKING
-from personafit.raters import PromptedRater, Verdict
+from personafit.raters import Verdict
+from personafit.raters.prompted import PromptedRater
 from personafit.store import Status
 from tests.preference_world import pair
 from tests.scripted import ScriptedModel, listed, shown

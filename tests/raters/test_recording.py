@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.raters.aspects import ASPECTS
+from personafit.items.choice import ASPECTS
 from tests.scripted import invoke, simple_pairs, write_lines, write_pairs
 
 MARKS = "\n".join(f"{aspect}: 3" for aspect in ASPECTS)

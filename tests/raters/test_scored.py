@@ -9,7 +9,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.items import Part, Shown
+from personafit.items import Part, Shown, Unit
 from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
 from personafit.items.reading import QuestionSet
@@ -17,7 +17,7 @@ from personafit.items.relevance import ALONE, ATTRIBUTES
 from personafit.models import Unanswerable
 from personafit.people import Person
 from personafit.raters import PartAnswer, Verdict, make_rater
-from personafit.raters.fitted import rater as fitted
+from personafit.raters.fitted import model as fitted
 from tests.preference_world import pair
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.scripted import listed
@@ -201,15 +201,14 @@ def test_cosines_put_the_topic_first() -> None:
 class KeptMatcher:
     """A matcher that says how it was called."""
 
+    unit, on_scale = "attribute", False
     threshold = 0.5
     fingerprint = "kept"
     fitted_on = frozenset({hash_text("Which tea?")})
 
-    def score(
-        self, prompt: str, attributes: Sequence[str], reasons: Sequence[str | None] | None = None
-    ) -> list[float]:
+    def unit_scores(self, units: Sequence[Unit]) -> list[float]:
         """A half where the prompt is known, which is right on the threshold."""
-        return [0.5 if prompt else 0.4] * len(attributes)
+        return [0.5 if unit.prompt else 0.4 for unit in units]
 
 
 def test_a_fitted_matcher_answers_by_its_threshold_and_is_not_told_the_prompt_when_nobody_is(

@@ -13,7 +13,7 @@ from personafit.contexts import Context
 from personafit.engine.ask import Asker
 from personafit.models import ChatReply, ChatRequest
 from personafit.people import Person
-from personafit.reporting import load_scores
+from personafit.reports import load_scores
 from personafit.simulate.answering import answer_job, answer_messages
 from personafit.store import Item, Outcome, Status, Store, run_answers
 from tests.scripted import ScriptedModel, invoke, simple_pairs, write_lines, write_pairs
@@ -307,7 +307,8 @@ def test_a_person_whose_language_nobody_shares_loses_that_control_and_not_the_ru
         (("answers",), "run answers needs --system SPEC"),
         (("log.jsonl", "--system", "python:x:y"), "what is evaluated here holds its answers already"),
         (("answers", "--system", "python:os:getcwd"), "Nobody judges the answers: name a judge with --rater"),
-        (("answer", "--log", "log.jsonl"), "without --log: personafit run log.jsonl"),
+        (("answer", "--log", "log.jsonl"), "There is no benchmark 'answer'; did you mean answers?"),
+        (("answers", "--log", "log.jsonl"), "without --log: personafit run log.jsonl"),
         (("answer", "--system", "python:x:y"), "There is no benchmark 'answer'; did you mean answers?"),
     ],
 )

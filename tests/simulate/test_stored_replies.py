@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import RunConfig
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueQuestion
 from personafit.kinds.rescore import rescore
-from personafit.reporting.dialogue import DialogueReport
+from personafit.reports.dialogue import DialogueReport
 from personafit.simulate import dialogue_recording, dialogues
 from personafit.store import Store
 from tests.scripted import run

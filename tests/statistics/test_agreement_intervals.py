@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from personafit.statistics import agreement
-from personafit.statistics import agreement_influence as moved
 from personafit.statistics import agreement_intervals as intervals
+from personafit.statistics import agreement_intervals as moved
 from personafit.statistics.agreement import Floats, Ints, Level
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from personafit.statistics.agreement import Ints
-from personafit.statistics.alternative_annotator import alternative_annotator, false_discovery
+from personafit.statistics.raters import alternative_annotator, false_discovery
 
 
 def votes(machine: float, people: float, seed: int = 0) -> tuple[Ints, Ints]:

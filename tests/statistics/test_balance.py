@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from personafit.statistics.balance import imbalances
+from personafit.statistics.ppi import imbalances
 
 RNG = np.random.default_rng(0)
 TIER = np.repeat(["easy", "medium", "hard"], 200)

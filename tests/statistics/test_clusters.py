@@ -9,8 +9,14 @@ import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 
-from personafit.statistics import Estimate, cluster_mean, clustered_p_value, prompts_recur
-from personafit.statistics.clusters import ClusteredSums, Clusters, clustered_sums
+from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.clusters import (
+    ClusteredSums,
+    Clusters,
+    clustered_sums,
+    student_p_value,
+    student_reach,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,7 +76,7 @@ def test_one_way_is_cr2_with_satterthwaite_degrees_of_freedom(seed: int) -> None
     assert estimate.se == pytest.approx(variance**0.5, rel=1e-9)
     assert estimate.df == pytest.approx((independent * correlated) ** 0.5, rel=1e-9)
     assert half_width(estimate) == pytest.approx(stats.t.ppf(0.975, estimate.df) * variance**0.5, rel=1e-9)
-    p_value = clustered_p_value(values, person)
+    p_value = cluster_mean(values, person).p_value()
     assert p_value == pytest.approx(2 * stats.t.sf(abs(values.mean()) / variance**0.5, estimate.df), rel=1e-9)
 
 
@@ -100,7 +106,7 @@ def test_fewer_than_six_people_give_no_interval_and_no_test() -> None:
     few = cluster_mean(values, person, bounds=(0.0, 1.0))
     assert (few.low, few.high, few.n, few.people) == (None, None, 15, 5)
     assert few.note == "no interval: it needs at least 6 people, and there are 5"
-    assert clustered_p_value(values, person) is None
+    assert cluster_mean(values, person).p_value() is None
     six = cluster_mean(np.tile(values, 2)[:18], np.repeat(np.arange(6), 3), bounds=(0.0, 1.0))
     assert six.low is not None
 
@@ -216,14 +222,14 @@ def test_one_person_gives_a_mean_without_an_interval_and_says_so() -> None:
     assert (estimate.value, estimate.low, estimate.high) == (0.75, None, None)
     assert (estimate.n, estimate.people) == (4, 1)
     assert estimate.note == "no interval: it needs at least 6 people, and there is 1"
-    assert clustered_p_value([1.0, 0.0], ["a", "a"]) is None
+    assert cluster_mean([1.0, 0.0], ["a", "a"]).p_value() is None
 
 
 def test_nothing_gives_nothing_and_says_so() -> None:
     estimate = cluster_mean([], [])
     assert (estimate.value, estimate.low, estimate.high, estimate.n) == (None, None, None, 0)
     assert estimate.note
-    assert clustered_p_value([], []) is None
+    assert cluster_mean([], []).p_value() is None
 
 
 @pytest.mark.parametrize("bounds", [None, (0.0, 1.0)])
@@ -251,7 +257,7 @@ def test_no_number_is_ever_nan(
         assert number is None or math.isfinite(number)
     if estimate.low is None:
         assert estimate.note
-    p_value = clustered_p_value(values, people, prompts if two_way else None)
+    p_value = cluster_mean(values, people, prompts if two_way else None).p_value()
     assert p_value is None or 0.0 <= p_value <= 1.0
 
 
@@ -272,3 +278,11 @@ def test_what_never_varies_gives_no_interval() -> None:
         assert estimate.p_value() is None
     rounded = cluster_mean([0.1 + 0.2, 0.3] * 6, list(range(12)))
     assert rounded.low is None
+
+
+def test_students_t_is_scipys_to_the_last_bit() -> None:
+    for freedom in (1, 2, 7, 30, 1662, 10**6):
+        assert student_reach(freedom) == stats.t.ppf(0.975, freedom)
+        ratios = np.array([-40.0, -1.96, 0.0, 1e-9, 2.5, np.inf])
+        assert np.array_equal(student_p_value(ratios, freedom), 2 * stats.t.sf(np.abs(ratios), freedom))
+    assert np.isnan(student_reach(0))

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from personafit.engine import Silence
-from personafit.reporting.dialogue import DialogueReport
-from personafit.reporting.report_page import write_page
+from personafit.reports.dialogue import DialogueReport
+from personafit.reports.report_page import write_page
 from personafit.run import execute
 from personafit.simulate import StopReason, dialogues
 from personafit.store import Store

@@ -14,11 +14,11 @@ from aiohttp import web
 from sqlalchemy import text
 
 from personafit.cli import main
-from personafit.labeling.studies import Studies
-from personafit.labeling.votes import study_votes
+from personafit.label.studies import Studies
+from personafit.label.votes import study_votes
 from personafit.store import Status, Store, database, run_answers
 from tests.faults.world import sentences, write_benchmark
-from tests.labeling.served import RaterClient, invitation, new_study, serving
+from tests.label.served import RaterClient, invitation, new_study, serving
 from tests.store.databases import NoPostgres, PostgresServer, create_database, started_postgres
 from tests.store.test_store import outcome
 from tests.stub_endpoint import StubEndpoint

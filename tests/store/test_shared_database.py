@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 from sqlalchemy import func, select
 
-from personafit.labeling.studies import Studies
-from personafit.labeling.votes import study_votes
+from personafit.label.studies import Studies
+from personafit.label.votes import study_votes
 from personafit.simulate import dialogues
 from personafit.store import Store, run_answers, tables
 from tests.faults.world import command, quiet, sentences, write_benchmark
-from tests.labeling.served import RaterClient, invitation, new_study, serving
+from tests.label.served import RaterClient, invitation, new_study, serving
 from tests.simulate.talking import Talking, write_tasks
 from tests.store.databases import PostgresServer, create_database
 from tests.stub_endpoint import StubEndpoint

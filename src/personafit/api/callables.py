@@ -6,7 +6,7 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit._plugins import NAME, find_plugin
-from personafit.models.identity import GivenCallable, given_callable
+from personafit.models.spec import GivenCallable
 
 Named = str | Callable[..., Any]
 """A spec, such as `openai:gpt-4.1-mini` or `rule:length`, or a callable."""
@@ -55,6 +55,8 @@ class Callables:
         while name in self.given:
             number += 1
             name = f"{base}-{number}"
+        from personafit.models.functions import given_callable
+
         self.given[name] = given_callable(function)
         return name
 

@@ -56,7 +56,10 @@ def context(name: str) -> Callable[[F], F]:
     """
 
     def named(function: F) -> F:
-        return _registered("contexts", name, function, {NAME: name}, _ContextFactory(name, function))
+        def made(argument: str, people: "People", seed: int) -> "ContextBuilder":
+            return _FunctionContext(f"{name}:{argument}" if argument else name, function)
+
+        return _registered("contexts", name, function, {NAME: name}, made)
 
     return named
 
@@ -71,7 +74,12 @@ def benchmark(name: str) -> Callable[[F], F]:
     """
 
     def named(function: F) -> F:
-        return _registered("benchmarks", name, function, {NAME: name}, _BenchmarkFactory(name, function))
+        def opened(data: Path | None) -> "Benchmark":
+            from personafit.api.frames import named_benchmark
+
+            return named_benchmark(function(data) if _takes(function, 1) else function(), name)
+
+        return _registered("benchmarks", name, function, {NAME: name}, opened)
 
     return named
 
@@ -108,17 +116,6 @@ def _registered(group: Group, name: str, function: F, settings: dict[str, Any], 
     return function
 
 
-class _ContextFactory:
-    """Makes the builder of a named context, as `CONTEXTS` wants it."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._name = name
-        self._function = function
-
-    def __call__(self, argument: str, people: "People", seed: int) -> "ContextBuilder":
-        return _FunctionContext(f"{self._name}:{argument}" if argument else self._name, self._function)
-
-
 class _FunctionContext:
     """A context that a function tells."""
 
@@ -143,20 +140,6 @@ class _FunctionContext:
                 f"context {self.name} must return a text, not {type(told).__name__}, for {person.id}."
             )
         return Context(self.name, told, (told,) if told else (), person.id)
-
-
-class _BenchmarkFactory:
-    """Opens a named benchmark, as `BENCHMARKS` wants it."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self._name = name
-        self._function = function
-
-    def __call__(self, data: Path | None) -> "Benchmark":
-        from personafit.api.frames import named_benchmark
-
-        made = self._function(data) if _takes(self._function, 1) else self._function()
-        return named_benchmark(made, self._name)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:

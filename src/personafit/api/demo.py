@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Unpack
 
 import orjson
 
 from personafit._errors import UserError
 from personafit.api.decorators import rater
-from personafit.api.evaluating import evaluate
+from personafit.api.evaluating import EvaluateOptions, evaluate
 from personafit.api.places import make_folder
 from personafit.api.run import Run
 from personafit.benchmarks.answers import AnswerRow, Answers
@@ -27,10 +28,10 @@ from personafit.benchmarks.starter import FOLDER
 from personafit.contexts import People, make_context
 from personafit.engine import STOP, Stop
 from personafit.items.reading import replay_key
-from personafit.reporting import Result
-from personafit.reporting.assertions import totals
-from personafit.reporting.claims import gate
-from personafit.reporting.report_page import write_page
+from personafit.reports import Result
+from personafit.reports.assertions import totals
+from personafit.reports.claims import gate
+from personafit.reports.report_page import write_page
 from personafit.statistics.decisions import GateOutcome
 from personafit.store import Item, Store
 
@@ -46,6 +47,8 @@ LIVE_PEOPLE, LIVE_ITEMS = ["nadia"], 6
 """Six items of one person, told the profile, in both orders: twelve live asks."""
 LIVE_ASKS = 2 * LIVE_ITEMS
 LIVE_SECONDS = 20.0
+TITLE = "Starter set: which of two answers fits the person?"
+HALF = {"half": "specific"}
 GATES = ((WITH, 0.02), (WITHOUT, 0.02), (WITH, 0.05), (WITH, 0.2))
 """Systems and the lift that each has to show."""
 
@@ -115,9 +118,10 @@ def run_demo(out: Path, live_seconds: float = LIVE_SECONDS, say: Callable[[str],
     say("Scores in %, lift in points; in brackets 95 % intervals over people.")
     with Store(str((out / "store.db").resolve())) as store:
         with chdir(out):  # the recording's name is the judge's name in every table
-            judge = _go_on(_run_judge(store))
+            Path(RECORDING.name).write_bytes(_rekeyed())
+            judge = _go_on(_evaluated(store, _Starter(TITLE, NOTE_JUDGE), raters=JUDGE, where=HALF))
             _say_judge(judge.figures, say)
-            assistant = _go_on(_run_assistant(store))
+            assistant = _go_on(_evaluated(store, assistant_answers(), raters=[JUDGE, _label_rater()]))
             _say_assistant(assistant.figures, say)
             say("\n4. Do live models run on this machine?")
             live, sentence = _run_live(store, live_seconds)
@@ -134,30 +138,9 @@ def run_demo(out: Path, live_seconds: float = LIVE_SECONDS, say: Callable[[str],
     return page
 
 
-def _run_judge(store: Store) -> Run:
-    """The recorded model and the rules on the starter set's specific half."""
-    Path(RECORDING.name).write_bytes(_rekeyed())
-    return evaluate(
-        _Starter("Starter set: which of two answers fits the person?", NOTE_JUDGE),
-        raters=JUDGE,
-        contexts=SHOWN,
-        where={"half": "specific"},
-        store=store,
-        progress=False,
-        command="personafit demo",
-    )
-
-
-def _run_assistant(store: Store) -> Run:
-    """The assistant's answers, judged by the recorded model and by the starter set's labels."""
-    return evaluate(
-        assistant_answers(),
-        raters=[JUDGE, _label_rater()],
-        contexts=SHOWN,
-        store=store,
-        progress=False,
-        command="personafit demo",
-    )
+def _evaluated(store: Store, benchmark: Any, **asked: Unpack[EvaluateOptions]) -> Run:
+    told: EvaluateOptions = {"contexts": SHOWN, "command": "personafit demo", **asked}
+    return evaluate(benchmark, store=store, progress=False, **told)
 
 
 def _run_live(store: Store, seconds: float) -> tuple[Run | None, str]:
@@ -171,16 +154,14 @@ def _run_live(store: Store, seconds: float) -> tuple[Run | None, str]:
     timer.start()
     try:
         run = context.run(
-            lambda: evaluate(
+            lambda: _evaluated(
+                store,
                 _Starter("Starter set: a dozen live asks", NOTE_LIVE),
                 raters=LIVE,
                 contexts="profile",
                 people=LIVE_PEOPLE,
                 limit=LIVE_ITEMS,
-                where={"half": "specific"},
-                store=store,
-                progress=False,
-                command="personafit demo",
+                where=HALF,
             )
         )
     except UserError as error:

@@ -22,7 +22,7 @@ from personafit.benchmarks import Benchmark
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.engine import STOP, Bars, ProgressView, Silence, Stop
 from personafit.kinds import Kind, kind_of
-from personafit.models.identity import GivenCallable, giving
+from personafit.models.spec import GivenCallable, giving
 from personafit.run import estimate as estimate_run
 from personafit.run import execute, open_source, refuse_unused
 from personafit.store import Status, Store
@@ -46,7 +46,7 @@ class EvaluateOptions(TypedDict, total=False):
     where: Mapping[str, str] | Iterable[str]
     data: str | Path | None
     user: Named | None
-    options: Mapping[str, str]
+    options: Mapping[str, str] | None
     kind: str | None
     retry: Iterable[str]
     reuse: bool
@@ -136,7 +136,7 @@ def evaluate(
         people: Evaluate N people (sampled), the people with these ids, or those whose ids a file lists.
         samples: Ask every question N times.
         seed: Seed of all draws.
-        budget: Stop before spending more than this, in USD.
+        budget: The most this call may spend, in USD.
         store: Where judgments are kept: a file, a `postgresql://` URL, or an open `Store`; `.personafit/store.db` by default.
         out: Folder for report.html and results.json; nothing is written where it is not given.
         where: Evaluate only items of these slices, such as `{"tier": "hard"}`.
@@ -191,17 +191,11 @@ async def aevaluate(
     Takes the arguments of `evaluate`. A task that is cancelled stores what is finished and is cancelled.
     """
     ready = await asyncio.to_thread(prepare, benchmark, **arguments)
-    opened, owns = _open(store, out, ready, progress)
-    try:
-        with giving(ready.given), working_on(backend), _bars(progress) as shown:
-            finished = await ready.execute(opened, shown)
+    with _opened(ready, store, out, backend, progress) as (opened, owns, shown):
+        finished = await ready.execute(opened, shown)
         run = Run(opened, finished.run, finished.summary, owns, ready.notes)
         if out is not None and run.judged:
             await asyncio.to_thread(run.write, out)
-    except BaseException:
-        if owns:
-            opened.close()
-        raise
     return run
 
 
@@ -224,52 +218,34 @@ def estimate(
             opened.close()
 
 
-def prepare(
-    benchmark: Any,
-    *,
-    raters: Named | Iterable[Named] = (),
-    contexts: Named | Iterable[Named] = (),
-    systems: Named | Iterable[Named] = (),
-    system_contexts: Named | Iterable[Named] = (),
-    limit: int | None = None,
-    people: int | str | Path | Iterable[str] | None = None,
-    samples: int = 1,
-    seed: int = 0,
-    budget: float | None = None,
-    where: Mapping[str, str] | Iterable[str] = (),
-    data: str | Path | None = None,
-    user: Named | None = None,
-    options: Mapping[str, str] | None = None,
-    kind: str | None = None,
-    retry: Iterable[str] = (),
-    reuse: bool = True,
-    command: str | None = None,
-) -> Evaluation:
+def prepare(benchmark: Any, **asked: Unpack[EvaluateOptions]) -> Evaluation:
     """The evaluation that the arguments of `evaluate` ask for; what is wrong with them is said before anything is asked."""
+    limit, samples, seed = asked.get("limit"), asked.get("samples", 1), asked.get("seed", 0)
+    data, where = asked.get("data"), asked.get("where", ())
     _at_least_one(limit=limit, samples=samples)
-    raters, systems = each_of(raters), each_of(systems)
+    raters, systems = each_of(asked.get("raters")), each_of(asked.get("systems"))
     callables = Callables()
     config = RunConfig(
         benchmark=str(benchmark) if isinstance(benchmark, str | Path) else "rows",
         data=None if data is None else Path(data),
         raters=callables.specs(raters, "raters"),
-        views=_contexts(contexts),
+        views=_contexts(asked.get("contexts")),
         systems=callables.specs(systems, "systems"),
-        givens=_contexts(system_contexts),
-        user=next(iter(callables.specs(user, "user")), None),
-        options={name: str(value) for name, value in (options or {}).items()},
-        kind=kind,
-        users=_people(people),
+        givens=_contexts(asked.get("system_contexts")),
+        user=next(iter(callables.specs(asked.get("user"), "user")), None),
+        options={name: str(value) for name, value in (asked.get("options") or {}).items()},
+        kind=asked.get("kind"),
+        users=_people(asked.get("people")),
         where=[f"{name}={value}" for name, value in where.items()]
         if isinstance(where, Mapping)
         else _texts(where),
         limit=limit,
         seed=seed,
         samples=samples,
-        budget=budget,
-        retry=_statuses(retry),
-        command=command or _call(benchmark, raters, systems, limit),
-        fresh=not reuse,
+        budget=asked.get("budget"),
+        retry=_statuses(asked.get("retry", ())),
+        command=asked.get("command") or _call(benchmark, raters, systems, limit),
+        fresh=not asked.get("reuse", True),
     )
     source: Benchmark | None = None
     if not isinstance(benchmark, str | Path) or is_file(benchmark):
@@ -296,41 +272,35 @@ def carry_out(
     progress: bool = True,
 ) -> Run:
     """Carry an evaluation out; where an event loop is running already, on a thread with a loop of its own."""
-    opened, owns = _open(store, out, ready, progress)
-    try:
-        with giving(ready.given), working_on(backend), _bars(progress) as shown:
-            if _loop_is_running():
-                finished = _on_a_thread(lambda: asyncio.run(ready.execute(opened, shown)))
-            else:
-                finished = asyncio.run(ready.execute(opened, shown))
+    with _opened(ready, store, out, backend, progress) as (opened, owns, shown):
+        if _loop_is_running():
+            finished = _on_a_thread(lambda: asyncio.run(ready.execute(opened, shown)))
+        else:
+            finished = asyncio.run(ready.execute(opened, shown))
         run = Run(opened, finished.run, finished.summary, owns, ready.notes)
         if out is not None and run.judged:
             run.write(out)
-    except BaseException:
-        if owns:
-            opened.close()
-        raise
     return run
 
 
-def _open(
-    store: str | Path | Store | None, out: str | Path | None, ready: Evaluation, progress: bool
-) -> tuple[Store, bool]:
-    """Find out what is wrong with the places now, not after an hour of judging, and say what makes the result worth little."""
+@contextlib.contextmanager
+def _opened(
+    ready: Evaluation, store: str | Path | Store | None, out: str | Path | None, backend: str, progress: bool
+) -> Iterator[tuple[Store, bool, ProgressView]]:
+    """The store, whether it was opened here, and the view of progress; what is wrong with the places is found before the work."""
     if out is not None:
         make_folder(Path(out))
     if progress:
         ready.warn()
-    return open_store(store)
-
-
-@contextlib.contextmanager
-def _bars(progress: bool) -> Iterator[ProgressView]:
-    if not progress:
-        yield Silence()
-        return
-    with Bars() as bars:
-        yield bars
+    opened, owns = open_store(store)
+    try:
+        bars = Bars() if progress else contextlib.nullcontext(Silence())
+        with giving(ready.given), working_on(backend), bars as shown:
+            yield opened, owns, shown
+    except BaseException:
+        if owns:
+            opened.close()
+        raise
 
 
 def _loop_is_running() -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from personafit._errors import UserError
 from personafit.api.places import store_url
-from personafit.labeling.erasing import forget_in_studies
-from personafit.stages.erasing import erase_lines, erase_rows, refuse_foreign
+from personafit.extract.erasing import erase_lines, erase_rows, refuse_foreign
+from personafit.label.steering import forget_in_studies
 from personafit.store import Store
 
 
@@ -66,7 +66,7 @@ def _erase(folder: Path, person: str, dry_run: bool) -> tuple[Counter[str], str 
         counts = Counter(erase_lines(folder, person, dry_run))
         counts["benchmark items"] = _erase_benchmark(folder / "benchmark", person, dry_run)
         if (folder / "pages").is_dir() and not dry_run:
-            from personafit.reporting.people import write_person_pages
+            from personafit.reports.people import write_person_pages
 
             write_person_pages(folder)
         rows, remains = erase_rows(folder, person, dry_run)

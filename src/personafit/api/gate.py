@@ -1,16 +1,21 @@
 """How a run ended, in words and as an exit code, and whether it passes its gate (`--fail-under METRIC=X`)."""
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from personafit._errors import UserError
 from personafit.api.evaluating import Evaluation
 from personafit.api.places import hint
 from personafit.api.run import Run
+from personafit.benchmarks.answers import Answers
+from personafit.benchmarks.benchmark import Prompts
 from personafit.engine import Summary
-from personafit.reporting.assertions import COVERAGE, MADE, Bar, Undecided, bar_metric, read_bar
+from personafit.reports.assertions import COVERAGE, MADE, Bar, Undecided, bar_metric, read_bar
 from personafit.statistics.decisions import GateOutcome
+
+MOST_VALUES = 20  # that a sentence lists
 
 
 def say_end(summary: Summary) -> int:
@@ -71,19 +76,70 @@ def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
 
 def gate_metrics(ready: Evaluation) -> tuple[str, ...]:
     """The metrics that `--fail-under` may name in an evaluation."""
-    made = [MADE] if ready.config.systems or ready.config.log else []
-    return (*ready.kind.bars, COVERAGE, *made)
+    bars, systems = ready.kind.bars, bool(ready.config.systems)
+    if ready.kind.name == "choice":  # an answer is right, or it wins against another
+        wins = systems or ready.benchmark.info.metric == "win_rate"
+        bars = tuple(name for name in bars if not name.startswith("accuracy" if wins else "win_rate"))
+    made = [MADE] if systems or isinstance(ready.benchmark, Answers) else []
+    return (*bars, COVERAGE, *made)
 
 
-def gated(ready: Evaluation, bars: Sequence[str], reuse: bool) -> Evaluation:
-    """The evaluation under a gate: its bars are kept with the run, and systems make their answers anew unless `reuse` says otherwise."""
+def known_slices(ready: Evaluation) -> dict[str, set[str]]:
+    """The slices that the items of an evaluation are in, each with its values; answers that are yet to be made included."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for item in ready.benchmark.items():
+        for name, value in item.slices.items():
+            found[name].add(value)
+    tiers = [row.extra["tier"] for row in ready.benchmark.gold() if row.extra and row.extra.get("tier")]
+    if isinstance(ready.benchmark, Prompts):
+        tiers += ready.benchmark.tiers().values()
+        found["against"] |= {"generic", "wrong"}
+    if tiers:
+        found["tier"] |= set(map(str, tiers))
+    return found
+
+
+def _check_slice(text: str, what: str, slices: Mapping[str, set[str]], computed: Sequence[str]) -> None:
+    """Refuse a bar on a slice that no item is in; `computed` slices are known once the run is read back."""
+    for name, value in bar_metric(what)[1].items():
+        if name not in slices and name not in computed:
+            there = ", ".join(sorted({*slices, *computed}))
+            raise UserError(
+                f"--fail-under {text}: items have no '{name}'; "
+                + (f"their slices are {there}." if there else "they have no slices.")
+            )
+        if name in slices and value not in slices[name]:
+            values = ", ".join(sorted(slices[name])[:MOST_VALUES])
+            raise UserError(f"--fail-under {text}: no item has {name}={value}; there are {values}.")
+
+
+def check_bars(ready: Evaluation, bars: Sequence[str]) -> None:
+    """Refuse bars on a metric or a slice that the evaluation cannot have: now, not after it is paid for."""
+    kind, views = ready.kind, ready.config.views
+    read = [(text, parse_bar(text, gate_metrics(ready))[0]) for text in bars]
+    slices = known_slices(ready) if any("[" in what for _, what in read) else {}
+    for text, what in read:
+        _check_slice(text, what, slices, kind.computed_slices)
+        told_apart = "none" in views and any(view.startswith("wrong:") for view in views)
+        if bar_metric(what)[0] == "lift" and kind.name == "choice" and views and not told_apart:
+            raise UserError(
+                f"--fail-under {text}: a lift is over choices told of nobody and of somebody else; add --context none and "
+                "--context wrong:profile, or name no context."
+            )
+
+
+def gated(ready: Evaluation, bars: Sequence[str], reuse: bool, fresh: bool = False) -> Evaluation:
+    """The evaluation under a gate: its bars are kept with the run, and systems make their answers anew unless `reuse` says otherwise.
+
+    `fresh` says that they do even if no bar is on this run, as where others of its suite have one.
+    """
     config, kind = ready.config, ready.kind
+    fresh = (fresh or bool(bars)) and not reuse
     if not bars:
-        return ready
-    for text in bars:
-        parse_bar(text, gate_metrics(ready))
+        return replace(ready, config=replace(config, fresh=config.fresh or fresh))
+    check_bars(ready, bars)
     if kind.judged and not (config.raters or kind.default_raters()):
         raise UserError(
             "--fail-under needs a judge: name one with --rater SPEC; rules that run as controls pass no gate."
         )
-    return replace(ready, config=replace(config, gate=list(bars), fresh=not reuse))
+    return replace(ready, config=replace(config, gate=list(bars), fresh=fresh))

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, located, writing
 from personafit.api.evaluating import evaluate
 from personafit.api.places import HOME, make_folder
 from personafit.api.run import Run
@@ -81,7 +81,5 @@ def _benchmark(log: InspectLog, choices: Choices, data: Path | None) -> tuple[st
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
     make_folder(path.parent)
-    try:
+    with writing(path):
         path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}); choose another with --out.") from error

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit._names import inside
-from personafit.reporting import Result, RunScores, load_scores
+from personafit.reports import Result, RunScores, load_scores
 from personafit.store import RunRecord, Store
 
 HOME = Path(".personafit")
@@ -44,12 +44,8 @@ def out_folder(out: Path | None, run: str) -> Path:
 
 def make_folder(folder: Path) -> None:
     """Make a folder for a run's files, or say why it cannot be made."""
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be written ({error.strerror}); choose another with --out."
-        ) from error
 
 
 def find_run(store: Store, name: str) -> RunRecord:

@@ -2,25 +2,25 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 from rich.console import Console
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit._names import inside
 from personafit.api.frames import benchmark_of, is_file
 from personafit.api.places import HOME, find_run, load_run, require_judged, store_url
-from personafit.api.run import Run, results_frame
+from personafit.api.run import Run, open_store, results_frame
 from personafit.benchmarks import open_benchmark
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
-from personafit.reporting import load_scores
-from personafit.reporting.compare import (
+from personafit.reports import load_scores
+from personafit.reports.compare import (
     Comparison,
     Ranked,
     compare_runs,
@@ -28,21 +28,24 @@ from personafit.reporting.compare import (
     fitted_notes,
     rank_runs,
 )
-from personafit.reporting.pieces import Sentences
-from personafit.reporting.report import ReportPart
-from personafit.reporting.terminal import print_pieces
+from personafit.reports.pieces import Sentences
+from personafit.reports.report import ReportPart
+from personafit.reports.terminal import print_pieces
 from personafit.statistics.decisions import MARGIN, Conclusion
 from personafit.store import RunRecord, Store, run_answers
 
 if TYPE_CHECKING:
-    from personafit.reporting.agree import Agreement, Finding
-    from personafit.reporting.agree_ratings import Source
-    from personafit.reporting.analysis import Analysis
-    from personafit.reporting.audit import Audit
+    from personafit.reports.agree import Agreement, Finding
+    from personafit.reports.agree_ratings import Source
+    from personafit.reports.analysis import Analysis
+    from personafit.reports.audit import Audit
 
 
 class _Analysis(ABC):
     """An analysis that prints itself, writes itself as a page, and shows itself in a notebook."""
+
+    hints: ClassVar[Sequence[str]] = ()
+    """What a command says beside it, on standard error."""
 
     @property
     @abstractmethod
@@ -65,7 +68,7 @@ class _Analysis(ABC):
 
     def report(self, path: str | Path) -> Path:
         """Write the analysis as one self-contained page, and return where it is."""
-        from personafit.reporting.report_page import write_page
+        from personafit.reports.report_page import write_page
 
         write_page([self.part()], Path(path))
         return Path(path)
@@ -198,13 +201,13 @@ class RaterAgreement(_Analysis):
 
     def as_dict(self) -> dict[str, Any]:
         """The agreement as the one object that `--json` prints."""
-        from personafit.reporting.agree import agreement_object
+        from personafit.reports.agree import agreement_object
 
         return agreement_object(self.source, self.agreements, self.rankings)
 
     def part(self, pictures: bool = True) -> ReportPart:
         """The agreement as a part of a report."""
-        from personafit.reporting.agree_part import agreement_part
+        from personafit.reports.agree_part import agreement_part
 
         return agreement_part(self.source, self.agreements, self.rankings, pictures)
 
@@ -231,7 +234,7 @@ def agree(
         margin: Largest difference from people that counts as equivalent, as a fraction; 0.05 unless said.
         store: Where runs and studies are looked for.
     """
-    from personafit.reporting.agree import agreements
+    from personafit.reports.agree import agreements
 
     within = MARGIN if margin is None else margin
     if not sources:
@@ -260,16 +263,16 @@ def agree(
 
 def votes_source(name: str, store: Store) -> "Source | None":
     """Everybody's answers in a benchmark folder or a study; None where the name is of neither."""
-    from personafit.reporting.agree_ratings import folder_source
+    from personafit.reports.agree_ratings import folder_source
 
     if (Path(name) / "benchmark.toml").is_file():
         return folder_source(Path(name), store)
-    from personafit.labeling.studies import Studies
+    from personafit.label.studies import Studies
 
     studies = Studies(store)
     if name not in studies.names():
         return None
-    from personafit.labeling.agreement import study_source
+    from personafit.label.agreement import study_source
 
     return study_source(studies, name)
 
@@ -278,7 +281,7 @@ def _votes(named: Run | str | Path, stores: "_Stores") -> "Source | None":
     if isinstance(named, Run):
         return None
     if (Path(named) / "benchmark.toml").is_file() and not stores.exists:
-        from personafit.reporting.agree_ratings import folder_source
+        from personafit.reports.agree_ratings import folder_source
 
         return folder_source(Path(named), None)  # votes can be read without a store, so none is made
     return votes_source(str(named), stores.opened)
@@ -287,9 +290,9 @@ def _votes(named: Run | str | Path, stores: "_Stores") -> "Source | None":
 def _run_agreement(store: Store, run: RunRecord, within: float) -> RaterAgreement:
     """How far the raters of a run agree, and people with them who voted on its items in studies of the same store."""
     from personafit.kinds.choice_scores import choice_items, choice_lines
-    from personafit.labeling.agreement import add_studies
-    from personafit.reporting.agree import agreements, ranking_findings
-    from personafit.reporting.agree_ratings import lines_source, run_source
+    from personafit.label.agreement import add_studies
+    from personafit.reports.agree import agreements, ranking_findings
+    from personafit.reports.agree_ratings import lines_source, run_source
 
     if choice_items(store, run) is None:
         opened = run_lines(store, run)
@@ -311,7 +314,7 @@ class BenchmarkAudit(_Analysis):
     @property
     def results(self) -> pl.DataFrame:
         """What rules, surface features and the data's own structure score, a row each."""
-        from personafit.reporting.audit import audit_results
+        from personafit.reports.audit import audit_results
 
         return results_frame(audit_results(self.found))
 
@@ -322,13 +325,13 @@ class BenchmarkAudit(_Analysis):
 
     def as_dict(self) -> dict[str, Any]:
         """The audit as the one object that `--json` prints."""
-        from personafit.reporting.audit import audit_object
+        from personafit.reports.audit import audit_object
 
         return audit_object(self.found)
 
     def part(self, pictures: bool = True) -> ReportPart:
         """The audit as a part of a report."""
-        from personafit.reporting.audit import audit_part
+        from personafit.reports.audit import audit_part
 
         return audit_part(self.as_dict(), pictures)
 
@@ -341,15 +344,11 @@ class BenchmarkAudit(_Analysis):
 
     def write(self, folder: str | Path | None = None, command: str | None = None) -> Path:
         """Write audit.html, audit.json and the plots into a folder, and return where the page is."""
-        from personafit.reporting.audit import write_audit
+        from personafit.reports.audit import write_audit
 
         place = Path(folder) if folder is not None else inside(HOME / "audits", self.found.pairs.name)
-        try:
+        with writing(place):
             return write_audit(self.found, place, command)
-        except OSError as error:
-            raise UserError(
-                f"{place} cannot be written ({error.strerror}); choose another with --out."
-            ) from error
 
 
 def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> BenchmarkAudit:
@@ -360,7 +359,7 @@ def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> B
         data: Folder with the benchmark's data in its published layout.
         seed: Seed of wrong people and folds.
     """
-    from personafit.reporting.audit import audit_benchmark
+    from personafit.reports.audit import audit_benchmark
 
     named = isinstance(benchmark, str | Path) and not is_file(benchmark)
     opened = (
@@ -371,7 +370,15 @@ def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> B
     return BenchmarkAudit(audit_benchmark(opened, seed))
 
 
-ANALYSES = ("bias", "calibration", "correct", "aspects", "failures", "power")
+ANALYSES = {
+    "bias": "bias:analyze_bias",
+    "calibration": "calibration:analyze_calibration",
+    "correct": "correction:analyze_correction",
+    "aspects": "aspects:analyze_aspects",
+    "failures": "failures:analyze_failures",
+    "power": "power:analyze_power",
+}
+"""What a run can be looked into for, and who does it."""
 
 
 def analyze(
@@ -381,7 +388,6 @@ def analyze(
     margin: float | None = None,
     human: str | Path | None = None,
     rater: str | None = None,
-    model: str | None = None,
     people: int | None = None,
     items: int | None = None,
     prompts: int | None = None,
@@ -397,7 +403,6 @@ def analyze(
         margin: For `bias`: differences from people within this count as none.
         human: For `correct`: a JSONL file of people's labels.
         rater: For `failures`: whose choices or answers; the first rater's by default.
-        model: For `failures`: a model to ask about answers that no rule decides.
         people: For `power`: people of the planned run.
         items: For `power`: items per person.
         prompts: For `power`: prompts, where they recur.
@@ -410,30 +415,26 @@ def analyze(
     with _Stores(store) as stores:
         where, found = stores.found(run)
         record = require_judged(found)
+
+        def looked_into(*arguments: Any) -> "Analysis":
+            module, _, name = ANALYSES[what].partition(":")
+            analysis: Analysis = getattr(import_module(f"personafit.reports.{module}"), name)(*arguments)
+            return analysis
+
         if what == "bias":
-            from personafit.reporting.bias import analyze_bias
-
-            return analyze_bias(where, record, MARGIN if margin is None else margin)
-        if what == "calibration":
-            from personafit.reporting.calibration import analyze_calibration
-
-            return analyze_calibration(where, record)
+            return looked_into(where, record, MARGIN if margin is None else margin)
         if what == "correct":
-            from personafit.reporting.correction import analyze_correction
-
-            return analyze_correction(where, record, None if human is None else Path(human))
+            return looked_into(where, record, None if human is None else Path(human))
         if what == "aspects":
-            from personafit.reporting.aspects import analyze_aspects
-
-            return analyze_aspects(where, load_run(where, record.name))
+            return looked_into(where, load_run(where, record.name))
         if what == "failures":
-            from personafit.reporting.failures import analyze_failures
+            return looked_into(where, record, rater)
+        if what == "power":
+            from personafit.reports.power import plan_run
 
-            return analyze_failures(where, record, rater, model)
-        from personafit.reporting.power import analyze_power, plan_run
-
-        pilot = run_lines(where, record)
-        return analyze_power(pilot, plan_run(pilot, people, items, difference, prompts, metric))
+            pilot = run_lines(where, record)
+            return looked_into(pilot, plan_run(pilot, people, items, difference, prompts, metric))
+        return looked_into(where, record)
 
 
 class _Stores:
@@ -441,24 +442,22 @@ class _Stores:
 
     def __init__(self, store: str | Path | Store | None) -> None:
         self._store = store
-        self._stack = ExitStack()
-        self._opened: Store | None = store if isinstance(store, Store) else None
+        self._owns = False
 
     @property
     def exists(self) -> bool:
         """Whether there is a store already."""
-        if self._opened is not None:
+        if isinstance(self._store, Store):
             return True
-        url = store_url(None if isinstance(self._store, Store) else self._store)
+        url = store_url(self._store)
         return "://" in url or Path(url).is_file()
 
     @property
     def opened(self) -> Store:
         """The store."""
-        if self._opened is None:
-            assert not isinstance(self._store, Store)
-            self._opened = self._stack.enter_context(Store(store_url(self._store)))
-        return self._opened
+        if not isinstance(self._store, Store):
+            self._store, self._owns = open_store(self._store)
+        return self._store
 
     def found(self, run: Run | str | Path) -> tuple[Store, RunRecord]:
         """A run with the store it is in."""
@@ -470,4 +469,5 @@ class _Stores:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._stack.close()
+        if self._owns and isinstance(self._store, Store):
+            self._store.close()

@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit.api.places import find_run, make_folder, require_judged
 from personafit.api.reading import votes_source
-from personafit.reporting.report import ReportPart
+from personafit.reports.report import ReportPart
 from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
 
@@ -28,7 +28,7 @@ class ReportFormat(StrEnum):
 
 def collect_parts(names: Sequence[str], store: Store, margin: float | None = None) -> list[ReportPart]:
     """The parts of a report, one for each name; runs on the same items are compared first."""
-    from personafit.reporting.collect import compared_part, folder_part, run_part, votes_part
+    from personafit.reports.collect import compared_part, folder_part, run_part, votes_part
 
     within = MARGIN if margin is None else margin
     folders = {name: part for name in names if Path(name).is_dir() and (part := folder_part(Path(name)))}
@@ -56,9 +56,8 @@ def collect_parts(names: Sequence[str], store: Store, margin: float | None = Non
 
 def study_standing(name: str, store: Store) -> dict[str, Any] | None:
     """How far a study got, as `label status --json` says it; None where the name is of none."""
-    from personafit.labeling.overview import overview
-    from personafit.labeling.printing import status_object
-    from personafit.labeling.studies import Studies
+    from personafit.label.overview import overview, status_object
+    from personafit.label.studies import Studies
 
     studies = Studies(store)
     return status_object(overview(studies, name)) if name in studies.names() else None
@@ -66,10 +65,10 @@ def study_standing(name: str, store: Store) -> dict[str, Any] | None:
 
 def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = ReportFormat.HTML) -> str:
     """Write parts to a file (HTML, Markdown, JSON) or to a folder (tables, figures), and say where they are."""
-    from personafit.reporting.files import markdown, write_figures, write_tables
-    from personafit.reporting.report_page import write_page
+    from personafit.reports.files import markdown, write_figures, write_tables
+    from personafit.reports.report_page import write_page
 
-    try:
+    with writing(out):
         if form in (ReportFormat.CSV, ReportFormat.LATEX):
             count = write_tables(parts, out, "csv" if form is ReportFormat.CSV else "tex")
             return f"{count} tables in {out}"
@@ -88,10 +87,6 @@ def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = Re
             out.write_text(markdown(parts), encoding="utf-8")
         else:
             out.write_bytes(orjson.dumps(parts_object(parts)) + b"\n")
-    except OSError as error:
-        raise UserError(
-            f"{error.filename or out} cannot be written ({error.strerror}); name another place."
-        ) from error
     return str(out)
 
 
@@ -99,7 +94,7 @@ def parts_object(parts: Sequence[ReportPart]) -> dict[str, Any]:
     """What parts say and show first, as one object."""
     from dataclasses import asdict
 
-    from personafit.reporting.pieces import Grid
+    from personafit.reports.pieces import Grid
 
     return {
         "parts": [

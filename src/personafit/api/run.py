@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit.api.places import (
     find_run,
     make_folder,
@@ -21,14 +21,14 @@ from personafit.api.places import (
     write_results,
 )
 from personafit.engine import Summary
-from personafit.reporting import Result
-from personafit.reporting.asked import lost_asks
-from personafit.reporting.kind_report import KindReport
-from personafit.reporting.pieces import Prose, Sentences
-from personafit.reporting.report import ReportPart
-from personafit.reporting.run_report import made_results, open_report, run_bars, verdict_of, with_verdict
-from personafit.reporting.terminal import print_pieces
-from personafit.reporting.verdict import RunVerdict
+from personafit.reports import Result
+from personafit.reports.asked import lost_asks
+from personafit.reports.kind_report import KindReport
+from personafit.reports.pieces import Prose, Sentences
+from personafit.reports.report import ReportPart
+from personafit.reports.run_report import made_results, open_report, run_bars, verdict_of, with_verdict
+from personafit.reports.terminal import print_pieces
+from personafit.reports.verdict import RunVerdict
 from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store, gold_answers, run_answers
 
@@ -173,6 +173,11 @@ class Run:
         counts = self.record.config.get("answers") or {}
         return {name: int(counts.get(name, 0)) for name in ("made", "reused", "resumed", "stale")}
 
+    @property
+    def spent(self) -> list[dict[str, Any]]:
+        """What each system took under each context: its answers, their median and 95th percentile in seconds, their mean and total cost in USD."""
+        return list(self.record.config.get("spent", []))
+
     @cached_property
     def figures(self) -> list[Result]:
         """Every number of the run as a record; `results` is the same as a frame."""
@@ -180,6 +185,12 @@ class Run:
             return []
         found = self._report.results
         return [*found, *made_results(self._store, self.record, found)]
+
+    def figures_by(self, metric: str) -> list[Result]:
+        """Every number of the run, those of the slice that `METRIC[NAME=VALUE]` names included."""
+        asked = [*self.record.config.get("gate", []), f"{metric}=0"]
+        record = self.record._replace(config=self.record.config | {"gate": asked})
+        return self.figures if "[" not in metric else Run(self._store, record).figures
 
     @cached_property
     def results(self) -> pl.DataFrame:
@@ -232,7 +243,9 @@ class Run:
         }
         frame = pl.DataFrame(columns, schema=schema)
         gold = gold_answers(self._store, dataset, self._store.dataset_info(dataset).get("gold"))
-        told = gold.select("item", "gold", "tier").unique("item", keep="first")
+        told = gold.select("item", "gold", *([] if "tier" in slices else ["tier"])).unique(
+            "item", keep="first"
+        )
         frame = frame.join(told, on="item", how="left", maintain_order="left")
         return frame.with_columns(
             pl.Series(name, [item.slices.get(name) for item in items], dtype=pl.String)
@@ -266,29 +279,23 @@ class Run:
 
     def report(self, path: str | Path) -> Path:
         """Write the report as one self-contained HTML page and return where it is."""
-        from personafit.reporting.report_page import write_page
+        from personafit.reports.report_page import write_page
 
         page = Path(path)
         make_folder(page.parent)
-        try:
+        with writing(page):
             write_page([self.part()], page)
-        except OSError as error:
-            raise UserError(f"{page} cannot be written ({error.strerror}); name another place.") from error
         return page
 
     def write(self, folder: str | Path) -> Path:
         """Write report.html, results.json and run.json into a folder, and return where the page is."""
-        from personafit.reporting.report_page import write_page
+        from personafit.reports.report_page import write_page
 
         place = Path(folder)
         make_folder(place)
-        try:
+        with writing(place):
             write_results(place, self.name, self.as_dict())
             write_page([self.part()], place / "report.html")
-        except OSError as error:
-            raise UserError(
-                f"{place} cannot be written ({error.strerror}); choose another with --out."
-            ) from error
         return place / "report.html"
 
     def part(self, brief: bool = False) -> ReportPart:
@@ -313,6 +320,7 @@ class Run:
             "verdict": self.verdict.as_dict(),
             "gate": [asdict(one) for one in self.verdict.gate],
             **self.answers,
+            "systems": self.spent,
             "results": [result.as_dict() for result in self.figures],
         }
 
@@ -330,7 +338,7 @@ class Run:
         parts = [f"<p><b>{escape(self.name)}</b>{'' if self.finished else ' (not finished)'}</p>"]
         parts.append(f"<p>{escape(self._said)}</p>")
         if self.judged and "_report" in self.__dict__:
-            from personafit.reporting.report_page import notebook_html
+            from personafit.reports.report_page import notebook_html
 
             parts.append(notebook_html(self._report.brief().lead))
         parts += [f"<p>{escape(sentence)}</p>" for sentence in [*self.stopped, *self.notes]]

@@ -1,28 +1,30 @@
 """Suites: every run of a suite, one table of their results, and one report."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 from rich.table import Table
 from rich.text import Text
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit._names import inside
 from personafit.api.evaluating import Evaluation, carry_out, evaluation_of
-from personafit.api.gate import gated, parse_bar, say_end_of
+from personafit.api.gate import check_bars, gated, say_end_of
 from personafit.api.places import HOME, hint, make_folder, out_folder
+from personafit.api.run import Run
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.lamp import COPIES
 from personafit.benchmarks.suite import Suite
-from personafit.kinds import KINDS, find_kind
-from personafit.reporting import Result
-from personafit.reporting.assertions import COVERAGE, MADE, GateVerdict, Undecided, bar_metric
-from personafit.reporting.claims import line_name
-from personafit.reporting.junit import RunCheck, write_suites
-from personafit.reporting.naming import NamedRun, apart
-from personafit.store import RunRecord, Status, Store
+from personafit.kinds import find_kind
+from personafit.reports import Result
+from personafit.reports.assertions import Undecided
+from personafit.reports.claims import line_name
+from personafit.reports.junit import RunCheck, write_suites
+from personafit.reports.naming import NamedRun, apart
+from personafit.store import Status, Store
 
 POINTS = ("rating", "personalization", "naturalness", "coherence")  # on scales of their own
 
@@ -30,21 +32,13 @@ POINTS = ("rating", "personalization", "naturalness", "coherence")  # on scales 
 COPIED = tuple(COPIES.values())  # controls that nobody in particular wrote
 
 
-@dataclass
-class SuiteResult:
+class SuiteResult(NamedTuple):
     """The outcome of one run of a suite."""
 
     config: RunConfig
-    run: RunRecord
+    run: Run
     version: str
     """Of the benchmark's data."""
-    results: list[Result]
-    gate: tuple[GateVerdict, ...]
-    """What the gate says of everything it had to reach."""
-    answers: dict[str, int]
-    """How many answers were made and reused."""
-    missed: str | None
-    """The sentence that says too little was answered."""
 
 
 class SuiteRunner:
@@ -68,8 +62,8 @@ class SuiteRunner:
         self.failed: list[tuple[str, str]] = []
         """Runs that could not be made, and why."""
         self._plans: list[Evaluation] = []
-        every = dict.fromkeys(metric for one in KINDS for metric in find_kind(one).bars)
-        self._bars = [parse_bar(text, (*every, COVERAGE, MADE)) for text in bars]
+        unfit: dict[str, UserError] = {}
+        fitting: set[str] = set()
         for config, own in self.suite.runs:  # what is missing is found before hours of other runs
             try:
                 ready = evaluation_of(replace(config, retry=retry, limit=limit or config.limit))
@@ -78,9 +72,18 @@ class SuiteRunner:
                     raise
                 self.failed.append((config.benchmark, str(error)))  # answers of a step that went wrong
                 continue
-            ready = gated(ready, own, reuse)
-            fresh = bool(own or bars) and not reuse
-            self._plans.append(replace(ready, config=replace(ready.config, fresh=fresh)))
+            held = list(own)
+            for bar in bars:  # a run is held against those bars that are on its metrics and slices
+                try:
+                    check_bars(ready, [bar])
+                except UserError as error:
+                    unfit[bar] = error
+                else:
+                    held.append(bar)
+            fitting.update(held)
+            self._plans.append(gated(ready, list(dict.fromkeys(held)), reuse, fresh=bool(bars)))
+        for bar in unfit.keys() - fitting:
+            raise unfit[bar]
 
     def estimate(self, store: Store) -> str:
         """What all runs would take."""
@@ -104,13 +107,10 @@ class SuiteRunner:
                 code = max(code, error.code)
                 continue
             spent += done.cost
-            known = {COVERAGE, *(result.metric for result in done.figures)}
-            done.bars += [bar for bar in self._bars if bar_metric(bar[0])[0] in known]
             if done.judged:
                 done.write(out_folder(None, done.name))
                 version = str(store.dataset_info(done.record.dataset)["version"])
-                gate, gap = done.verdict.gate, done.coverage_gap
-                came.append(SuiteResult(config, done.record, version, done.figures, gate, done.answers, gap))
+                came.append(SuiteResult(config, done, version))
             ending = say_end_of(done, self._undecided)
             code = max(code, ending)
             if done.interrupted:
@@ -120,40 +120,30 @@ class SuiteRunner:
     def write_junit(self, came: Sequence[SuiteResult], path: Path) -> None:
         """Write all runs as one file for CI."""
         made = [
-            RunCheck(one.run.name, one.results, one.gate, missed=one.missed, undecided=self._undecided)
-            for one in came
+            RunCheck(
+                run.name, run.figures, run.verdict.gate, missed=run.coverage_gap, undecided=self._undecided
+            )
+            for _, run, _ in came
         ]
         write_suites(path, [*made, *(RunCheck(name, error=said) for name, said in self.failed)])
 
     def write(self, store: Store, came: Sequence[SuiteResult], out: Path | None) -> Path:
         """Write the collected page and all numbers; returns where the page is."""
         from personafit.api.report import collect_parts
-        from personafit.reporting.report_page import write_page
+        from personafit.reports.report_page import write_page
 
         folder = out or inside(HOME / "suites", self._name)
         make_folder(folder)
         page = folder / "report.html"
-        try:
+        with writing(folder):
             write_page(collect_parts([one.run.name for one in came], store), page, self.suite.title)
             (folder / "results.json").write_bytes(self.body(came))
-        except OSError as error:
-            raise UserError(
-                f"{folder} cannot be written ({error.strerror}); choose another with --out."
-            ) from error
         return page
 
     def body(self, came: Sequence[SuiteResult]) -> bytes:
-        """All numbers as one object: the suite, and of each run its benchmark, the version of that, its name and its results."""
+        """All numbers as one object: the suite, and of each run what `--json` prints of it, and the version of its benchmark."""
         runs = [
-            {
-                "benchmark": one.config.benchmark,
-                "version": one.version,
-                "run": one.run.name,
-                "gate": [asdict(verdict) for verdict in one.gate],
-                **one.answers,
-                "results": [result.as_dict() for result in one.results],
-            }
-            for one in came
+            {**one.run.as_dict(), "benchmark": one.config.benchmark, "version": one.version} for one in came
         ]
         return orjson.dumps({"suite": self.suite.title, "runs": runs}, option=orjson.OPT_INDENT_2)
 
@@ -196,8 +186,8 @@ def _called(config: RunConfig) -> str:
 
 def _lines(came: SuiteResult) -> list[tuple[Result, Result | None, Result | None]]:
     """The headline of each rater that was asked for, its lift, and the best control; controls alone where nobody was asked."""
-    totals = [result for result in came.results if not result.slice]
-    kind = str(came.run.config.get("kind", "choice"))
+    totals = [result for result in came.run.figures if not result.slice]
+    kind = came.run.kind
     wanted = ("accuracy", "win_rate") if kind == "choice" else find_kind(kind).bars
     metric = next((name for name in wanted if any(r.metric == name for r in totals)), "")
     heads = [result for result in totals if result.metric == metric]

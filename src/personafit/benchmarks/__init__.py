@@ -7,105 +7,73 @@ from pathlib import Path
 
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published, ingest
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Prompts, Published, ingest
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
 from personafit.benchmarks.lines import read_lines
-from personafit.benchmarks.pairs import ImportedPairs
 from personafit.benchmarks.personafeedback import PersonaFeedback
+from personafit.benchmarks.rows import ImportedPairs, file_benchmark
 from personafit.benchmarks.starter import starter
 
 
-def _personafeedback(data: Path | None) -> Benchmark:
-    from personafit.benchmarks.hub.copies import data_folder
+def _opened_by(opener: str) -> Callable[[Path | None], Benchmark]:
+    """Opens a benchmark by a function that takes its data, imported when it is wanted."""
+    module, _, name = opener.partition(":")
 
-    data = data_folder("personafeedback", data)
-    if data is None:
-        raise UserError(
-            "personafeedback needs --data FOLDER, a copy of the published data in its GitHub or hub layout "
-            "(rm_benchmark_all/ and persona_all/, or data/ and persona/); "
-            "`personafit data get personafeedback` fetches one from the hub."
-        )
-    return PersonaFeedback(data)
+    def opened(data: Path | None) -> Benchmark:
+        benchmark: Benchmark = getattr(import_module(f"personafit.benchmarks.{module}"), name)(data)
+        return benchmark
 
-
-def _personalens(data: Path | None) -> Benchmark:
-    from personafit.benchmarks.personalens import open_tasks
-
-    return open_tasks(data)
-
-
-def _recentering(data: Path | None) -> Benchmark:
-    from personafit.benchmarks.recentering import open_relevance
-
-    return open_relevance(data)
-
-
-def _responses(data: Path | None) -> Benchmark:
-    from personafit.benchmarks.recentering.responses import open_responses
-
-    return open_responses(data)
-
-
-def _starter(data: Path | None) -> Benchmark:
-    return starter()
-
-
-def _injection(data: Path | None) -> Benchmark:
-    if data is not None:
-        raise UserError("run injection makes its own data from the starter set: leave --data out.")
-    from personafit.benchmarks.injection import Injection
-
-    return Injection()
+    return opened
 
 
 def _read_from(name: str, reader: str, expected: str) -> Callable[[Path | None], Benchmark]:
     """Opens a benchmark of others from --data, or from a copy that was fetched."""
 
     def opened(data: Path | None) -> Benchmark:
-        from personafit.benchmarks.hub.copies import REPOS, data_folder
+        from personafit.benchmarks.hub import REPOS, data_folder
 
         folder = data_folder(name, data)
         if folder is None:
             fetch = f"; `personafit data get {name}` fetches it from the hub" if name in REPOS else ""
             raise UserError(f"{name} needs --data FOLDER with {expected}{fetch}.")
-        module, _, kind = reader.partition(":")
-        benchmark: Benchmark = getattr(import_module(f"personafit.benchmarks.{module}"), kind)(folder)
-        return benchmark
+        return _opened_by(reader)(folder)
 
     return opened
 
 
 BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
-    "starter": _starter,
-    "personafeedback": _personafeedback,
-    "recentering": _recentering,
-    "responses": _responses,
-    "personalens": _personalens,
-    "injection": _injection,
-    "prefeval": _read_from(
-        "prefeval", "prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"
+    "starter": lambda _: starter(),
+    "personafeedback": _read_from(
+        "personafeedback",
+        "personafeedback:PersonaFeedback",
+        "the published data in its GitHub or hub layout (rm_benchmark_all/ and persona_all/, or data/ and persona/)",
     ),
-    "personamem": _read_from(
-        "personamem",
-        "personamem:PersonaMem",
-        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
-    ),
-    "lamp": _read_from(
-        "lamp",
-        "lamp:LaMP",
-        "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json",
-    ),
-    "lamp-writing": _read_from(
-        "lamp-writing",
-        "lamp:LaMPWriting",
-        "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
-    ),
-    "rewardbench": _read_from(
-        "rewardbench", "rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"
-    ),
-    "helpsteer2": _read_from(
-        "helpsteer2", "rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"
-    ),
+    "recentering": _opened_by("recentering:open_relevance"),
+    "responses": _opened_by("recentering.responses:open_responses"),
+    "personalens": _opened_by("personalens:open_tasks"),
+    "injection": _opened_by("injection:open_injection"),
+} | {
+    name: _read_from(name, reader, expected)
+    for name, reader, expected in (
+        ("prefeval", "prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"),
+        (
+            "personamem",
+            "personamem:PersonaMem",
+            "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
+        ),
+        (
+            "lamp",
+            "lamp:LaMP",
+            "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json",
+        ),
+        (
+            "lamp-writing",
+            "lamp:LaMPWriting",
+            "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
+        ),
+        ("rewardbench", "rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"),
+        ("helpsteer2", "rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"),
+    )
 }
 """Name to how the benchmark is opened, given its folder of data."""
 
@@ -125,11 +93,14 @@ def open_benchmark(name: str, data: Path | None = None, kind: str | None = None)
         return open_folder(Path(name), kind)
     if name == "answers":
         raise UserError(NEITHER_OR_BOTH)
+    raise UserError(no_benchmark(name))
+
+
+def no_benchmark(name: str) -> str:
+    """The sentence on a name that no benchmark has."""
     near = get_close_matches(name, [*BENCHMARKS, "answers"], 1)
     meant = f"did you mean {near[0]}? There are" if near else "there are"
-    raise UserError(
-        f"There is no benchmark '{name}'; {meant} {', '.join(BENCHMARKS)}, answers, and folders and files of yours."
-    )
+    return f"There is no benchmark '{name}'; {meant} {', '.join(BENCHMARKS)}, answers, and folders and files of yours."
 
 
 def open_whole(name: str, data: Path | None = None) -> Benchmark:
@@ -137,6 +108,13 @@ def open_whole(name: str, data: Path | None = None) -> Benchmark:
     if name not in BENCHMARKS and (Path(name) / "items.jsonl").is_file():
         return FolderBenchmark(Path(name), None)
     return open_benchmark(name, data)
+
+
+_FOLDERS = {
+    "dialogue": "personalens:open_tasks",
+    "preference": "recentering.responses:PreferenceFolder",
+}
+"""Kinds of item whose folders hold more than items."""
 
 
 def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
@@ -152,14 +130,8 @@ def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
         raise UserError(
             f"{folder} holds no items of kind '{kind:.40}'; there are {', '.join(held) or 'none'}."
         )
-    if kind == "dialogue":
-        from personafit.benchmarks.personalens import open_tasks
-
-        return open_tasks(folder)
-    if kind == "preference":
-        from personafit.benchmarks.recentering.responses import PreferenceFolder
-
-        return PreferenceFolder(folder)
+    if kind in _FOLDERS:
+        return _opened_by(_FOLDERS[kind])(folder)
     return FolderBenchmark(folder, kind)
 
 
@@ -168,15 +140,11 @@ def folder_kinds(folder: Path) -> list[str]:
     if not (folder / "items.jsonl").is_file():
         return ["dialogue"] if (folder / "tasks.jsonl").is_file() else []
     held = dict.fromkeys(str(row.get("kind", "choice")) for _, row in read_lines(folder / "items.jsonl"))
-    if not held and (folder / "tasks.jsonl").is_file():
-        return ["dialogue"]
-    return list(held)
+    return list(held) or (["dialogue"] if (folder / "tasks.jsonl").is_file() else [])
 
 
 def open_log(log: Path, data: Path | None, seed: int) -> Benchmark:
     """The rows of a file; `data` has the people whom it names by id."""
-    from personafit.benchmarks.rows import file_benchmark
-
     people = {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
     return file_benchmark(log, people, seed)
 
@@ -184,13 +152,9 @@ def open_log(log: Path, data: Path | None, seed: int) -> Benchmark:
 def open_questions(name: str, data: Path | None) -> Benchmark | None:
     """The questions that systems answer under a benchmark's name; None where its answers are there already."""
     if name == "answers":
-        from personafit.benchmarks.benchmark import Prompts
-
         return Prompts(open_benchmark(str(data) if data else "starter", kind="choice"))
     if name == "responses":
-        from personafit.benchmarks.recentering.responses import open_prompts
-
-        return open_prompts(data)
+        return _opened_by("recentering.responses:open_prompts")(data)
     return None
 
 
@@ -207,6 +171,7 @@ __all__ = [
     "check_folder",
     "folder_kinds",
     "ingest",
+    "no_benchmark",
     "open_benchmark",
     "open_folder",
     "open_log",

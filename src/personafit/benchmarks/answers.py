@@ -7,15 +7,15 @@ The item's gold is simply "the tested answer", so a win rate is an accuracy.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import median
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._hashing import draw
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
-from personafit.contexts.memories import HISTORY, UNTIL
+from personafit.contexts.context import HISTORY, UNTIL
 from personafit.people import Person
 from personafit.people.prompts import PROMPT_SCHEMA
 from personafit.people.render import main_script
@@ -23,7 +23,8 @@ from personafit.store import UNMADE, Item, Judgment, Product, Status
 from personafit.store.forgetting import COPY
 
 RESERVED = (*("against", "expect", "system", "given"), UNMADE, COPY, HISTORY, UNTIL)
-"""Names of slices that mean something by themselves, so that a log cannot use them for metadata."""
+"""Names of slices that mean something by themselves: a log's field of that name is kept under another (`slice_name`)."""
+SPENT = {"system": pl.String, "system_context": pl.String, "seconds": pl.Float64, "cost": pl.Float64}
 TESTED = "tested"
 TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
 
@@ -96,7 +97,13 @@ class Answers:
         self._wrong = _wrong_answers(self.rows, people, seed)
         self._pairs = list(self._make_pairs())
         self._note_missing()
-        self._notes += spent_notes(self.rows)
+        self._notes += spent_notes(self.spent)
+
+    @property
+    def spent(self) -> pl.DataFrame:
+        """Seconds and cost of every answer, where the log says them."""
+        known = [(row.system, row.given, row.seconds, row.cost) for row in self.rows]
+        return pl.DataFrame(known, schema=SPENT, orient="row")
 
     def people(self) -> Iterator[Person]:
         """Everyone in the log."""
@@ -162,23 +169,39 @@ class Answers:
                 )
 
 
-def spent_notes(rows: Sequence[AnswerRow]) -> list[str]:
+def spending(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """What each system took for its answers under each context, as `--json` says it.
+
+    `rows` has a row per answer: `system`, `system_context`, `seconds` and `cost` in USD, null where that is unknown.
+    """
+    return (
+        rows.group_by("system", "system_context", maintain_order=True)
+        .agg(
+            pl.len().alias("answers"),
+            pl.col("seconds").median().alias("seconds_median"),
+            pl.col("seconds").quantile(0.95, "higher").alias("seconds_p95"),
+            pl.col("cost").mean().alias("cost_mean"),
+            pl.when(pl.col("cost").count() > 0).then(pl.col("cost").sum()).alias("cost"),
+        )
+        .filter(pl.any_horizontal(pl.col("seconds_median", "cost").is_not_null()))
+        .to_dicts()
+    )
+
+
+def spent_notes(rows: pl.DataFrame, what: str = "answers") -> list[str]:
     """What the answers took in time and money, a sentence for each system of which that is known."""
-    by_system: dict[str | None, list[AnswerRow]] = defaultdict(list)
-    for row in rows:
-        by_system[row.system].append(row)
     notes = []
-    for system, answers in by_system.items():
-        seconds = sorted(row.seconds for row in answers if row.seconds is not None)
-        costs = [row.cost for row in answers if row.cost is not None]
+    for one in spending(rows.with_columns(system_context=pl.lit(None, pl.String))):
         said = []
-        if seconds and median(seconds) >= 0.01:
-            slow = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
-            said.append(f"took {median(seconds):.2g} s at the median, {slow:.2g} s at the 95th percentile")
-        if sum(costs) > 0:
-            said.append(f"cost {sum(costs) / len(costs):.2g} USD each, {sum(costs):.2g} USD in all")
+        if (one["seconds_median"] or 0) >= 0.01:
+            middle, slow = one["seconds_median"], one["seconds_p95"]
+            said.append(f"took {middle:.2g} s at the median, {slow:.2g} s at the 95th percentile")
+        if one["cost"]:
+            said.append(f"cost {one['cost_mean']:.2g} USD each, {one['cost']:.2g} USD in all")
         if said:
-            notes.append(f"{len(answers):,} answers of {system or 'the system'} {' and '.join(said)}.")
+            notes.append(
+                f"{one['answers']:,} {what} of {one['system'] or 'the system'} {' and '.join(said)}."
+            )
     return notes
 
 
@@ -191,9 +214,14 @@ def _product(text: str, row: AnswerRow, about: str) -> Product:
 def _slices(row: AnswerRow, against: str) -> dict[str, str]:
     """What tells comparisons apart, and what else the log says of the answer, under its own names."""
     slices = {"against": against, "expect": row.expect, "system": row.system, "given": row.given}
-    more = {name: _metadata(value) for name, value in (row.model_extra or {}).items()}
+    more = {slice_name(name): _metadata(value) for name, value in (row.model_extra or {}).items()}
     own = {name: value for name, value in slices.items() if value is not None}
-    return {name: value for name, value in more.items() if name not in RESERVED and value} | own
+    return {name: value for name, value in more.items() if value} | own
+
+
+def slice_name(field: str) -> str:
+    """What a log's field is called among the slices of its items."""
+    return f"log.{field}" if field in RESERVED else field
 
 
 def _metadata(value: object) -> str:

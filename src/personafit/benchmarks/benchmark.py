@@ -147,17 +147,35 @@ def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
         yield batch
 
 
-class WithoutForgotten:
+class Narrowed(Benchmark):
+    """A benchmark less some of its items: their gold goes with them, and people and products as a subclass says."""
+
+    def __init__(self, source: Benchmark, left_out: set[str]) -> None:
+        self._source = source
+        self._left_out = left_out
+
+    def items(self) -> Iterator[Item]:
+        """The items that are left."""
+        return (item for item in self._source.items() if item.id not in self._left_out)
+
+    def gold(self) -> Iterator[Judgment]:
+        """Their gold."""
+        return (gold for gold in self._source.gold() if gold.item not in self._left_out)
+
+    def notes(self) -> list[str]:
+        """The source's."""
+        return self._source.notes()
+
+
+class WithoutForgotten(Narrowed):
     """A benchmark less the people who were forgotten: their items, their gold, and answers written for them."""
 
     def __init__(self, source: Benchmark, forgotten: set[str]) -> None:
-        self._source = source
         self._count = len(forgotten)
         copies = {
             item.person for item in source.items() if original_of(item.person, item.slices) in forgotten
         }
-        forgotten = forgotten | copies
-        self._forgotten = forgotten
+        self._forgotten = forgotten = forgotten | copies
         splits = {
             name: [person for person in people if person not in forgotten]
             for name, people in source.info.splits.items()
@@ -169,15 +187,15 @@ class WithoutForgotten:
             for product in source.products()
             if product.about in forgotten or (product.about == "wrong" and product.text in texts)
         }
-        left, kept = set[str](), set[str]()
-        self._left_out: set[str] = set()
+        left, kept, left_out = set[str](), set[str](), set[str]()
         for item in source.items():
             if item.person in forgotten or not made.isdisjoint(item.products):
-                self._left_out.add(item.id)
+                left_out.add(item.id)
                 left.update(item.products)
             else:
                 kept.update(item.products)
         self._unwanted = made | (left - kept)
+        super().__init__(source, left_out)
 
     def people(self) -> Iterator[Person]:
         """Everyone else."""
@@ -187,35 +205,26 @@ class WithoutForgotten:
         """Answers that others were given."""
         return (product for product in self._source.products() if product.id not in self._unwanted)
 
-    def items(self) -> Iterator[Item]:
-        """Items about others."""
-        return (item for item in self._source.items() if item.id not in self._left_out)
-
-    def gold(self) -> Iterator[Judgment]:
-        """Gold of items about others."""
-        return (gold for gold in self._source.gold() if gold.item not in self._left_out)
-
     def published(self) -> list[Published]:
         """As in the source."""
         return self._source.published()
 
     def notes(self) -> list[str]:
         """The source's, and how many people are left out."""
-        return [*self._source.notes(), FORGOTTEN_NOTE.format(self._count)]
+        return [*super().notes(), FORGOTTEN_NOTE.format(self._count)]
 
 
-class WithAttributes(Benchmark):
+class WithAttributes(Narrowed):
     """The items of those people of whom something was induced."""
 
     def __init__(self, source: Benchmark, induced: Iterable[Person]) -> None:
-        self._source = source
         self._induced = {person.id: person.attributes for person in induced if person.attributes}
         self._people = [person for person in source.people() if person.id in self._induced]
         if not self._people:
             raise UserError(
                 f"Nobody of {source.info.name} has attributes here: the log's people and the benchmark's must have the same ids."
             )
-        self._items = {item.id for item in source.items() if item.person in self._induced}
+        super().__init__(source, {item.id for item in source.items() if item.person not in self._induced})
         self.info = source.info.model_copy(update={"name": f"{source.info.name}-induced", "splits": {}})
 
     def people(self) -> Iterator[Person]:
@@ -227,18 +236,6 @@ class WithAttributes(Benchmark):
         """The answers of the items that are left."""
         wanted = {product for item in self.items() for product in item.products}
         return (product for product in self._source.products() if product.id in wanted)
-
-    def items(self) -> Iterator[Item]:
-        """Items of these people."""
-        return (item for item in self._source.items() if item.id in self._items)
-
-    def gold(self) -> Iterator[Judgment]:
-        """Their gold."""
-        return (gold for gold in self._source.gold() if gold.item in self._items)
-
-    def notes(self) -> list[str]:
-        """The source's."""
-        return self._source.notes()
 
 
 class Prompts(Benchmark):
@@ -256,6 +253,11 @@ class Prompts(Benchmark):
             language=source.info.language,
             layout=[],
         )
+
+    def tiers(self) -> dict[str, str]:
+        """The tier of each question, where the source's gold has one: no part of the items, whose sample it would change."""
+        gold = self._source.gold()
+        return {row.item: str(row.extra["tier"]) for row in gold if row.extra and row.extra.get("tier")}
 
     def people(self) -> Iterator[Person]:
         """The source's people."""

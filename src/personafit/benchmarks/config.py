@@ -70,7 +70,7 @@ def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> 
     return wanted
 
 
-UNNAMED = ("notes", "command", "gate", "answers", "owner")
+UNNAMED = ("notes", "command", "gate", "answers", "spent", "owner")
 """What a run's record says beside its configuration, and so is no part of its name."""
 
 

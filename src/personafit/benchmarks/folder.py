@@ -14,7 +14,7 @@ from pathlib import Path
 
 import orjson
 
-from personafit._errors import UserError
+from personafit._errors import UserError, refuse_faults
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import validated
@@ -35,7 +35,7 @@ OPTIONAL = (
 
 
 class FolderBenchmark(Benchmark):
-    """A benchmark read from its folder; the first fault met is an error that names file, line and field."""
+    """A benchmark read from its folder; at the first fault met all of them are one error that names file, line and field of each."""
 
     def __init__(self, folder: Path, kind: str | None = "choice") -> None:
         for name in REQUIRED:
@@ -47,7 +47,10 @@ class FolderBenchmark(Benchmark):
         self.folder = folder
         self.kind = kind
         """What kind of item is read; None reads all."""
-        self._records = FolderRecords(folder)
+        self._records = FolderRecords(folder, self._refuse)
+
+    def _refuse(self, fault: str) -> None:
+        refuse_faults(_faults(self.folder) or [fault], self.folder)
 
     def people(self) -> Iterator[Person]:
         """The lines of people.jsonl."""
@@ -101,14 +104,18 @@ def check_folder(folder: Path) -> list[str]:
         raise
     except UserError as error:
         return [str(error)]
+    return _faults(folder, unlabelled=True)
+
+
+def _faults(folder: Path, unlabelled: bool = False) -> list[str]:
+    """What is wrong with the records of a folder; `unlabelled` items can be run, but not scored."""
     problems: list[str] = []
     records = FolderRecords(folder, problems.append)
     for stream in (records.people(), records.products(), records.items(), records.gold()):
         deque(stream, maxlen=0)
-    problems += records.unlabelled()
-    deque(records.conversations(), maxlen=0)
-    deque(records.tasks(), maxlen=0)
-    deque(records.votes(), maxlen=0)
+    problems += records.unlabelled() if unlabelled else []
+    for rest in (records.conversations(), records.tasks(), records.votes()):
+        deque(rest, maxlen=0)
     return problems
 
 

@@ -67,7 +67,13 @@ def _storable(name: str) -> str:
 
 M = TypeVar("M", bound=BaseModel)
 
-FEWEST = 2  # answers in a choice
+ANY = 1_000_000
+COUNTS = {
+    "relevance": (1, 1, "a relevance item has one product, the attribute"),
+    "preference": (3, ANY, "a preference item has two answers, then the attributes"),
+    "choice": (2, MOST, f"a choice is between 2 to {MOST} products, not {{}}"),
+}
+"""Kind of item to how many products it has at least and at most, and what is said otherwise."""
 ANSWERS = {
     "relevance": ("yes", "no"),
     "preference": ("1", "2", "3", "4", "5"),
@@ -207,27 +213,23 @@ class FolderRecords:
 
     def conversations(self) -> Iterator[Conversation]:
         """The conversations, if there are any; their people are known."""
-        path = self._folder / "conversations.jsonl"
-        if not path.is_file():
-            return
-        for number, conversation in self._lines(path, Conversation):
-            if conversation.person in (self._people or ()):
-                yield conversation
-            else:
-                self._complain(
-                    f"{located(path, number, 'person')}: '{conversation.person}' is not in people.jsonl."
-                )
+        return self._knowing("conversations.jsonl", Conversation, "person", self._people)
 
     def votes(self) -> Iterator[Judgment]:
         """The single votes, if there are any; they name items, and whatever labels their question has."""
-        path = self._folder / "votes.jsonl"
-        if not path.is_file():
-            return
-        for number, vote in self._lines(path, Judgment):
-            if vote.item in (self._items or ()):
-                yield vote.model_copy(update={"target": self._target(vote)})
+        for vote in self._knowing("votes.jsonl", Judgment, "item", self._items):
+            yield vote.model_copy(update={"target": self._target(vote)})
+
+    def _knowing(self, file: str, model: type[M], field: str, known: Names | None) -> Iterator[M]:
+        """The records of a file that need not be there, whose field names somebody or something that is known."""
+        path = self._folder / file
+        for number, record in self._lines(path, model) if path.is_file() else ():
+            named = getattr(record, field)
+            if named in (known or ()):
+                yield record
             else:
-                self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
+                where = "people" if field == "person" else "items"
+                self._complain(f"{located(path, number, field)}: '{named}' is not in {where}.jsonl.")
 
     def unlabelled(self) -> list[str]:
         """A sentence for each item without gold, once all has been read."""
@@ -235,27 +237,17 @@ class FolderRecords:
         return [f"{self._folder / 'gold.jsonl'}: item '{item}' has no gold." for item in missing]
 
     def _fits(self, item: Item, products: list[str | None], path: Path, number: int) -> bool:
-        faults = []
-        if item.person not in (self._people or ()):
-            faults.append(f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
-        faults += [
-            f"{located(path, number, 'products')}: '{product}' is not in products.jsonl."
+        place = located(path, number, "products")
+        faults = [
+            f"{place}: '{product}' is not in products.jsonl."
             for product, found in zip(item.products, products, strict=True)
             if found is None
         ]
-        if item.kind == "relevance" and len(item.products) != 1:
-            faults.append(
-                f"{located(path, number, 'products')}: a relevance item has one product, the attribute."
-            )
-        if item.kind == "preference" and len(item.products) < 3:
-            faults.append(
-                f"{located(path, number, 'products')}: a preference item has two answers, then the attributes."
-            )
-        if item.kind == "choice" and not FEWEST <= len(item.products) <= MOST:
-            faults.append(
-                f"{located(path, number, 'products')}: a choice is between {FEWEST} to {MOST} products, "
-                f"not {len(item.products)}."
-            )
+        if item.person not in (self._people or ()):
+            faults.insert(0, f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
+        least, most, what = COUNTS.get(item.kind, (0, len(products), ""))
+        if not least <= len(products) <= most:
+            faults.append(f"{place}: {what.format(len(products))}.")
         for fault in faults:
             self._complain(fault)
         return not faults

@@ -8,7 +8,7 @@ from personafit.benchmarks.benchmark import Benchmark
 from personafit.items.hostile import SIGNS, signs
 from personafit.people import Person, render_person
 
-TURN = re.compile(r"\n\s*(?:user|assistant|用户|助手)\s*[:：]\s*", re.IGNORECASE)
+TURN = re.compile(r"\n[^\S\n]*(?:user|assistant|用户|助手)\s*[:：]\s*", re.IGNORECASE)
 """Where the next turn begins in a memory that holds a conversation."""
 
 

@@ -10,7 +10,9 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.starter import starter
@@ -28,44 +30,9 @@ _RADICALS = str.maketrans(
 ZERO_WIDTH = "\u200b"
 
 
-def zero_width(text: str) -> str:
-    """A zero-width space after every character: filters that look for words find none."""
-    return "".join(character + ZERO_WIDTH for character in text)
-
-
-def backwards(text: str) -> str:
-    """Written backwards behind an override of direction: it shows forwards on a screen."""
-    return f"\u202e{text[::-1]}\u202c"
-
-
 def in_tags(text: str) -> str:
     """In tag characters, which no font shows: ASCII only."""
     return "".join(chr(0xE0000 + ord(character)) for character in text if character.isascii())
-
-
-def lookalike(text: str) -> str:
-    """Latin letters as Cyrillic ones, Chinese characters as radicals of the same look."""
-    return text.translate(_LOOKALIKES).translate(_RADICALS)
-
-
-def wide(text: str) -> str:
-    """Latin letters in full width."""
-    return "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text)
-
-
-def in_base64(text: str) -> str:
-    """Base64 of the text."""
-    return base64.b64encode(text.encode()).decode()
-
-
-def in_rot13(text: str) -> str:
-    """Latin letters moved by thirteen."""
-    return codecs.encode(text, "rot13")
-
-
-def in_hex(text: str) -> str:
-    """The bytes of the text in hexadecimal."""
-    return text.encode().hex()
 
 
 def filler(language: str, length: int) -> str:
@@ -130,9 +97,20 @@ def padded(text: str) -> str:
 
 
 DISGUISES: dict[str, Callable[[str], str]] = {
-    one.__name__: one
-    for one in (zero_width, backwards, in_tags, lookalike, wide, in_base64, in_rot13, in_hex, padded)
+    # A zero-width space after every character: filters that look for words find none.
+    "zero_width": lambda text: "".join(character + ZERO_WIDTH for character in text),
+    # Written backwards behind an override of direction: it shows forwards on a screen.
+    "backwards": lambda text: f"\u202e{text[::-1]}\u202c",
+    "in_tags": in_tags,
+    "lookalike": lambda text: text.translate(_LOOKALIKES).translate(_RADICALS),
+    # Latin letters in full width.
+    "wide": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    "in_base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "in_rot13": lambda text: codecs.encode(text, "rot13"),
+    "in_hex": lambda text: text.encode().hex(),
+    "padded": padded,
 }
+"""What hides a wording from filters, by name."""
 ATTACKS = {
     name: Attack(name, **family)
     for name, family in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
@@ -165,8 +143,7 @@ INFO = BenchmarkInfo(
 )
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     """A choice of the starter set with all it refers to."""
 
     item: Item
@@ -179,8 +156,7 @@ class _Choice:
         return self.item.id.replace("starter/", "injection/", 1)
 
 
-@dataclass(frozen=True)
-class _AttackedChoice:
+class _AttackedChoice(NamedTuple):
     """One item of the benchmark with what it needs."""
 
     item: Item
@@ -224,6 +200,13 @@ class Injection(Benchmark):
     def notes(self) -> list[str]:
         """What it is."""
         return [INFO.description]
+
+
+def open_injection(data: Path | None) -> Injection:
+    """The benchmark; there is no data of it but what it makes."""
+    if data is not None:
+        raise UserError("run injection makes its own data from the starter set: leave --data out.")
+    return Injection()
 
 
 def _choices(source: Benchmark) -> list[_Choice]:

@@ -35,12 +35,8 @@ UNFIT = 0.01  # of a task's questions may be malformed, as one of LaMP_2's dev i
 _TASK = re.compile(r"LaMP[_-]?([1-7])(?!\d)")
 
 
-@dataclass(frozen=True)
-class TaskFiles:
-    """The two files of a task."""
-
-    questions: Path
-    outputs: Path
+TaskFiles = tuple[Path, Path]
+"""The questions and the outputs of a task."""
 
 
 @dataclass(frozen=True)
@@ -58,65 +54,49 @@ def find_tasks(folder: Path, wanted: Collection[str]) -> dict[str, TaskFiles]:
     """The tasks that a folder holds, by name; of several copies dev before train, the newer LaMP_2, then the nearest."""
     found: dict[str, TaskFiles] = {}
     for split in SPLITS:
-        for outputs in _named(folder, f"{split}_outputs.json"):
+        depths = ("*/" * depth + f"{split}_outputs.json" for depth in range(DEPTH + 1))
+        paths = [path for pattern in depths for path in sorted(folder.glob(pattern))]
+        for outputs in sorted(paths, key=lambda path: "new" not in path.relative_to(folder).parts):
             questions = outputs.with_name(f"{split}_questions.json")
-            if not questions.is_file():
-                continue
-            task = _task_of(outputs)
-            if task in wanted:
-                found.setdefault(task, TaskFiles(questions, outputs))
+            match = _TASK.match(str(read_object(outputs).get("task", ""))) if questions.is_file() else None
+            if match is not None and (task := f"LaMP_{match[1]}") in wanted:
+                found.setdefault(task, (questions, outputs))
     return {task: found[task] for task in wanted if task in found}
-
-
-def _named(folder: Path, name: str) -> list[Path]:
-    depths = ("*/" * depth + name for depth in range(DEPTH + 1))
-    paths = [path for pattern in depths for path in sorted(folder.glob(pattern))]
-    return sorted(paths, key=lambda path: "new" not in path.relative_to(folder).parts)
-
-
-def _task_of(outputs: Path) -> str:
-    match = _TASK.match(str(read_object(outputs).get("task", "")))
-    return f"LaMP_{match[1]}" if match else ""
 
 
 def read_tasks(
     tasks: Mapping[str, TaskFiles], make: Callable[[str, LampQuestion], T]
 ) -> tuple[list[T], list[str]]:
-    """What `make` makes of each question of each task, and notes on what was read and what was left out."""
+    """What `make` makes of each question of each task, and notes on what was read and what was left out.
+
+    A few questions that do not fit their task are left out and said; many of them are an error.
+    """
     every: list[T] = []
     notes: list[str] = []
-    for task, files in tasks.items():
-        made, said = _read_task(task, files, partial(make, task))
-        every += made
-        notes += said
+    for task, (questions, outputs) in tasks.items():
+        golds, before = _golds(outputs), len(every)
+        wrong: list[UserError] = []
+        seen: set[str] = set()
+        for place, row in read_entries(questions):
+            try:
+                question = _question(place, row, golds, outputs)
+                if question.id in seen:
+                    raise UserError(f"{place}, field 'id': '{question.id}' occurs twice.")
+                seen.add(question.id)
+                every.append(make(task, question))
+            except UserError as error:
+                wrong.append(error)
+        count = len(every) - before + len(wrong)
+        if len(wrong) > UNFIT * count:
+            raise wrong[0]
+        if not count:
+            raise UserError(f"{questions} holds no questions.")
+        notes.append(f"{task}: {questions.name} of {questions.parent.name}.")
+        if wrong:
+            notes.append(
+                f"{task}: {len(wrong)} of {count} questions are malformed and left out; the first: {wrong[0]}"
+            )
     return every, notes
-
-
-def _read_task(task: str, files: TaskFiles, make: Callable[[LampQuestion], T]) -> tuple[list[T], list[str]]:
-    """A few questions that do not fit the task are left out and said; many of them are an error."""
-    golds = _golds(files.outputs)
-    made: list[T] = []
-    wrong: list[UserError] = []
-    seen: set[str] = set()
-    for place, row in read_entries(files.questions):
-        try:
-            question = _question(place, row, golds, files.outputs)
-            if question.id in seen:
-                raise UserError(f"{place}, field 'id': '{question.id}' occurs twice.")
-            seen.add(question.id)
-            made.append(make(question))
-        except UserError as error:
-            wrong.append(error)
-    if len(wrong) > UNFIT * (len(made) + len(wrong)):
-        raise wrong[0]
-    if not made:
-        raise UserError(f"{files.questions} holds no questions.")
-    notes = [f"{task}: {files.questions.name} of {files.questions.parent.name}."]
-    if wrong:
-        notes.append(
-            f"{task}: {len(wrong)} of {len(made) + len(wrong)} questions are malformed and left out; the first: {wrong[0]}"
-        )
-    return made, notes
 
 
 def _question(place: str, row: dict[str, Any], golds: dict[str, str], outputs: Path) -> LampQuestion:
@@ -148,13 +128,11 @@ def _golds(path: Path) -> dict[str, str]:
 def profile_memories(question: LampQuestion, told: Callable[[dict[str, str]], str]) -> Iterator[Memory]:
     """The profile as memories, each entry as `told` words it; entries of which nothing is told are left out."""
     for number, entry in enumerate(question.profile):
-        filled = {name: text for name, value in entry.items() if (text := _plain(value))}
+        filled = {
+            name: text for name, value in entry.items() if value is not None and (text := str(value).strip())
+        }
         if text := told(filled):
             yield Memory(id=f"{number}", text=text, time=filled.get("date"))
-
-
-def _plain(value: object) -> str:
-    return "" if value is None else str(value).strip()
 
 
 STARS = tuple(f"{number} out of 5" for number in range(1, 6))
@@ -177,13 +155,8 @@ INFO = BenchmarkInfo(
 )
 
 
-class LampChoice(NamedTuple):
-    """A row as a multiple-choice question: the prompt, the right answer, the wrong ones and the task's name."""
-
-    prompt: str
-    right: str
-    wrong: tuple[str, ...]
-    task: str
+LampChoice = tuple[str, str, tuple[str, ...], str]
+"""A row as a multiple-choice question: the prompt, the right answer, the wrong ones and the task's name."""
 
 
 class ChoiceTask(NamedTuple):
@@ -241,15 +214,9 @@ def _asked(task: str, question: LampQuestion) -> tuple[Person, MultipleChoice]:
         question, lambda entry: " — ".join(entry[name] for name in fields if name in entry)
     )
     person = Person(id=f"{task}/{question.id}", language="en", memories=list(memories))
-    choice = MultipleChoice(
-        f"lamp/{task}/{question.id}",
-        person.id,
-        asked.prompt,
-        asked.right,
-        asked.wrong,
-        slices={"task": asked.task},
-    )
-    return person, choice
+    prompt, right, wrong, called = asked
+    item = f"lamp/{task}/{question.id}"
+    return person, MultipleChoice(item, person.id, prompt, right, wrong, {"task": called})
 
 
 def _cited(text: str, output: str) -> LampChoice | None:
@@ -259,7 +226,7 @@ def _cited(text: str, output: str) -> LampChoice | None:
     title, *works = match.groups()
     right, wrong = works if output == "[1]" else works[::-1]
     prompt = f"I wrote a paper called “{title}”. Which of these works does it cite?"
-    return LampChoice(prompt, right, (wrong,), "LaMP_1")
+    return (prompt, right, (wrong,), "LaMP_1")
 
 
 def _tagged(text: str, output: str) -> LampChoice | None:
@@ -273,7 +240,7 @@ def _tagged(text: str, output: str) -> LampChoice | None:
         "Which tag would I give this film?" if films else "In which section would this article of mine stand?"
     )
     prompt = f"{asked}\n\n{match[3].strip()}"
-    return LampChoice(prompt, output, others, "LaMP_2" if films else "LaMP_2_news")
+    return (prompt, output, others, "LaMP_2" if films else "LaMP_2_news")
 
 
 def _rated(text: str, output: str) -> LampChoice | None:
@@ -283,7 +250,7 @@ def _rated(text: str, output: str) -> LampChoice | None:
     right = STARS[int(output) - 1]
     wrong = tuple(stars for stars in STARS if stars != right)
     prompt = f"How did I rate what I reviewed here?\n\n{match[1].strip()}"
-    return LampChoice(prompt, right, wrong, "LaMP_3")
+    return (prompt, right, wrong, "LaMP_3")
 
 
 TASKS = {
@@ -353,12 +320,8 @@ WRITING_TASKS = {
 }
 
 
-class WritingItem(NamedTuple):
-    """A writing item with its person and the texts that need no writing, such as the gold text."""
-
-    person: Person
-    item: Item
-    products: list[Product]
+WritingItem = tuple[Person, Item, list[Product]]
+"""A writing item with its person and the texts that need no writing, such as the gold text."""
 
 
 class LaMPWriting(Benchmark):
@@ -380,18 +343,16 @@ class LaMPWriting(Benchmark):
 
     def people(self) -> Iterator[Person]:
         """Whoever wrote, with what they wrote before as memories."""
-        for one in self._read[0]:
-            yield one.person
+        return (person for person, _, _ in self._read[0])
 
     def products(self) -> Iterator[Product]:
         """What they wrote, and what may be had without writing."""
-        for one in self._read[0]:
-            yield from one.products
+        for _, _, products in self._read[0]:
+            yield from products
 
     def items(self) -> Iterator[Item]:
         """One item per text."""
-        for one in self._read[0]:
-            yield one.item
+        return (item for _, item, _ in self._read[0])
 
     def published(self) -> list[Published]:
         """Scores others have published on the same questions."""
@@ -431,7 +392,7 @@ class LaMPWriting(Benchmark):
             products=[product.id for product in products],
             slices={"task": name},
         )
-        return WritingItem(person, item, products)
+        return person, item, products
 
     def _nearest(self, task: WritingTask, question: LampQuestion, memories: list[Memory], text: str) -> str:
         """The person's own words in the entry that retrieval finds first; the latest where it finds none."""

@@ -5,14 +5,32 @@ import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
 
 from personafit._errors import UserError, field_name, json_kind, located, refuse_faults
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("empty", "it is empty")
+    return text
+
+
+FilledText = Annotated[str, AfterValidator(_filled)]
+"""A field of a line that must be a text with something in it."""
+
+
+class PublishedLine(BaseModel):
+    """A line of somebody else's data: what we read of it is checked, of the exact type; what else it has is passed over."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
 
 LONGEST = 64 << 20  # bytes of one line or one object: longer ones are mistakes, and would fill the memory
 DEEPEST = 100  # objects and lists within each other
@@ -136,7 +154,7 @@ def required_text(row: Mapping[str, Any], field: str, path: object, number: int 
     return value
 
 
-def validated(model: type[M], row: dict[str, Any], path: Path, number: int | None) -> M:
+def validated(model: type[M], row: dict[str, Any], path: object, number: int | None) -> M:
     """A record from a row, or an error that names every field that does not fit."""
     try:
         return model.model_validate(row)

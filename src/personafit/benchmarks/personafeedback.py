@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import orjson
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import BenchmarkInfo
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import read_lines, read_object, required_text
 from personafit.people import Person, flatten
-from personafit.store import Item, Judgment, Product
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
-HALVES = {"specific": "specific", "spedific": "specific", "general": "general"}
 PUBLISHED = Path(__file__).parent / "published" / "personafeedback.json"
+HALVES = {"specific": "specific", "spedific": "specific", "general": "general"}
 
 # Keys as they occur in the files, to the ones meant (facts measured on all 1,714 personas).
 RENAMED = {
@@ -55,7 +55,7 @@ class _Source(NamedTuple):
     tier: str
 
 
-class PersonaFeedback:
+class PersonaFeedback(ChoiceBenchmark):
     """The benchmark as read from a folder in either layout."""
 
     info = INFO
@@ -70,37 +70,25 @@ class PersonaFeedback:
         """Every persona of the folder; those without items may stand in as the wrong person."""
         yield from self._load_people().values()
 
-    def products(self) -> Iterator[Product]:
-        """All answers; a text that occurs in several pairs is one product."""
-        for _, _, row, source, number in self._rows():
-            yield from _options(row, source.path, number)
+    def read(self) -> Iterator[MultipleChoice]:
+        """One choice per line; the id is half, tier and line, because the same pair occurs in several tiers."""
+        people = self._load_people()
+        for source in self._sources:
+            for number, row in read_lines(source.path):
+                user = str(row.get("user_id", ""))
+                if user not in people:
+                    raise UserError(
+                        f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
+                    )
+                question, chosen, reject = (
+                    required_text(row, field, source.path, number)
+                    for field in ("question", "chosen", "reject")
+                )
+                item = f"personafeedback/{source.half}/{source.tier}/{number}"
+                slices = {"half": source.half}
+                yield MultipleChoice(item, user, question, chosen, (reject,), slices, source.tier)
 
-    def items(self) -> Iterator[Item]:
-        """One item per line; the id is half, tier and line, because the same pair occurs in several tiers."""
-        for item_id, person, row, source, number in self._rows():
-            question = required_text(row, "question", source.path, number)
-            options = _options(row, source.path, number)
-            yield Item(
-                id=item_id,
-                person=person,
-                prompt=question,
-                products=[product.id for product in options],
-                slices={"half": source.half},
-            )
-
-    def gold(self) -> Iterator[Judgment]:
-        """The published choice, with its tier."""
-        for item_id, _, row, source, number in self._rows():
-            options = _options(row, source.path, number)
-            chosen = _answer(row["chosen"]).id
-            label = str([product.id for product in options].index(chosen))
-            yield Judgment(item=item_id, rater="published", label=label, extra={"tier": source.tier})
-
-    def published(self) -> list[Published]:
-        """Table 3 and the rows of Tables 6 and 7 that report accuracy."""
-        return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
-
-    def notes(self) -> list[str]:
+    def remarks(self) -> list[str]:
         """Which persona keys were normalised, and how often; which half is missing."""
         self._load_people()
         notes = [
@@ -118,17 +106,6 @@ class PersonaFeedback:
             whole = sum(count for name, count in published.items() if name.startswith(f"{half}/"))
             if here != whole:
                 yield f"{here:,} of the {whole:,} {half} pairs are here; published scores are over all of them."
-
-    def _rows(self) -> Iterator[tuple[str, str, dict[str, Any], _Source, int]]:
-        people = self._load_people()
-        for source in self._sources:
-            for number, row in read_lines(source.path):
-                user = str(row.get("user_id", ""))
-                if user not in people:
-                    raise UserError(
-                        f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
-                    )
-                yield f"personafeedback/{source.half}/{source.tier}/{number}", user, row, source, number
 
     def _load_people(self) -> dict[str, Person]:
         if self._people is None:
@@ -170,16 +147,6 @@ def _meant_key(key: str, value: object) -> str:
             if value in letters and value:
                 return name
     return key
-
-
-def _answer(text: str) -> Product:
-    return Product(kind="answer", text=text)
-
-
-def _options(row: dict[str, Any], path: Path, number: int) -> list[Product]:
-    """The two answers in an order that tells nothing about which was chosen: by their content hash."""
-    pair = [_answer(required_text(row, field, path, number)) for field in ("chosen", "reject")]
-    return sorted(pair, key=lambda product: product.id)
 
 
 def _find_sources(folder: Path) -> list[_Source]:

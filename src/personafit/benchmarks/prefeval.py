@@ -11,10 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, said
-from personafit.benchmarks.lines import read_entries, required_text
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_entries, required_text, validated
 from personafit.people import Memory, Person
 
 EXPLICIT = "explicit"
@@ -35,6 +37,12 @@ INFO = BenchmarkInfo(
     controls=Controls(views=["none", "wrong:history"]),
     metrics={"chance": 1 / 4},
 )
+
+
+class _ChoiceLine(PublishedLine):
+    preference: FilledText
+    question: FilledText
+    classification_task_options: list[FilledText] = Field(min_length=ANSWERS, max_length=ANSWERS)
 
 
 class PrefEval(ChoiceBenchmark):
@@ -86,8 +94,8 @@ class PrefEval(ChoiceBenchmark):
     def _topic(self, path: Path) -> Iterator[tuple[Person, list[MultipleChoice]]]:
         told = {form: self._told(folder, path.name) for form, folder in IMPLICIT.items()}
         for number, (place, row) in enumerate(read_entries(path)):
-            preference, question = (required_text(row, name, place) for name in ("preference", "question"))
-            answers = _answers(row, place)
+            line = validated(_ChoiceLine, row, place, None)
+            preference, answers = line.preference, line.classification_task_options
             histories = {EXPLICIT: said([("user", preference)], EXPLICIT)}
             for form, entries in told.items():
                 if entries is not None:
@@ -102,9 +110,9 @@ class PrefEval(ChoiceBenchmark):
                 MultipleChoice(
                     id=f"prefeval/{person.id}/{form}",
                     person=person.id,
-                    prompt=question,
+                    prompt=line.question,
                     right=answers[0],
-                    wrong=answers[1:],
+                    wrong=tuple(answers[1:]),
                     slices={"form": form, "topic": path.stem, "history": form},
                 )
                 for form in histories
@@ -114,16 +122,6 @@ class PrefEval(ChoiceBenchmark):
     def _told(self, folder: str, name: str) -> list[tuple[str, dict[str, Any]]] | None:
         path = self._folder / "implicit_preference" / folder / name
         return list(read_entries(path)) if path.is_file() else None
-
-
-def _answers(row: dict[str, Any], place: str) -> tuple[str, ...]:
-    answers = row.get("classification_task_options")
-    if not isinstance(answers, list) or len(answers) != ANSWERS:
-        raise UserError(f"{place}, field 'classification_task_options' must be a list of {ANSWERS} answers.")
-    return tuple(
-        required_text({"answer": answer}, "answer", f"{place}, classification_task_options")
-        for answer in answers
-    )
 
 
 def _matching(

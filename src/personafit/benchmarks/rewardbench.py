@@ -8,14 +8,13 @@ version 2 (one right answer among four); any parquet or JSONL file with those co
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
-from personafit.benchmarks.lines import read_lines, required_text
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, required_text, validated
 from personafit.items import MOST
 from personafit.people import Person
 
@@ -23,8 +22,13 @@ GAP = 2  # points of helpfulness between the answers, as the paper asks for
 TURN = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 
 
-@dataclass(frozen=True, slots=True)
-class RatedPair:
+class _RatedLine(PublishedLine):
+    prompt: FilledText
+    response: FilledText
+    helpfulness: float
+
+
+class RatedPair(NamedTuple):
     """One prompt with a better and a worse answer."""
 
     line: int
@@ -36,16 +40,16 @@ class RatedPair:
 
 def rated_pairs(path: Path) -> Iterator[RatedPair]:
     """Every two answers that follow each other on one prompt, `GAP` or more points apart."""
-    before: tuple[dict[str, Any], float] | None = None
+    before: _RatedLine | None = None
     for number, row in read_lines(path):
-        points = _checked(row, path, number)
-        if before is None or before[0]["prompt"] != row["prompt"]:
-            before = (row, points)
+        line = validated(_RatedLine, row, path, number)
+        if before is None or before.prompt != line.prompt:
+            before = line
             continue
-        other, gap = before[0], before[1] - points
-        better, worse = (other, row) if gap > 0 else (row, other)
+        gap = before.helpfulness - line.helpfulness
+        better, worse = (before, line) if gap > 0 else (line, before)
         if abs(gap) >= GAP:
-            yield RatedPair(number, _spoken(row["prompt"]), better["response"], worse["response"], abs(gap))
+            yield RatedPair(number, _spoken(line.prompt), better.response, worse.response, abs(gap))
         before = None
 
 
@@ -56,19 +60,6 @@ def _spoken(prompt: str) -> str:
         return prompt
     turns = [("User", first), *zip(rest[::2], rest[1::2], strict=True)]
     return "\n\n".join(f"{who}: {text.strip()}" for who, text in turns if text.strip())
-
-
-def _checked(row: dict[str, Any], path: Path, number: int) -> float:
-    for field in ("prompt", "response", "helpfulness"):
-        if field not in row:
-            raise UserError(f"{located(path, number, field)} is missing; HelpSteer2's layout is wanted.")
-    for field in ("prompt", "response"):
-        if not isinstance(row[field], str) or not row[field].strip():
-            raise UserError(f"{located(path, number, field)} must be a text that is not empty.")
-    points = row["helpfulness"]
-    if isinstance(points, bool) or not isinstance(points, int | float):
-        raise UserError(f"{located(path, number, 'helpfulness')} must be a number, not {points!r:.40}.")
-    return float(points)
 
 
 SECTIONS = {
@@ -196,11 +187,11 @@ class HelpSteer2(Impersonal):
     def read(self) -> Iterator[MultipleChoice]:
         """Every two answers that are far enough apart."""
         found = False
-        for pair in rated_pairs(self._path):
+        for number, prompt, better, worse, gap in rated_pairs(self._path):
             found = True
-            item = f"helpsteer2/{self._path.name.split('.')[0]}/{pair.line}"
-            slices = {"gap": "3 or more" if pair.gap >= 3 else "2"}
-            yield MultipleChoice(item, item, pair.prompt, pair.better, (pair.worse,), slices)
+            item = f"helpsteer2/{self._path.name.split('.')[0]}/{number}"
+            slices = {"gap": "3 or more" if gap >= 3 else "2"}
+            yield MultipleChoice(item, item, prompt, better, (worse,), slices)
         if not found:
             raise UserError(
                 f"{self._path} holds no two answers to one prompt that are {GAP} or more points apart."

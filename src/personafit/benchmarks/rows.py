@@ -1,22 +1,27 @@
 """Rows in memory or in a file as a benchmark: pairs with a chosen answer, or a system's own answers.
 
 A person is an object with whatever is known of them (and an `id`, if they have one), an id beside `person.FIELD` columns, an
-id of somebody known, or a text about them.
+id of somebody known, or a text about them. All faults of a file are said at once, and repeated rows are counted the same everywhere.
+Of pairs `id`, `tier` and `language` are optional, and every other column becomes a slice.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import csv
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from personafit._errors import UserError, json_kind, located
-from personafit._hashing import content_hash
-from personafit.benchmarks.answers import AnswerRow, Answers
-from personafit.benchmarks.benchmark import Benchmark
+from personafit._errors import UserError, json_kind, located, refuse_faults
+from personafit._hashing import content_hash, hash_text
+from personafit._names import as_name
+from personafit.benchmarks.answers import AnswerRow, Answers, slice_name
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import read_lines, validated
-from personafit.benchmarks.pairs import ChosenPairs, ImportedPairs, PairRow, described_person, read_csv
-from personafit.benchmarks.row_checks import RowChecks, inline_person
-from personafit.people import Person
+from personafit.people import FacetValue, Person, flatten
 from personafit.people.prompts import prompt_text
 
 PAIRS = ("person", "question", "chosen", "rejected")
@@ -25,9 +30,160 @@ _PAIRS_ALSO = ("id", "tier", "language")
 _TEXTS = ("answer", "generic", "wrong")  # an empty one is an answer that was not made
 _ANSWERS_ALSO = ("id", "generic", "wrong", "expect", "system", "given", "seconds", "cost", "language")
 NEAR = 0.75  # how alike an unknown field is to one we know, for it to look like a slip
+LONGEST_CELL = 8 << 20  # characters: a cell beyond that is a quote that was never closed
+LONGEST_QUOTE = 60  # characters of a value that a sentence quotes
 
 Row = Mapping[str, Any]
 Numbered = Sequence[tuple[int, Row]]
+NumberedPair = tuple[int, Person, MultipleChoice]
+"""The number of a row, whom it is about, and its pair."""
+
+
+class RowChecks:
+    """Collects the faults of one file: ids are unique, a person is described in one way, repeated rows are read once."""
+
+    def __init__(self, place: Path, known: Mapping[str, Person] | None = None) -> None:
+        """`place` stands before the number of a row; `known` people may be named by id."""
+        self.place = place
+        self.people = dict(known or {})
+        self.faults: list[str] = []
+        self._described: dict[str, int] = {}
+        self._ids: dict[str, int] = {}
+        self._contents: set[Hashable] = set()
+        self._repeated: list[int] = []
+
+    def add(self, number: int, field: str | None, what: str) -> None:
+        """Note a fault; `what` follows the place, as in "is empty." or ": nobody is called 'x'."."""
+        space = "" if what.startswith(":") else " "
+        self.faults.append(f"{located(self.place, number, field)}{space}{what}")
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note what is refused in here, and go on."""
+        try:
+            yield
+        except UserError as error:
+            self.faults += error.faults
+
+    def is_new(self, number: int, id: str, content: Hashable) -> bool:
+        """Whether a row says something new; one that repeats an earlier row is counted and to be passed over."""
+        if content in self._contents:
+            self._repeated.append(number)
+            return False
+        self._contents.add(content)
+        if (first := self._ids.setdefault(id, number)) != number:
+            self.add(number, "id", f": '{id}' occurs twice, first on line {first}; ids must be unique.")
+        return True
+
+    def meet(self, number: int, person: Person) -> None:
+        """Take somebody in; one who was described differently before is a fault that names what differs."""
+        earlier = self.people.setdefault(person.id, person)
+        if (differs := _difference(earlier, person)) is None:
+            self._described.setdefault(person.id, number)
+            return
+        first = self._described.get(person.id)
+        where = "before" if first is None else f"before, on line {first}"
+        self.add(
+            number,
+            "person",
+            f": '{person.id}' was described differently {where}: {differs}; give a person the same profile on every line.",
+        )
+
+    def notes(self) -> list[str]:
+        """How many rows repeat an earlier one and are read once."""
+        if not self._repeated:
+            return []
+        count, first = len(self._repeated), self._repeated[0]
+        said = "1 row repeats an earlier one" if count == 1 else f"{count:,} rows repeat an earlier one"
+        are = "is" if count == 1 else "are"
+        return [f"{said} word for word and {are} read once, the first on line {first}."]
+
+    def refuse(self) -> None:
+        """Raise one error for all that was found, if anything was."""
+        refuse_faults(sorted(self.faults, key=_line), self.place)
+
+
+def inline_person(profile: Mapping[str, Any], place: Path, number: int) -> Person:
+    """Somebody described within a row."""
+    person_id = profile.get("id")
+    if not isinstance(person_id, str) or not person_id:
+        raise UserError(f"{located(place, number, 'person.id')} is missing; an inline person needs an id.")
+    facets = profile.get("facets")
+    if not isinstance(facets, dict):
+        facets = flatten({key: value for key, value in profile.items() if key not in ("id", "language")})
+    language = profile.get("language", "und")
+    record = {"id": person_id, "language": language, "facets": facets}
+    return validated(Person, record, place, number)
+
+
+def _line(fault: str) -> int:
+    found = re.search(r", line (\d+)", fault)
+    return int(found[1]) if found else 0
+
+
+def _difference(before: Person, now: Person) -> str | None:
+    """What is said differently of somebody, in words; None where nothing is."""
+    for path in {**before.facets, **now.facets}:
+        was, says = before.facets.get(path), now.facets.get(path)
+        if was != says:
+            return f"'{path}' was {_quoted(was)} and is {_quoted(says)}"
+    return None
+
+
+def _quoted(value: object) -> str:
+    if value is None:
+        return "missing"
+    text = str(value)
+    return f"'{text if len(text) <= LONGEST_QUOTE else text[: LONGEST_QUOTE - 1] + '…'}'"
+
+
+class ChosenPairs(ChoiceBenchmark):
+    """Rows of pairs as a benchmark: each a choice of which the chosen answer is the right one."""
+
+    def __init__(self, pairs: Sequence[NumberedPair], name: str, source: str, checks: RowChecks) -> None:
+        """`source` is said in the title; `checks` hold what is wrong with the rows so far, and raise for all of it."""
+        self._pairs = []
+        for number, person, pair in pairs:
+            if pair.right.strip() == pair.wrong[0].strip() != "":
+                checks.add(number, "rejected", "is the same text as 'chosen': nothing can be preferred.")
+            checks.meet(number, person)
+            content = (pair.person, pair.prompt, pair.right, pair.wrong[0], pair.tier, *pair.slices.items())
+            if checks.is_new(number, pair.id, content):
+                self._pairs.append(replace(pair, id=f"{name}/{pair.id}"))
+        checks.refuse()
+        self._people = {person.id: checks.people[person.id] for _, person, _ in pairs}
+        self.info = BenchmarkInfo(
+            name=name,
+            version="1",
+            title=f"Pairs imported from {source}",
+            description=f"Imported from {source}; whoever chose there is the gold, called 'author'.",
+            layout=[["tier"]] if any(pair.tier for _, _, pair in pairs) else [],
+        )
+        self._notes = checks.notes()
+
+    def people(self) -> Iterator[Person]:
+        """Everyone in the rows."""
+        yield from self._people.values()
+
+    def read(self) -> list[MultipleChoice]:
+        """One choice a row."""
+        return self._pairs
+
+    def remarks(self) -> list[str]:
+        """Where the pairs come from, and how many rows repeat another."""
+        return [self.info.description, *self._notes]
+
+
+class ImportedPairs(ChosenPairs):
+    """Pairs from a CSV file as a benchmark."""
+
+    def __init__(self, path: Path) -> None:
+        checks = RowChecks(path)
+        cells = read_csv(path, ("question", "chosen", "rejected", "person"), checks)
+        read = [pair for number, row in cells if (pair := _pair(number, row, {}, checks)) is not None]
+        if not read and not checks.faults:
+            raise UserError(f"{path} holds no pairs: there is nothing below its first line.")
+        super().__init__(read, as_name(path.stem), path.name, checks)
 
 
 def is_pairs(columns: Iterable[str], place: str = "The rows") -> bool:
@@ -74,10 +230,7 @@ def file_benchmark(path: Path, known: Mapping[str, Person] | None = None, seed: 
     if path.suffix == ".csv":
         if _csv_of_pairs(path):
             return ImportedPairs(path)
-        cells = read_csv(path, ANSWERS[:2], checks)
-        rows: Numbered = [
-            (number, {name: value or None for name, value in row.items()}) for number, row in cells
-        ]
+        rows: Numbered = list(read_csv(path, ANSWERS[:2], checks))
     elif path.suffix == ".parquet":
         rows = list(enumerate(_read_parquet(path), 1))
     else:
@@ -105,29 +258,23 @@ def _benchmark(
     return ChosenPairs(read, name, "rows" if name == "pairs" else name, checks)
 
 
-def _pair(number: int, row: Row, known: Mapping[str, Person], checks: RowChecks) -> PairRow | None:
+def _pair(number: int, row: Row, known: Mapping[str, Person], checks: RowChecks) -> NumberedPair | None:
     before = len(checks.faults)
     question = _question(row, number, checks)
     chosen, rejected = (_text(row, name, number, checks) for name in PAIRS[2:])
     person = _person(row, question, known, number, checks)
     if person is None or len(checks.faults) > before:
         return None
-    return PairRow(
-        number=number,
-        id=str(_value(row, "id") or number),
-        person=person,
-        question=question,
-        chosen=chosen,
-        rejected=rejected,
-        tier=str(_value(row, "tier") or ""),
-        slices={
-            name: str(value)
-            for name, value in row.items()
-            if _value(row, name) is not None
-            and name not in PAIRS + _PAIRS_ALSO
-            and not name.startswith("person.")
-        },
-    )
+    slices = {
+        name: str(value)
+        for name, value in row.items()
+        if _value(row, name) is not None
+        and name not in PAIRS + _PAIRS_ALSO
+        and not name.startswith("person.")
+    }
+    tier = str(_value(row, "tier") or "")
+    own = str(_value(row, "id") or number)
+    return number, person, MultipleChoice(own, person.id, question, chosen, (rejected,), slices, tier)
 
 
 def _answers(
@@ -183,7 +330,8 @@ def _metadata_notes(columns: Sequence[str]) -> list[str]:
         return []
     known = [name for name in used if name not in columns]
     near = {name: get_close_matches(name, known, 1, NEAR) for name in unknown}
-    said = [f"{name} (did you mean {near[name][0]}?)" if near[name] else name for name in unknown]
+    kept = {name: name if slice_name(name) == name else f"{name} (as {slice_name(name)})" for name in unknown}
+    said = [f"{kept[name]} (did you mean {near[name][0]}?)" if near[name] else kept[name] for name in unknown]
     return [f"Fields kept as metadata: {', '.join(said)}."]
 
 
@@ -210,14 +358,17 @@ def _person(
         return None
     if str(told) in known:
         return known[str(told)]
-    described = {
-        name: str(value)
-        for name, value in row.items()
-        if name == "language" or name.startswith("person.")
-        if _value(row, name) is not None
+    fields = [name for name in row if name.startswith("person.")]
+    facets: dict[str, FacetValue] = {
+        name.removeprefix("person."): str(row[name]) for name in fields if _value(row, name) is not None
     }
-    blank = {name: "" for name in row if name.startswith("person.") and name not in described}
-    return described_person({**described, **blank, "person": str(told)}, question)
+    # With such columns `person` is an id, also on a row that leaves them empty; somebody described in words is known by a hash.
+    words = str(told)
+    return Person(
+        id=words.strip() if fields else hash_text(words.strip())[:12],
+        language=str(_value(row, "language") or ("zh" if re.search("[一-鿿]", question) else "en")),
+        facets=facets if fields else {"About": words},
+    )
 
 
 def _refuse_bare_ids(rows: Numbered, known: Mapping[str, Person], checks: RowChecks) -> None:
@@ -268,6 +419,45 @@ def _value(row: Row, name: str) -> Any:
     """A cell; None where there is nothing, as pandas says by a number that is not one."""
     value = row.get(name)
     return None if value is None or (isinstance(value, float) and value != value) else value
+
+
+def read_csv(
+    path: Path, needed: Sequence[str], checks: RowChecks
+) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Each row of a CSV file with the number of its line, an empty cell as None.
+
+    What is needed and empty is a fault, and the row is left out.
+    """
+    number = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            csv.field_size_limit(LONGEST_CELL)
+            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # no database takes NUL
+            names = list(reader.fieldnames or [])
+            if missing := [name for name in needed if name not in names]:
+                raise UserError(
+                    f"{located(path, 1, missing[0])}: this column is missing; needed are {', '.join(needed)}."
+                )
+            if twice := next((name for name in names if name and names.count(name) > 1), None):
+                raise UserError(f"{located(path, 1, twice)}: this column is there twice; keep one of them.")
+            for row in reader:
+                number = reader.line_num
+                if None in row or None in row.values():
+                    checks.add(number, None, "has another number of cells than the first line.")
+                    continue
+                empty = [name for name in needed if not row[name].strip()]
+                for name in empty:
+                    checks.add(number, name, "is empty.")
+                if not empty:
+                    yield number, {name: value or None for name, value in row.items()}
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8 (byte {error.start} cannot be read); save it as UTF-8."
+        ) from error
+    except csv.Error as error:
+        raise UserError(f"{located(path, number + 1)} is not CSV: {error}.") from error
 
 
 def _csv_of_pairs(path: Path) -> bool:

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from personafit._errors import UserError
 from personafit.api.reading import analyze as look_into
 from personafit.cli.common import (
     console,
@@ -22,7 +21,7 @@ from personafit.store import Store
 app = typer.Typer(no_args_is_help=True, help="Look into a run: bias, calibration, failures, power and more.")
 
 OutOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Folder for the figures; default the run's own.")
+    Path | None, typer.Option(metavar="DIR", help="With --draw: folder for the table; default the run's own.")
 ]
 
 
@@ -82,30 +81,17 @@ def calibration(run: RunArgument, store: StoreOption = None, json: JsonOption = 
 
 
 @app.command("aspects")
-def aspects(
-    run: RunArgument, store: StoreOption = None, out: OutOption = None, json: JsonOption = False
-) -> None:
+def aspects(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
     """Score the five HelpSteer2 aspects against gold, by tier, and correlate them with being chosen.
 
-    Needs a run with an `aspects:` rater. Writes the heat map as aspects.png and aspects.svg.
+    Needs a run with an `aspects:` rater. `report --format figures` writes the heat map as a file.
 
     **Example**
 
         personafit run starter --rater aspects:embedded --limit 20
         personafit analyze aspects last
     """
-    from personafit.reporting.aspects import write_aspects
-
-    found = look_into(run, "aspects", store=store)
-    show_analysis(found, json)
-    if json:
-        return
-    folder = out_folder(out, found.part.name)
-    try:
-        paths = write_aspects(found.part, folder)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be written ({error.strerror}).") from error
-    print(f"Heat map: {', '.join(map(str, paths))}")
+    show_analysis(look_into(run, "aspects", store=store), json)
 
 
 @app.command("failures")
@@ -114,10 +100,6 @@ def failures(
     rater: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Whose choices or answers; default the run's first rater."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", help="Ask this model for the worst fault of each answer."),
     ] = None,
     draw: Annotated[
         int | None,
@@ -131,8 +113,8 @@ def failures(
     """Show failure modes: how chosen answers fall short, or where a rater is furthest from people.
 
     Rules count the chosen answers that take up much of the profile, are generic, name the person, are intrusive, refuse or contradict
-    the profile; with --model, a model is asked for the worst fault of each answer (its calls are paid again each time). For relevance, preferences and
-    dialogues the answers furthest from people's are shown, for writing the texts least like the person's own.
+    the profile. For relevance, preferences and dialogues the answers furthest from people's are shown, for writing the texts least like the
+    person's own.
 
     **Examples**
 
@@ -141,14 +123,14 @@ def failures(
         personafit analyze failures last --rater openai:MODEL@URL
     """
     if draw is not None:
-        from personafit.reporting.errors import errors_study
+        from personafit.reports.errors import errors_study
 
         with Store(store_url(store)) as opened:
             scores = load_run(opened, run)
             folder = out_folder(out, scores.run.name)
             print("\n".join(errors_study(opened, scores, draw, folder, tier, rater)))
         return
-    show_analysis(look_into(run, "failures", rater=rater, model=model, store=store), json)
+    show_analysis(look_into(run, "failures", rater=rater, store=store), json)
 
 
 @app.command("power")
@@ -220,10 +202,10 @@ def retrieval(
         personafit analyze retrieval starter -k 3
     """
     from personafit.benchmarks.memory_labels import LabelledMemories
-    from personafit.contexts.memories import WAYS
+    from personafit.contexts.context import WAYS
     from personafit.contexts.retrieval import Retriever, chance_recall, precision_at, recall_at
-    from personafit.reporting.pieces import Cell, Grid, Row, percent_cell
-    from personafit.reporting.terminal import print_pieces
+    from personafit.reports.pieces import Cell, Grid, Row, percent_cell
+    from personafit.reports.terminal import print_pieces
 
     labelled = LabelledMemories(benchmark)
     depths = sorted(set(k or (1, 3, 5)))

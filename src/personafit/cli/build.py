@@ -8,11 +8,11 @@ import typer
 from rich.table import Table
 
 from personafit._errors import UserError
+from personafit.build import Built, build, estimate, read_config
+from personafit.build.config import EXAMPLE
 from personafit.cli.common import console, hint, make_folder, working_on
 from personafit.cli.options import BackendOption, BudgetOption
 from personafit.engine import Bars
-from personafit.factory import Built, build, estimate, read_config
-from personafit.factory.config import EXAMPLE
 
 EXAMPLE_NAME = "build.toml"
 

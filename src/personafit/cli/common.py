@@ -23,11 +23,12 @@ from personafit.api.places import (
     working_on,
 )
 from personafit.api.run import Run
-from personafit.reporting import Result
-from personafit.reporting.assertions import Undecided
+from personafit.reports import Result
+from personafit.reports.assertions import Undecided
 
 if TYPE_CHECKING:
-    from personafit.reporting.analysis import Analysis
+    from personafit.api.reading import RaterAgreement, RunComparison
+    from personafit.reports.analysis import Analysis
 
 MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
 
@@ -43,7 +44,7 @@ def this_command() -> str:
     return shlex.join(["personafit", *sys.argv[1:]])
 
 
-def show_analysis(found: "Analysis", json: bool) -> None:
+def show_analysis(found: "Analysis | RunComparison | RaterAgreement", json: bool) -> None:
     """Print an analysis as tables or as one JSON object, and what it left out to standard error."""
     for text in found.hints:
         hint(text)
@@ -87,7 +88,7 @@ def report_run(
         run.print(console())
         print(f"Report: {page}")
     if junit is not None:
-        from personafit.reporting.junit import write_junit
+        from personafit.reports.junit import write_junit
 
         write_junit(junit, run.figures, run.verdict.gate, run.coverage_gap, undecided)
     return say_end_of(run, undecided)

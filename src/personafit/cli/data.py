@@ -1,15 +1,13 @@
 """`personafit data`: list, get, check, import, convert and publish benchmarks; choose answers; forget a person."""
 
-import asyncio
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of, is_file
 from personafit.benchmarks import (
     BENCHMARKS,
@@ -24,30 +22,24 @@ from personafit.benchmarks import (
 from personafit.benchmarks.answers import Answers
 from personafit.benchmarks.folder import copy_folder
 from personafit.benchmarks.hostile import hostile_note
-from personafit.benchmarks.hub.copies import REPOS
+from personafit.benchmarks.hub import REPOS
 from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
 from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
+from personafit.cli.best_of import best_of
 from personafit.cli.common import (
-    console,
     find_run,
-    hint,
-    print_json,
     print_object,
     report_run,
-    say_end,
     store_url,
 )
 from personafit.cli.options import (
-    BudgetOption,
     DataOption,
     JsonOption,
-    RetryOption,
-    SeedOption,
     StoreOption,
 )
 from personafit.store import Store, export_frame, judgments_table
-from personafit.training.reward.exports import Target, write_pairs
-from personafit.training.reward.pairs import pairs_of
+from personafit.train.pairs import load_choices
+from personafit.train.reward.exports import Target, write_pairs
 
 app = typer.Typer(no_args_is_help=True, help="Get, check, import, convert and publish benchmarks.")
 
@@ -87,17 +79,14 @@ def get(
 
         personafit data get org/name --out my-benchmark --revision 5f8baaf
     """
-    from personafit.benchmarks.hub.copies import LAYOUTS
-    from personafit.benchmarks.hub.getting import fetch_dataset
+    from personafit.benchmarks.fetching import fetch_dataset
+    from personafit.benchmarks.hub import how_to_run
 
     fetched = fetch_dataset(name, out, revision, say=lambda line: typer.echo(line, err=True))
-    print(
-        f"{fetched.folder} {'holds' if fetched.fresh else 'held already'} {fetched.repo} at {fetched.revision}."
-    )
+    held = "holds" if fetched.fresh else "held already"
+    print(f"{fetched.folder} {held} {fetched.repo} at {fetched.revision}.")
     print(f"Licence: {fetched.licence or 'none stated on its card; ask its authors before you pass it on'}.")
-    layout = next(layout for layout in LAYOUTS if layout.name == fetched.layout)
-    place = "" if out is None and name in REPOS else f" --data {fetched.folder}"
-    print(f"Use it: {layout.run.format(folder=fetched.folder, data=place)}")
+    print(f"Use it: {how_to_run(fetched, name, out)}")
 
 
 @app.command("push")
@@ -120,7 +109,7 @@ def push(
 
         personafit data push my-benchmark org/name --licence CC-BY-4.0
     """
-    from personafit.benchmarks.hub.pushing import push_folder
+    from personafit.benchmarks.publishing import push_folder
 
     pushed = push_folder(folder, repo, private, licence, anyway)
     if pushed.left:
@@ -155,37 +144,32 @@ def check(
     counts: dict[str, int] = {}
     notes: list[str] = []
     more: dict[str, Any] = {}
+    opened: Benchmark | None = None
     if benchmark not in BENCHMARKS and Path(benchmark).is_dir():
         problems = check_folder(Path(benchmark))
-    rows: Benchmark | None = None
-    if is_file(benchmark):
+    elif is_file(benchmark):
         try:
-            rows = benchmark_of(benchmark, data, 0)
+            opened = benchmark_of(benchmark, data, 0)
         except UserError as error:
             if not Path(benchmark).is_file():
                 raise
             problems = error.faults
     if not problems:
-        opened: Benchmark | TaskBenchmark
         if benchmark == "personalens":
             opened = open_tasks(data, problems.append)
-        else:
-            opened = open_whole(benchmark, data) if rows is None else rows
+        opened = opened or open_whole(benchmark, data)
         if isinstance(opened, TaskBenchmark):
             counts, more = _count_tasks(opened)
             problems = list(dict.fromkeys(problems))  # a file that is read twice has its faults twice
+            notes = opened.notes()
         else:
             counts, more = _count_items(opened)
-            if more["repeated"]:
-                notes = [
-                    f"{more['repeated']:,} items repeat an earlier one (same person, question and answers)."
-                ]
-        notes = [*opened.notes(), *notes]
-        if not isinstance(opened, TaskBenchmark) and (warning := hostile_note(opened)) is not None:
-            notes = [*notes, warning]
+            again = f"{more['repeated']:,} items repeat an earlier one (same person, question and answers)."
+            notes = [*opened.notes(), *([again] if more["repeated"] else [])]
+            notes += filter(None, [hostile_note(opened)])
     if json:
-        body = {"benchmark": benchmark, "problems": problems, "counts": counts, "notes": notes, **more}
-        print_object(body)
+        said = {"benchmark": benchmark, "problems": problems, "counts": counts, "notes": notes}
+        print_object(said | more)
     else:
         for line in [*problems, *notes]:
             print(line)
@@ -201,39 +185,32 @@ def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
     """Count people, items and gold; of a folder, items of every kind, and of a log of answers its answers."""
     if isinstance(opened, FolderBenchmark):
         opened.kind = None
-    kinds: Counter[str] = Counter()
-    contents: set[str] = set()
-    for item in opened.items():
-        kinds[item.kind] += 1
-        contents.add(item.hash)
-    counts = {"people": sum(1 for _ in opened.people()), "items": kinds.total()}
+    found = [(item.kind, item.hash) for item in opened.items()]
+    kinds, contents = Counter(kind for kind, _ in found), {content for _, content in found}
+    counts = {"people": sum(1 for _ in opened.people()), "items": len(found)}
     if isinstance(opened, Answers):
         counts["answers"] = len(opened.rows)
     else:
         counts["gold"] = sum(1 for _ in opened.gold())
-    return counts, {"kinds": dict(kinds), "repeated": kinds.total() - len(contents)}
+    return counts, {"kinds": dict(kinds), "repeated": len(found) - len(contents)}
 
 
 def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
     """Format the counts, with the kinds of item where they are not all choices."""
-    parts = [f"{count:,} {name}" for name, count in counts.items()]
-    if set(kinds) - {"choice"}:
-        listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
-        parts = [f"{part} ({listed})" if part.endswith(" items") else part for part in parts]
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+    more = {"items": f" ({listed})"} if set(kinds) - {"choice"} else {}
+    parts = [f"{count:,} {name}{more.get(name, '')}" for name, count in counts.items()]
     return f"{', '.join(parts)}: nothing wrong."
 
 
 def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]:
     """Count people and their tasks, and list what was repaired, in one pass."""
-    counts = {"people": 0, "SD": 0, "MD": 0}
     users: dict[str, dict[str, int]] = {}
     for person, tasks in opened.users():
         several = sum(task.kind == "MD" for task in tasks)
         users[person.id] = {"SD": len(tasks) - several, "MD": several}
-        counts["people"] += 1
-        counts["SD"] += len(tasks) - several
-        counts["MD"] += several
-    return counts, {"users": users, "repairs": opened.repairs.rows()}
+    sums = {kind: sum(one[kind] for one in users.values()) for kind in ("SD", "MD")}
+    return {"people": len(users), **sums}, {"users": users, "repairs": opened.repairs.rows()}
 
 
 @app.command("import")
@@ -313,24 +290,20 @@ def convert(
         personafit data convert last --out judgments.parquet
     """
     if to is not None:
-        pairs = pairs_of(open_benchmark(source, data, "choice"))
+        pairs = load_choices(open_benchmark(source, data, "choice"))
         written = write_pairs(pairs, out, to)
         print(f"Wrote {len(pairs):,} pairs to {' and '.join(map(str, written))}.")
         return
     if out.suffix:
         with Store(store_url(store)) as opened:
             frame = judgments_table(opened, find_run(opened, source))
-        try:
+        with writing(out):
             export_frame(frame, out)
-        except OSError as error:
-            raise UserError(f"{out} cannot be written ({error.strerror}).") from error
         print(f"Wrote {len(frame):,} judgments to {out}.")
         return
     benchmark = open_whole(source, data)
     if isinstance(benchmark, TaskBenchmark):
-        raise UserError(
-            f"{source} has tasks and no items, so it makes no folder; `run {source} --data` reads it."
-        )
+        raise UserError(f"{source} has tasks and no items: it makes no folder; `run {source}` reads it.")
     _write(out, benchmark)
     print(f"Wrote {out}.")
 
@@ -339,13 +312,11 @@ def _write(folder: Path, benchmark: Benchmark) -> None:
     """Write a benchmark as a folder; a folder is copied whole, with items of every kind."""
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder} is there already and not empty; choose another with --out.")
-    try:
+    with writing(folder):
         if isinstance(benchmark, FolderBenchmark):
             copy_folder(benchmark.folder, folder)
         else:
             write_folder(folder, benchmark)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be written ({error.strerror}).") from error
 
 
 def _import_log(
@@ -359,8 +330,7 @@ def _import_log(
     if choices is None:
         if data is not None:
             raise UserError(f"--data means nothing here: {path} holds answers, not choices of a benchmark.")
-        for sentence in import_answers(log, out or path.with_suffix(".jsonl"), person, generic):
-            print(sentence)
+        print("\n".join(import_answers(log, out or path.with_suffix(".jsonl"), person, generic)))
         return
     if generic is not None:
         raise UserError(f"--generic means nothing here: {path} holds choices, not answers.")
@@ -372,102 +342,7 @@ def _import_log(
         raise typer.Exit(code)
 
 
-@app.command("best-of")
-def best_of(
-    prompts: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE.jsonl",
-            help="person, question and answers on each line; see docs/guides/training.md.",
-        ),
-    ],
-    rater: Annotated[str, typer.Option(metavar="SPEC", help="Rater that chooses, such as reward:PATH.")],
-    out: Annotated[
-        Path, typer.Option(metavar="FILE.jsonl", help="Output file: the choices, with all scores.")
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Benchmark folder with the people that lines name by id."),
-    ] = None,
-    context: Annotated[
-        str, typer.Option(metavar="CTX", help="What the rater is told about the person.")
-    ] = "profile",
-    system: Annotated[
-        str | None, typer.Option(metavar="SPEC", help="Model that makes the answers, where lines have none.")
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Answers the system makes to each question.")
-    ] = 4,
-    system_context: Annotated[
-        str, typer.Option(metavar="CTX", help="What the system is told about the person.")
-    ] = "profile",
-    temperature: Annotated[
-        float, typer.Option(min=0, metavar="X", help="Sampling temperature of the system.")
-    ] = 0.8,
-    length_control: Annotated[
-        bool, typer.Option(help="Remove what length alone explains from the scores.")
-    ] = True,
-    seed: SeedOption = 0,
-    budget: BudgetOption = None,
-    retry: RetryOption = None,
-    store: StoreOption = None,
-    json: JsonOption = False,
-) -> None:
-    """Choose the best of several answers to each question by a rater, controlled for length; the same command resumes.
-
-    The choice is shown beside what the raw scores and what choosing the longest answer would give.
-
-    **Examples**
-
-        personafit data best-of candidates.jsonl --rater reward:my-reward --out best.jsonl
-
-        personafit data best-of questions.jsonl --system openai:MODEL@URL --samples 8 --rater reward:my-reward --out best.jsonl
-    """
-    from personafit.api.best_of import best_of_results, print_choices
-    from personafit.best_of.running import BestOf, carry_out
-    from personafit.engine import Bars
-
-    asked = BestOf(
-        prompts=prompts,
-        rater=rater,
-        data=data,
-        view=context,
-        system=system,
-        given=system_context,
-        count=samples,
-        temperature=temperature,
-        control_length=length_control,
-        seed=seed,
-        budget=budget,
-        retry=frozenset(retry or []),
-    )
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise UserError(f"{out} cannot be written; give --out a file in a folder that is there.")
-    with Store(store_url(store)) as opened, Bars() as progress:
-        carried = asyncio.run(carry_out(opened, asked, progress))
-    code = 0
-    for summary in carried.summaries:
-        code = max(code, say_end(summary))
-        if summary.interrupted:
-            break
-    choice = carried.choice
-    if choice is not None and code != 130:
-        try:
-            out.write_bytes(b"".join(orjson.dumps(row.as_dict()) + b"\n" for row in choice.rows))
-        except OSError as error:
-            raise UserError(
-                f"{out} cannot be written ({error.strerror}); choose another with --out."
-            ) from error
-        if json:
-            print_json("best-of", best_of_results(choice, asked, carried.fingerprint))
-        else:
-            print_choices(console(), choice, asked, out)
-        missed = sum(row.chosen is None for row in choice.rows)
-        if missed:
-            hint(f"personafit: nothing could be chosen for {missed:,} of {len(choice.rows):,} questions.")
-            code = max(code, 1)
-    if code:
-        raise typer.Exit(code)
+app.command("best-of")(best_of)
 
 
 @app.command("forget")
@@ -501,22 +376,16 @@ def forget(
     from personafit.api.forgetting import forget as remove
 
     done = remove(person, store=store, folders=folders or (), dry_run=dry_run)
-    removed = _listed(done.counts)
-    if done.before is not None and not removed:
-        when = time.strftime("%Y-%m-%d", time.gmtime(done.before))
-        print(f"{person} was forgotten on {when}; nothing has come back since.")
-    elif dry_run:
-        print(
-            f"Forgetting {person} would remove {removed or 'nothing'} from {done.store}; nothing was removed."
-        )
-    else:
-        print(f"Removed {removed or 'nothing'} of {person} from {done.store}; a tombstone stays.")
-    for folder, counts in done.folders.items():
-        listed = _listed(counts) or "nothing"
-        if dry_run:
-            print(f"Forgetting {person} would remove {listed} from {folder}; nothing was removed.")
+    for place, counts in [(done.store, done.counts), *done.folders.items()]:
+        removed = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count]
+        listed, in_store = ", ".join(removed) or "nothing", place == done.store
+        if in_store and done.before is not None and listed == "nothing":
+            when = time.strftime("%Y-%m-%d", time.gmtime(done.before))
+            print(f"{person} was forgotten on {when}; nothing has come back since.")
+        elif dry_run:
+            print(f"Forgetting {person} would remove {listed} from {place}; nothing was removed.")
         else:
-            print(f"Removed {listed} of {person} from {folder}.")
+            print(f"Removed {listed} of {person} from {place}{'; a tombstone stays' if in_store else ''}.")
     if dry_run:
         return
     print(
@@ -529,7 +398,3 @@ def forget(
             "run the same command again when nobody uses the store.",
             code=1,
         )
-
-
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)

@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,12 +29,17 @@ from personafit.cli.options import (
     StoreOption,
 )
 from personafit.engine import Bars
-from personafit.reporting.extraction import COVERAGE_BAR, summary_pieces
-from personafit.reporting.extraction_results import stage_results
-from personafit.reporting.terminal import print_pieces
-from personafit.stages.running import execute
-from personafit.stages.session import StagesConfig
+from personafit.extract.records import StageFile
+from personafit.extract.running import execute
+from personafit.extract.session import StagesConfig
+from personafit.reports import Result
+from personafit.reports.extraction import COVERAGE_BAR, summary_pieces
+from personafit.reports.extraction_results import stage_results
+from personafit.reports.terminal import print_pieces
 from personafit.store import Store
+
+if TYPE_CHECKING:
+    from personafit.reports.report import ReportPart
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -116,6 +121,8 @@ def run(
     """
     if not conversations.exists():
         raise UserError(f"{conversations} is not there; name a chat log or a folder that holds one.")
+    if matcher is not None and prompts is None:
+        raise UserError("--matcher means nothing without --prompts: say what is asked.")
     config = StagesConfig(
         conversations=conversations,
         model=model,
@@ -132,8 +139,6 @@ def run(
         retry=frozenset(retry or []),
         command=this_command(),
     )
-    if matcher is not None and prompts is None:
-        raise UserError("--matcher means nothing without --prompts: say what is asked.")
     make_folder(out)
     try:
         with Store(store_url(store)) as opened, working_on(backend), Bars() as progress:
@@ -142,61 +147,47 @@ def run(
         raise UserError(f"{error.filename or out} cannot be written ({error.strerror}).") from error
     code = say_end(done.summary)
     if done.counts is not None:
-        pages = _write_pages(out)
+        from personafit.reports.people import write_person_pages
+
+        pages = write_person_pages(out)
         if benchmark is not None:
             _write_benchmark(benchmark, out)
         if json:
-            body = {"benchmark": "stages", "results": stage_results(done.files, done.counts)}
-            print_object(body)
+            print_object({"benchmark": "stages", "results": stage_results(done.files, done.counts)})
         else:
             print_pieces(summary_pieces(done.counts, out, pages), console())
-        code = max(code, _check_coverage(done.counts))
+        if problem := _below_bar(done.counts):
+            hint(f"personafit: {problem}; conversations.jsonl says why.")
+            code = max(code, 1)
     if code:
         raise typer.Exit(code)
-
-
-def _write_pages(out: Path) -> int:
-    from personafit.reporting.people import write_person_pages
-
-    return write_person_pages(out)
 
 
 def _write_benchmark(benchmark: str, out: Path) -> None:
     """Write a benchmark on which the induced profile can be set beside the true one."""
     from personafit.benchmarks import open_benchmark, write_folder
     from personafit.benchmarks.benchmark import WithAttributes
-    from personafit.stages.records import StageFile
 
-    write_folder(
-        out / "benchmark",
-        WithAttributes(open_benchmark(benchmark, kind="choice"), StageFile(out).read_people()),
-    )
+    people = StageFile(out).read_people()
+    write_folder(out / "benchmark", WithAttributes(open_benchmark(benchmark, kind="choice"), people))
     hint(
         f"What the induced profile is worth beside the true one: personafit run {out / 'benchmark'} --rater SPEC --context profile "
         "--context attributes:all --context none --context wrong:attributes:all"
     )
 
 
-def _check_coverage(counts: dict[str, Any]) -> int:
-    coverage = counts["extraction"]["coverage"]
-    if coverage is None:
-        hint("personafit: no conversation was left to look for attributes in; conversations.jsonl says why.")
-        return 1
-    if coverage < COVERAGE_BAR:
-        hint(
-            f"personafit: attributes could be read from {100 * coverage:.1f} % of the conversations, below the bar of "
-            f"{100 * COVERAGE_BAR:.0f} %; conversations.jsonl says why."
-        )
-        return 1
-    read = counts["conversations"]
+def _below_bar(counts: dict[str, Any]) -> str | None:
+    """What is wrong where too few conversations could be read, or too few of the replies about them."""
+    coverage, read = counts["extraction"]["coverage"], counts["conversations"]
     readable = 1 - read["by_status"].get("unparsed", 0) / read["read"]
+    bar = f"below the bar of {100 * COVERAGE_BAR:.0f} %"
+    if coverage is None:
+        return "no conversation was left to look for attributes in"
+    if coverage < COVERAGE_BAR:
+        return f"attributes could be read from {100 * coverage:.1f} % of the conversations, {bar}"
     if readable < COVERAGE_BAR:
-        hint(
-            f"personafit: {100 * readable:.1f} % of the log's conversations could be read, below the bar of "
-            f"{100 * COVERAGE_BAR:.0f} %; conversations.jsonl says why."
-        )
-        return 1
-    return 0
+        return f"{100 * readable:.1f} % of the log's conversations could be read, {bar}"
+    return None
 
 
 @app.command("measure")
@@ -231,10 +222,8 @@ def measure(
     """
     from personafit.benchmarks.statements import load_statements
     from personafit.models.embeddings import make_embedder
-    from personafit.reporting.analysis import print_part
-    from personafit.reporting.extraction import extraction_part
-    from personafit.reporting.extraction_results import matching_results, open_source, source_results
-    from personafit.reporting.report_page import write_page
+    from personafit.reports.extraction import extraction_part
+    from personafit.reports.extraction_results import matching_results, open_source, source_results
 
     embedder = make_embedder()
     opened = [open_source(source, known) for source in sources]
@@ -246,16 +235,24 @@ def measure(
         if place == "starter" or (Path(place) / "labels.jsonl").is_file():
             results += matching_results(source.name, load_statements(place), embedder)
     part = extraction_part(results, command=this_command(), sources=opened)
+    _show("extraction", results, part, out, json)
+
+
+def _show(name: str, results: list[Result], part: "ReportPart", out: Path | None, json: bool) -> None:
+    """Write results.json and a page where there is a folder for them, and print the results."""
+    from personafit.reports.analysis import print_part
+    from personafit.reports.report_page import write_page
+
     if out is not None:
         make_folder(out)
-        (out / "results.json").write_bytes(results_json("extraction", results, this_command()))
-        write_page([part], out / "extraction.html")
+        (out / "results.json").write_bytes(results_json(name, results, this_command()))
+        write_page([part], out / f"{name}.html")
     if json:
-        print_json("extraction", results)
+        print_json(name, results)
         return
     print_part(part, console())
     if out is not None:
-        print(f"Wrote {out / 'extraction.html'}.")
+        print(f"Wrote {out / f'{name}.html'}.")
 
 
 @app.command("flow")
@@ -288,22 +285,13 @@ def flow(
 
         personafit extract flow people --data starter --matcher list:openai:MODEL --model openai:MODEL --rater openai:JUDGE --out flow
     """
-    from personafit.engine import Bars
+    from personafit.extract.error_flow import Flow, trace
+    from personafit.extract.flow_running import run_flow
+    from personafit.extract.session import Ended, Session
     from personafit.models import make_model
     from personafit.models.embeddings import make_embedder
-    from personafit.reporting.analysis import print_part
-    from personafit.reporting.extraction import flow_part
-    from personafit.reporting.extraction_results import (
-        flow_results,
-        labelled_pairs,
-        languages_of,
-        open_source,
-    )
-    from personafit.reporting.report_page import write_page
-    from personafit.stages.error_flow import Flow, trace
-    from personafit.stages.flow_running import run_flow
-    from personafit.stages.session import Ended, Session
-    from personafit.store import Store
+    from personafit.reports.extraction import flow_part
+    from personafit.reports.extraction_results import flow_results, labelled_pairs, languages_of, open_source
 
     source = open_source(str(folder))
     found = {person: [one.text for one in rows] for person, rows in (source.refined or source.found).items()}
@@ -312,7 +300,7 @@ def flow(
     make_folder(out)
     answering = make_model(model) if model else None
 
-    async def run_all() -> Flow:
+    async def run_all(session: Session) -> Flow:
         try:
             return await run_flow(
                 session, pairs, found, languages_of(data), matcher, make_embedder(), answering, rater
@@ -323,11 +311,10 @@ def flow(
 
     with Store(out / "flow.db") as store, Bars() as progress:
         config = {"kind": "flow", "folder": str(folder), "matcher": matcher, "model": model, "judge": rater}
-        session = Session(
-            store, store.begin_run(f"flow-{content_hash(config)[:8]}", "flow", config, 0), progress
-        )
+        run = store.begin_run(f"flow-{content_hash(config)[:8]}", "flow", config, 0)
+        session = Session(store, run, progress)
         try:
-            traced = trace(asyncio.run(run_all()))
+            traced = trace(asyncio.run(run_all(session)))
         except Ended:
             done = session.summary
             why = f" ({done.last_failure.rstrip('.')})" if done.last_failure else ""
@@ -335,15 +322,8 @@ def flow(
                 f"The flow was stopped{why}; the same command goes on from there.",
                 130 if done.interrupted else 1,
             ) from None
-    names = {"attributes": folder.name, "relevance": matcher} | (
-        {"response": f"{model}, judged by {rater}"} if model else {}
-    )
+    names = {"attributes": folder.name, "relevance": matcher}
+    if model:
+        names["response"] = f"{model}, judged by {rater}"
     results = flow_results(traced, names)
-    (out / "results.json").write_bytes(results_json("flow", results, this_command()))
-    part = flow_part(results, out.resolve().name, this_command())
-    write_page([part], out / "flow.html")
-    if json:
-        print_json("flow", results)
-        return
-    print_part(part, console())
-    print(f"Wrote {out / 'flow.html'}.")
+    _show("flow", results, flow_part(results, out.resolve().name, this_command()), out, json)

@@ -1,7 +1,9 @@
 """`personafit label`: human studies in the browser."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,114 +19,63 @@ ADDRESS = "http://127.0.0.1:8710"
 LONGEST_ID = 200  # characters of a participant's id
 DEMO = (("demo", "fit"), ("demo-attributes", "attributes"), ("demo-relevance", "relevance"))
 DEMO_PAGES, DEMO_RATERS = 12, 3
-SETUP, RATERS, QUALITY = "Items and question", "Raters", "Quality and pages"
+Language = Literal["en", "zh"]
+
+
+def _panel(name: str) -> Callable[..., Any]:
+    """Options that stand together in the help of `label new`."""
+    return partial(typer.Option, rich_help_panel=name)
+
+
+_setup, _raters, _quality = _panel("Items and question"), _panel("Raters"), _panel("Quality and pages")
 
 
 @app.command("new")
 def new(
     study: Study,
-    source: Annotated[
-        str,
-        typer.Option(
-            "--from", metavar="ITEMS|RUN", rich_help_panel=SETUP, help="A benchmark, a folder, or a run."
-        ),
-    ],
+    source: Annotated[str, _setup("--from", metavar="ITEMS|RUN", help="A benchmark, a folder, or a run.")],
     question: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME", rich_help_panel=SETUP, help="Question to ask; default by the kind of items."
-        ),
+        str | None, _setup(metavar="NAME", help="Question to ask; default by the kind of items.")
     ] = None,
-    overlap: Annotated[
-        int, typer.Option(min=1, max=MOST, metavar="N", rich_help_panel=RATERS, help="Raters per item.")
-    ] = 9,
+    overlap: Annotated[int, _raters(min=1, max=MOST, metavar="N", help="Raters per item.")] = 9,
     raters: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=MOST, metavar="N", rich_help_panel=RATERS, help="Raters in all; default --overlap."
-        ),
+        int | None, _raters(min=1, max=MOST, metavar="N", help="Raters in all; default --overlap.")
     ] = None,
     stratify: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METRIC", rich_help_panel=SETUP, help="Sample evenly over this metric of the run."
-        ),
+        str | None, _setup(metavar="METRIC", help="Sample evenly over this metric of the run.")
     ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", rich_help_panel=SETUP, help="Sample N items; default all."),
-    ] = None,
-    title: Annotated[
-        str, typer.Option(metavar="TEXT", rich_help_panel=QUALITY, help="Title that raters see.")
-    ] = "",
-    language: Annotated[
-        str, typer.Option(metavar="en|zh", rich_help_panel=QUALITY, help="Language of the interface.")
-    ] = "en",
-    seed: Annotated[
-        int, typer.Option(metavar="N", rich_help_panel=SETUP, help="Seed of the sample and of all orders.")
-    ] = 0,
+    limit: Annotated[int | None, _setup(min=1, metavar="N", help="Sample N items; default all.")] = None,
+    title: Annotated[str, _quality(metavar="TEXT", help="Title that raters see.")] = "",
+    language: Annotated[Language, _quality(metavar="en|zh", help="Language of the interface.")] = "en",
+    seed: Annotated[int, _setup(metavar="N", help="Seed of the sample and of all orders.")] = 0,
     gold: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|FILE",
-            rich_help_panel=QUALITY,
-            help="Add N pages with a known answer, or those that FILE lists.",
-        ),
+        _quality(metavar="N|FILE", help="Add N pages with a known answer, or those that FILE lists."),
     ] = None,
-    attention: Annotated[
-        int,
-        typer.Option(min=0, max=MOST, metavar="N", rich_help_panel=QUALITY, help="Add N attention checks."),
-    ] = 0,
+    attention: Annotated[int, _quality(min=0, max=MOST, metavar="N", help="Add N attention checks.")] = 0,
     practice: Annotated[
-        int,
-        typer.Option(
-            min=0, max=MOST, metavar="N", rich_help_panel=QUALITY, help="Add N practice pages with feedback."
-        ),
+        int, _quality(min=0, max=MOST, metavar="N", help="Add N practice pages with feedback.")
     ] = 0,
-    quiz: Annotated[
-        bool, typer.Option(rich_help_panel=QUALITY, help="Ask a few questions about the guidelines first.")
-    ] = True,
+    quiz: Annotated[bool, _quality(help="Ask a few questions about the guidelines first.")] = True,
     guidelines: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.md", rich_help_panel=QUALITY, help="Guidelines in place of the default ones."
-        ),
+        Path | None, _quality(metavar="FILE.md", help="Guidelines in place of the default ones.")
     ] = None,
-    consent: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.md", rich_help_panel=QUALITY, help="Text of the consent page."),
-    ] = None,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="SPEC", rich_help_panel=SETUP, help="Model that people chat with (question chat)."
-        ),
-    ] = "",
+    consent: Annotated[Path | None, _quality(metavar="FILE.md", help="Text of the consent page.")] = None,
+    model: Annotated[str, _setup(metavar="SPEC", help="Model that people chat with (question chat).")] = "",
     simulated: Annotated[
-        bool,
-        typer.Option(
-            "--simulated",
-            rich_help_panel=RATERS,
-            help="Raters are simulated; everything made from it says so.",
-        ),
+        bool, _raters("--simulated", help="Raters are simulated; everything made from it says so.")
     ] = False,
     signed_ids: Annotated[
         bool,
-        typer.Option(
-            "--signed-ids",
-            rich_help_panel=RATERS,
-            help="Accept only links made for one seat or one id (`invite --participants`).",
+        _raters(
+            "--signed-ids", help="Accept only links made for one seat or one id (`invite --participants`)."
         ),
     ] = False,
     completion_code: Annotated[
-        str,
-        typer.Option(
-            metavar="CODE", rich_help_panel=RATERS, help="Completion code shown at the end, e.g. Prolific's."
-        ),
+        str, _raters(metavar="CODE", help="Completion code shown at the end, e.g. Prolific's.")
     ] = "",
     completion_url: Annotated[
-        str,
-        typer.Option(metavar="URL", rich_help_panel=RATERS, help="Page that raters are sent to at the end."),
+        str, _raters(metavar="URL", help="Page that raters are sent to at the end.")
     ] = "",
     data: DataOption = None,
     store: StoreOption = None,
@@ -139,13 +90,10 @@ def new(
 
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """
-    from personafit.labeling.making import ExtraPages, make_study
-    from personafit.labeling.printing import counted
-    from personafit.labeling.records import StudyConfig
-    from personafit.store import Store
+    from personafit.label.making import ExtraPages, make_study
+    from personafit.label.overview import counted
+    from personafit.label.records import StudyConfig
 
-    if language not in ("en", "zh"):
-        raise UserError(f"--language {language}: there are en and zh.")
     config = StudyConfig(
         title=title or study,
         language=language,
@@ -162,38 +110,17 @@ def new(
         completion_code=completion_code,
         completion_url=completion_url,
     )
-    with Store(store_url(store)) as opened:
+    extra = ExtraPages(gold, attention, practice)
+    with opened_studies(store) as studies:
         made = make_study(
-            opened,
-            study,
-            source,
-            question,
-            config,
-            find_run,
-            data=data,
-            stratify=stratify,
-            count=limit,
-            besides=ExtraPages(gold, attention, practice),
+            studies.store, study, source, question, config, find_run, data, stratify, limit, extra
         )
-    console().print(
-        f"{study}: {counted(made.pages, 'page', 'pages')} ({made.form}), {counted(overlap, 'rater', 'raters')} each, "
-        f"{counted(config.seats, 'seat', 'seats')}."
-    )
+    each = f"{counted(overlap, 'rater', 'raters')} each, {counted(config.seats, 'seat', 'seats')}"
+    console().print(f"{study}: {counted(made.pages, 'page', 'pages')} ({made.form}), {each}.")
     for note in made.notes:
         hint(note)
     serving = f"personafit label serve --model '{model}'" if made.form == "chat" else "personafit label serve"
     hint(f"{serving}, then personafit label invite {study}")
-
-
-def _participants(path: Path) -> list[str]:
-    """The ids of a file, one a line."""
-    lines = _read("--participants", path).splitlines()
-    for number, line in enumerate(lines, 1):
-        if len(line.strip()) > LONGEST_ID:
-            raise UserError(f"{path}:{number}: an id has at most {LONGEST_ID} characters.")
-    if not any(line.strip() for line in lines):
-        raise UserError(f"--participants {path} has no ids; write one a line.")
-    return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
 
 
 def _read(option: str, path: Path | None) -> str:
@@ -236,38 +163,39 @@ def invite(
 
         personafit label invite pilot --participants ids.txt
     """
-    from personafit.labeling.access import Access
-    from personafit.labeling.records import RaterState
-    from personafit.labeling.steering import find_seat
-    from personafit.labeling.studies import Studies
-    from personafit.store import Store
+    from personafit.label.access import Access
+    from personafit.label.records import RaterState
+    from personafit.label.steering import find_seat
 
-    with Store(store_url(store)) as opened:
-        studies, access = Studies(opened), Access(opened.engine)
-        config = studies.study(study).config
-        address = (address or access.address() or ADDRESS).rstrip("/")
+    with opened_studies(store) as studies:
+        access = Access(studies.engine)
+        joining = f"{(address or access.address() or ADDRESS).rstrip('/')}/join/"
         if participants is not None:
-            for id in _participants(participants):
-                print(f"{id}\t{address}/join/{access.invite(study, None, id)}")
-            return
-        if anyone:
-            if config.signed_ids:
+            lines = _read("--participants", participants).splitlines()
+            ids = dict.fromkeys(line.strip() for line in lines if line.strip())
+            if not ids:
+                raise UserError(f"--participants {participants} has no ids; write one a line.")
+            if long := next((id for id in ids if len(id) > LONGEST_ID), None):
+                raise UserError(f"{participants}: an id has at most {LONGEST_ID} characters, unlike {long}.")
+            for id in ids:
+                print(f"{id}\t{joining}{access.invite(study, None, id)}")
+        elif anyone:
+            if studies.study(study).config.signed_ids:
                 raise UserError(
                     f"{study} takes signed links only, and --open prints one for everybody; --participants FILE prints one for each id."
                 )
-            print(f"{address}/join/{access.invite(study, None)}")
-            return
-        if rater is not None:
-            print(f"{address}/join/{access.invite(study, find_seat(studies, study, rater).seat)}")
-            return
-        free = [seat for seat in studies.seats(study) if seat.state is RaterState.FREE]
-        if not free:
-            raise UserError(
-                f"{study} has no free seat; `personafit label extend {study} --raters N` adds some, "
-                "and --rater CODE prints the link of one who has a seat."
-            )
-        for seat in free[:limit]:
-            print(f"{address}/join/{access.invite(study, seat.seat)}")
+            print(f"{joining}{access.invite(study, None)}")
+        elif rater is not None:
+            print(f"{joining}{access.invite(study, find_seat(studies, study, rater).seat)}")
+        else:
+            free = [seat for seat in studies.seats(study) if seat.state is RaterState.FREE]
+            if not free:
+                raise UserError(
+                    f"{study} has no free seat; `personafit label extend {study} --raters N` adds some, "
+                    "and --rater CODE prints the link of one who has a seat."
+                )
+            for seat in free[:limit]:
+                print(f"{joining}{access.invite(study, seat.seat)}")
 
 
 @app.command("serve")
@@ -275,8 +203,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
     model: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="Model that chats may use. Repeatable."),
+        list[str] | None, typer.Option(metavar="SPEC", help="Model that chats may use. Repeatable.")
     ] = None,
     proxy: Annotated[
         list[str] | None,
@@ -295,7 +222,7 @@ def serve(
 
         personafit label serve --model openai:MODEL@URL
     """
-    from personafit.labeling.serving import serve_studies
+    from personafit.label.serving import serve_studies
 
     serve_studies(store_url(store), host, port, model or [], proxy or [])
 
@@ -312,47 +239,36 @@ def demo(
 
         personafit label demo
     """
-    from personafit.labeling.access import Access
-    from personafit.labeling.making import make_study
-    from personafit.labeling.records import StudyConfig
-    from personafit.labeling.serving import serve_studies
-    from personafit.labeling.studies import Studies
-    from personafit.store import Store
+    from personafit.label.access import Access
+    from personafit.label.making import make_study
+    from personafit.label.records import StudyConfig
+    from personafit.label.serving import serve_studies
 
     make_folder(out)
-    store = out / "store.db"
-    address = f"http://127.0.0.1:{port}"
-    with Store(store) as opened:
-        known, access = Studies(opened).names(), Access(opened.engine)
+    store = str(out / "store.db")
+    with opened_studies(store) as studies:
+        known, access = studies.names(), Access(studies.engine)
         for study, question in DEMO:
             if study not in known:
-                config = StudyConfig(
-                    title=f"Demonstration: {question}",
-                    overlap=DEMO_RATERS,
-                    seats=DEMO_RATERS,
-                    source="starter",
-                )
-                make_study(opened, study, "starter", question, config, find_run, count=DEMO_PAGES)
-            hint(f"Rate ({question}): {address}/join/{access.invite(study, None)}")
-    serve_studies(str(store), "127.0.0.1", port)
+                plan: dict[str, Any] = {"overlap": DEMO_RATERS, "seats": DEMO_RATERS, "source": "starter"}
+                config = StudyConfig(title=f"Demonstration: {question}", **plan)
+                make_study(studies.store, study, "starter", question, config, find_run, count=DEMO_PAGES)
+            hint(f"Rate ({question}): http://127.0.0.1:{port}/join/{access.invite(study, None)}")
+    serve_studies(store, "127.0.0.1", port)
 
 
 @app.command("simulate")
-def simulate(
-    study: Study,
-    store: StoreOption = None,
-) -> None:
+def simulate(study: Study, store: StoreOption = None) -> None:
     """Let simulated raters fill the free seats of a study that was made for them.
 
     **Example**
 
         personafit label new dry --from starter --simulated && personafit label simulate dry && personafit label status dry
     """
-    from personafit.labeling.simulating import simulate_votes
-    from personafit.store import Store
+    from personafit.label.simulating import simulate_votes
 
-    with Store(store_url(store)) as opened:
-        count = simulate_votes(opened, study)
+    with opened_studies(store) as studies:
+        count = simulate_votes(studies.store, study)
     console().print(f"{study}: {count:,} simulated answers.")
 
 
@@ -364,16 +280,15 @@ def status(study: Study, json: JsonOption = False, store: StoreOption = None) ->
 
         personafit label status pilot --json
     """
-    from personafit.labeling.overview import overview
-    from personafit.labeling.printing import status_object, status_pieces
-    from personafit.reporting.terminal import print_pieces
+    from personafit.label.overview import overview, status_object, status_pieces
+    from personafit.reports.terminal import print_pieces
 
     with opened_studies(store) as studies:
         numbers = overview(studies, study)
     if json:
         print_object(status_object(numbers))
-        return
-    print_pieces(status_pieces(numbers), console())
+    else:
+        print_pieces(status_pieces(numbers), console())
 
 
 app.registered_commands.extend(steering.registered_commands)

@@ -12,7 +12,7 @@ from personafit.cli.common import console, find_run, hint, print_object, store_u
 from personafit.cli.options import DataOption, JsonOption, StoreOption
 
 if TYPE_CHECKING:
-    from personafit.labeling.studies import Studies
+    from personafit.label.studies import Studies
 
 app = typer.Typer()
 
@@ -20,12 +20,16 @@ MOST = 10_000  # raters, and pages beside the items: more is a slip of the finge
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
 Rater = Annotated[str, typer.Argument(metavar="RATER", help="Pseudonym, as `label status` prints it.")]
+OneRater = Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")]
+Message = Annotated[str, typer.Argument(help="Shown on every page; empty takes it away.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored in the audit trail.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @contextmanager
 def opened_studies(store: str | None) -> Iterator["Studies"]:
     """The studies of a store, for as long as they are needed."""
-    from personafit.labeling.studies import Studies
+    from personafit.label.studies import Studies
     from personafit.store import Store
 
     with Store(store_url(store)) as opened:
@@ -49,8 +53,8 @@ def import_(
 
         personafit label import pilot votes.csv
     """
-    from personafit.labeling.importing import import_votes
-    from personafit.labeling.printing import counted
+    from personafit.label.importing import import_votes
+    from personafit.label.overview import counted
 
     with opened_studies(store) as studies:
         done = import_votes(studies, study, votes, simulated)
@@ -73,7 +77,9 @@ def adjudicate(
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored with the decision.")] = "",
     decisions: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Decide by a file: item, label, question, target, reason."),
+        typer.Option(
+            metavar="FILE", help="Decide by a .csv or .jsonl file: item, label, question, target, reason."
+        ),
     ] = None,
     json: JsonOption = False,
     store: StoreOption = None,
@@ -90,27 +96,28 @@ def adjudicate(
 
         personafit label adjudicate pilot --decisions decisions.csv
     """
-    from personafit.labeling.adjudicating import disputes
-    from personafit.labeling.printing import counted, dispute_pieces
-    from personafit.reporting.terminal import print_pieces
+    from personafit.label.adjudicating import Adjudication, decide_all, disputes, read_decisions
+    from personafit.label.overview import counted, dispute_pieces
+    from personafit.reports.terminal import print_pieces
 
+    wanted = []
+    for given in decide or []:
+        item, sign, label = given.rpartition("=")
+        if not sign or not item:
+            raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
+        about = {"item": item, "question": question or None, "target": target or None, "reason": reason}
+        wanted.append((f"--decide {given}", Adjudication.model_validate(about | {"label": label or None})))
+    wanted += read_decisions(decisions) if decisions is not None else []
     with opened_studies(store) as studies:
-        if decide or decisions is not None:
-            stored = _decide(studies, study, decide or [], decisions, question, target, reason)
+        if wanted:
+            stored = decide_all(studies, study, wanted)
             if not json:
                 print(f"{counted(stored, 'decision', 'decisions')} stored.")
         found = disputes(studies, study)
     if json:
         rows = [
-            {
-                "item": one.field.item,
-                "question": one.field.question,
-                "target": one.field.target,
-                "counts": one.counts,
-                "share": one.share,
-                "decided": one.decided,
-                "reason": one.why,
-            }
+            one.field.model_dump(include={"item", "question", "target"})
+            | {"counts": one.counts, "share": one.share, "decided": one.decided, "reason": one.why}
             for one in found
         ]
         print_object({"study": study, "disputes": rows})
@@ -118,28 +125,6 @@ def adjudicate(
         print(f"The raters of {study} disagree about nothing.")
     else:
         print_pieces(dispute_pieces(study, found), console())
-
-
-def _decide(
-    studies: "Studies",
-    study: str,
-    decide: list[str],
-    decisions: Path | None,
-    question: str,
-    target: str,
-    reason: str,
-) -> int:
-    from personafit.labeling.adjudicating import Adjudication, decide_all, read_decisions
-
-    wanted = []
-    for given in decide:
-        item, sign, label = given.rpartition("=")
-        if not sign or not item:
-            raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
-        wanted.append(Adjudication(item, question, target, label or None, reason, f"--decide {given}"))
-    if decisions is not None:
-        wanted += read_decisions(decisions)
-    return decide_all(studies, study, wanted)
 
 
 @app.command("export")
@@ -172,11 +157,9 @@ def export(
     if out is None and benchmark is None:
         raise UserError("Say where to: --out DIR for the votes, --benchmark DIR for a benchmark.")
     if out is None and format is not None:
-        raise UserError(
-            f"--format {format} says how votes are written to --out; a benchmark folder has one form, so leave it out."
-        )
-    from personafit.labeling.exporting import export_study
-    from personafit.labeling.printing import counted
+        raise UserError(f"--format {format} says how votes are written to --out, which is missing.")
+    from personafit.label.exports import export_study
+    from personafit.label.overview import counted
 
     with opened_studies(store) as studies:
         if out is not None:
@@ -185,20 +168,18 @@ def export(
             raters = counted(done.votes["rater"].n_unique(), "rater", "raters")
             print(f"{votes} of {raters} written to {out} ({format or 'folder'}).")
         if benchmark is not None:
-            from personafit.labeling.gold import write_benchmark
+            from personafit.label.gold import write_benchmark
 
             gold = write_benchmark(studies.store, study, benchmark)
-            tiers = ", ".join(f"{count:,} {tier}" for tier, count in sorted(gold.sizes.items()))
             items = counted(len({row.item for row in gold.rows}), "item", "items")
             print(f"Gold for {items} written to {benchmark}.")
-            if tiers:
+            if tiers := ", ".join(f"{count:,} {tier}" for tier, count in sorted(gold.sizes.items())):
                 print(f"Tiers: {tiers}.")
             for sentence in gold.tiers.warnings if gold.tiers else ():
                 hint(sentence)
             if gold.undecided:
-                hint(
-                    f"{counted(len(gold.undecided), 'item has', 'items have')} no majority and no decision, and so no gold: label adjudicate."
-                )
+                left = counted(len(gold.undecided), "item has", "items have")
+                hint(f"{left} no majority and no decision, and so no gold: label adjudicate.")
 
 
 @app.command("extend")
@@ -219,41 +200,31 @@ def extend(
 
         personafit label extend pilot --raters 3
     """
-    from personafit.labeling import steering
-    from personafit.labeling.printing import counted
+    from personafit.label.making import extend_study
+    from personafit.label.overview import counted
 
     with opened_studies(store) as studies:
-        seats, pages = steering.extend(studies.store, study, raters, items, find_run, source, data)
+        seats, pages = extend_study(studies.store, study, raters, items, find_run, source, data)
         added = studies.seats(study)[-seats:] if seats else []
         idle = sum(not studies.assigned(study, seat.seat) for seat in added)
     print(f"{study}: {counted(seats, 'seat', 'seats')} and {counted(pages, 'page', 'pages')} more.")
     if idle:
-        hint(
-            f"{idle:,} of the seats have no pages: all pages have the raters planned for them. --items adds pages."
-        )
+        hint(f"{idle:,} of the seats have no pages, since all have their raters; --items adds pages.")
     if seats:
         hint(f"personafit label invite {study}")
     if pages:
-        hint(
-            f"Raters who had finished and have new pages go on at their link; label status {study} says who has open pages, "
-            f"and label invite {study} --rater CODE prints a link again."
-        )
+        hint(f"Who has new pages goes on at their link: label invite {study} --rater CODE prints it again.")
 
 
 @app.command("pause")
-def pause(
-    study: Study,
-    rater: Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")] = None,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored in the audit trail.")] = "",
-    store: StoreOption = None,
-) -> None:
+def pause(study: Study, rater: OneRater = None, reason: Reason = "", store: StoreOption = None) -> None:
     """Pause a study, or one of its raters: answers are kept, and none is taken.
 
     **Example**
 
         personafit label pause pilot
     """
-    from personafit.labeling import steering
+    from personafit.label import steering
 
     with opened_studies(store) as studies:
         if rater is None:
@@ -264,18 +235,14 @@ def pause(
 
 
 @app.command("resume")
-def resume(
-    study: Study,
-    rater: Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")] = None,
-    store: StoreOption = None,
-) -> None:
+def resume(study: Study, rater: OneRater = None, store: StoreOption = None) -> None:
     """Resume a study, or a rater who was paused or excluded.
 
     **Example**
 
         personafit label resume pilot r-1a2b3c4d
     """
-    from personafit.labeling import steering
+    from personafit.label import steering
 
     with opened_studies(store) as studies:
         if rater is None:
@@ -293,7 +260,7 @@ def close(study: Study, store: StoreOption = None) -> None:
 
         personafit label close pilot
     """
-    from personafit.labeling import steering
+    from personafit.label import steering
 
     with opened_studies(store) as studies:
         steering.set_state(studies, study, "closed")
@@ -301,19 +268,14 @@ def close(study: Study, store: StoreOption = None) -> None:
 
 
 @app.command("warn")
-def warn(
-    study: Study,
-    rater: Rater,
-    message: Annotated[str, typer.Argument(help="Shown on every page; empty takes it away.")],
-    store: StoreOption = None,
-) -> None:
+def warn(study: Study, rater: Rater, message: Message, store: StoreOption = None) -> None:
     """Show a rater a message.
 
     **Example**
 
         personafit label warn pilot r-1a2b3c4d "Please take more time for each page."
     """
-    from personafit.labeling import steering
+    from personafit.label import steering
 
     with opened_studies(store) as studies:
         steering.warn(studies, steering.find_seat(studies, study, rater), message)
@@ -321,19 +283,14 @@ def warn(
 
 
 @app.command("exclude")
-def exclude(
-    study: Study,
-    rater: Rater,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored in the audit trail.")],
-    store: StoreOption = None,
-) -> None:
+def exclude(study: Study, rater: Rater, reason: Reason, store: StoreOption = None) -> None:
     """Exclude a rater's votes from agreement, gold and exports; `label resume` includes them again.
 
     **Example**
 
         personafit label exclude pilot r-1a2b3c4d --reason "three seconds a page"
     """
-    from personafit.labeling import steering
+    from personafit.label import steering
 
     with opened_studies(store) as studies:
         steering.exclude(studies, steering.find_seat(studies, study, rater), reason)
@@ -341,28 +298,22 @@ def exclude(
 
 
 @app.command("erase")
-def erase(
-    study: Study,
-    rater: Rater,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    store: StoreOption = None,
-) -> None:
+def erase(study: Study, rater: Rater, yes: Yes = False, store: StoreOption = None) -> None:
     """Delete everything about a participant, for good; a line in the audit trail stays.
 
     **Example**
 
         personafit label erase pilot r-1a2b3c4d
     """
-    from personafit.labeling import steering
-    from personafit.labeling.erasing import REMAIN, erase_rater
+    from personafit.label import steering
 
     with opened_studies(store) as studies:
         seat = steering.find_seat(studies, study, rater)
         if not yes and not typer.confirm(f"Delete everything of {rater} for good?"):
             raise UserError("Nothing was erased.")
-        done = erase_rater(studies, seat)
+        done = steering.erase_rater(studies, seat)
     gone = ", ".join(f"{count:,} {what}" for what, count in done.counts.items() if count)
     print(f"{rater} is erased from {study}: {gone or 'there was nothing yet'}.")
     print("Exports and backups already made are outside its reach: delete those yourself.")
     if done.remains is not None:
-        raise UserError(REMAIN.format(why=done.remains), code=1)
+        raise UserError(steering.REMAIN.format(why=done.remains), code=1)

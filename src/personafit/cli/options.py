@@ -18,7 +18,7 @@ DataOption = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Folder with the data in its published layout.")
 ]
 BudgetOption = Annotated[
-    float | None, typer.Option(min=0, metavar="USD", help="Stop before spending more than this amount.")
+    float | None, typer.Option(min=0, metavar="USD", help="The most this command may spend.")
 ]
 RetryOption = Annotated[
     list[Status] | None,

@@ -16,6 +16,7 @@ from personafit.cli.common import (
     console,
     judged_run,
     print_object,
+    show_analysis,
     store_url,
     this_command,
     write_run,
@@ -30,9 +31,9 @@ from personafit.cli.options import (
     StoreOption,
 )
 from personafit.kinds.rescore import rescore as read_again
-from personafit.reporting.files import markdown
-from personafit.reporting.pieces import Sentences
-from personafit.reporting.terminal import print_pieces
+from personafit.reports.files import markdown
+from personafit.reports.pieces import Sentences
+from personafit.reports.terminal import print_pieces
 from personafit.store import Store
 
 ALONE = (ReportFormat.HTML, ReportFormat.JSON)
@@ -100,7 +101,7 @@ def report(
 
 def _is_other(name: str, store: Store) -> bool:
     """Whether a name is of a study or a folder, and not of a run."""
-    from personafit.reporting.collect import folder_part
+    from personafit.reports.collect import folder_part
 
     return (Path(name).is_dir() and folder_part(Path(name)) is not None) or votes_source(
         name, store
@@ -132,10 +133,7 @@ def compare(
     """
     with Store(store_url(store)) as opened:
         found = compare_runs(*runs, anyway=anyway, margin=margin, metric=metric, store=opened)
-    if json:
-        print_object(found.as_dict())
-    else:
-        found.print(console())
+    show_analysis(found, json)
 
 
 def rescore(
@@ -176,10 +174,7 @@ def agree(
         personafit agree pilot
     """
     found = agreement_of(*sources, margin=margin, store=store)
-    if json:
-        print_object(found.as_dict())
-    else:
-        found.print(console())
+    show_analysis(found, json)
 
 
 def audit(

@@ -12,7 +12,7 @@ from rich.text import Text
 from personafit._errors import UserError
 from personafit.api.evaluating import carry_out, prepare
 from personafit.api.gate import gated
-from personafit.benchmarks import BENCHMARKS, folder_kinds
+from personafit.benchmarks import BENCHMARKS, folder_kinds, no_benchmark
 from personafit.benchmarks.suite import Suite, read_suite
 from personafit.cli.common import (
     console,
@@ -23,7 +23,7 @@ from personafit.cli.common import (
     working_on,
 )
 from personafit.cli.options import read_assignments
-from personafit.reporting.assertions import Undecided
+from personafit.reports.assertions import Undecided
 from personafit.store import Status, Store
 
 if TYPE_CHECKING:
@@ -151,9 +151,7 @@ def run(
     ] = False,
     budget: Annotated[
         float | None,
-        typer.Option(
-            min=0, metavar="USD", rich_help_panel=COST, help="Stop before spending more than this amount."
-        ),
+        typer.Option(min=0, metavar="USD", rich_help_panel=COST, help="The most this command may spend."),
     ] = None,
     retry: Annotated[
         list[Status] | None,
@@ -228,7 +226,11 @@ def run(
         personafit run answers.jsonl --rater openai:MODEL --fail-under lift=0.05
     """
     if log is not None:
-        raise UserError(f"run takes a file of answers by its name, without --log: personafit run {log}")
+        known = benchmark in (*BENCHMARKS, "answers")
+        raise UserError(
+            ("" if known else f"{no_benchmark(benchmark)} ")
+            + f"A file of answers is run by its name, without --log: personafit run {log}"
+        )
     prepared = partial(
         prepare,
         benchmark,
@@ -312,7 +314,7 @@ def _run_suite(
         if not json:
             console().print(suite_table(runner.suite.title, came))
             for name, one in zip(suite_names(came), came, strict=True):
-                for note in one.run.config.get("notes", []):
+                for note in one.run.record.config.get("notes", []):
                     console().print(Text(f"{name}: {note}", style="dim"))
             print(f"Report: {page}")
     return code

@@ -1,10 +1,8 @@
 """`personafit train`: raters and reward models trained on human judgments."""
 
-import os
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,18 +10,11 @@ from personafit._errors import UserError
 from personafit.cli.common import hint, print_json
 from personafit.cli.options import JsonOption
 from personafit.models.reward import Layout
-from personafit.reporting import Result
-from personafit.training.fits import (
-    fit_matcher_rater,
-    fit_pairwise_rater,
-    fit_preference_rater,
-    fit_verifier_rater,
-)
-from personafit.training.grpo_settings import GrpoSettings, Method, processes
-from personafit.training.reward.settings import RECIPES, Preset, RewardSettings, parse_mix
+from personafit.reports import Result
+from personafit.train.reward.settings import RECIPES, Preset, RewardSettings, is_first, parse_mix, processes
 
 if TYPE_CHECKING:
-    from personafit.training.cards import QualityMetric
+    from personafit.train.cards import TrainedRater
 
 app = typer.Typer(no_args_is_help=True, help="Train raters and reward models on human judgments.")
 
@@ -31,6 +22,31 @@ FOR_REWARD = ("torch", "transformers", "accelerate", "peft")
 FOR_GRPO = (*FOR_REWARD, "datasets", "trl")
 
 GRPO = "With --method grpo"
+OutOption = Annotated[
+    Path, typer.Option(metavar="DIR", help="Folder for the trained rater, quality.json and card.md.")
+]
+SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the folds, or of what is held out.")]
+LEAST_RATE = 1e-9
+
+
+def _show(trained: "TrainedRater", as_json: bool = False, used_as: str = "Rater") -> None:
+    """Print the card of a trained rater, or its figures."""
+    if not as_json:
+        print(trained.card)
+        print(f"{used_as}: {trained.rater}")
+        return
+    results = [
+        Result.of(
+            figure.estimate,
+            metric=figure.metric,
+            rater=trained.rater,
+            slice={"split": figure.split},
+            control=figure.control,
+            fingerprint=trained.fingerprint if figure.control is None else None,
+        )
+        for figure in trained.figures
+    ]
+    print_json(trained.source, results)
 
 
 @app.command("pairwise")
@@ -39,10 +55,8 @@ def pairwise(
         Path,
         typer.Option(metavar="DIR", help="A benchmark folder, PersonaFeedback as published, or starter."),
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for fitted.json, quality.json and card.md.")
-    ],
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the cross-validation folds.")] = 0,
+    out: OutOption,
+    seed: SeedOption = 0,
 ) -> None:
     """Fit a small CPU rater on human choices, and measure it on held-out people.
 
@@ -50,8 +64,9 @@ def pairwise(
 
         personafit train pairwise --data starter --out my-rater && personafit run starter --rater fitted:my-rater
     """
-    print(fit_pairwise_rater(data, out, seed, hint).card)
-    print(f"Rater: fitted:{out}")
+    from personafit.train.pairwise import train_pairwise
+
+    _show(train_pairwise(data, out, seed, hint))
 
 
 @app.command("matcher")
@@ -63,11 +78,9 @@ def matcher(
             help="A folder with relevance.jsonl as published, a benchmark folder with relevance items, or starter.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the trained rater, quality.json and card.md.")
-    ],
+    out: OutOption,
     method: Annotated[
-        Method,
+        Literal["kernel", "grpo"],
         typer.Option(help="kernel: a small model on the CPU. grpo: a language model, on a GPU."),
     ] = "kernel",
     model: Annotated[
@@ -77,29 +90,30 @@ def matcher(
         ),
     ] = None,
     max_steps: Annotated[
-        int, typer.Option(metavar="N", rich_help_panel=GRPO, help="Number of optimizer steps.")
+        int, typer.Option(min=1, metavar="N", rich_help_panel=GRPO, help="Number of optimizer steps.")
     ] = 200,
     per_device_batch_size: Annotated[
         int | None,
         typer.Option(
+            min=1,
             metavar="N",
             rich_help_panel=GRPO,
             help="Prompts per step on each process; default 16 in all, divided by the number of processes.",
         ),
     ] = None,
     num_generations: Annotated[
-        int, typer.Option(metavar="N", rich_help_panel=GRPO, help="Completions sampled per prompt.")
+        int, typer.Option(min=2, metavar="N", rich_help_panel=GRPO, help="Completions sampled per prompt.")
     ] = 8,
     learning_rate: Annotated[
         float | None,
-        typer.Option(metavar="X", rich_help_panel=GRPO, help="Default 1e-6; with --lora 1e-5."),
+        typer.Option(
+            min=LEAST_RATE, max=1, metavar="X", rich_help_panel=GRPO, help="Default 1e-6; with --lora 1e-5."
+        ),
     ] = None,
     lora: Annotated[
         bool, typer.Option("--lora", rich_help_panel=GRPO, help="Train an adapter, merged at the end.")
     ] = False,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed of the folds, or of the held-out prompts.")
-    ] = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Train a rater of which attributes matter for a prompt, and measure it on held-out prompts.
@@ -110,65 +124,26 @@ def matcher(
 
         personafit train matcher --method grpo --model OWNER/NAME --data DIR --out my-model
     """
-    if method == "grpo":
-        if model is None:
-            raise UserError("--method grpo starts from a chat model; name it with --model.")
-        batch = GrpoSettings.batch if per_device_batch_size is None else per_device_batch_size * processes()
-        _train_grpo(
-            data,
-            out,
-            GrpoSettings(model, max_steps, batch, num_generations, learning_rate, lora, seed),
-            as_json,
-        )
-        return
-    if model is not None:
-        raise UserError("--model is for --method grpo; the kernel method starts from nothing.")
-    fitted = fit_matcher_rater(data, out, seed, hint)
-    if as_json:
-        print_json(fitted.source, _figure_results(fitted.figures, f"fitted:{out}", fitted.fingerprint))
-        return
-    print(fitted.card)
-    print(f"Rater: fitted:{out}")
+    if method == "kernel":
+        if model is not None:
+            raise UserError("--model is for --method grpo; the kernel method starts from nothing.")
+        from personafit.train.matcher import train_matcher
 
-
-def _train_grpo(data: Path, out: Path, settings: GrpoSettings, as_json: bool) -> None:
-    """Train a matcher by GRPO, and print its card or its figures."""
+        _show(train_matcher(data, out, seed, hint), as_json)
+        return
+    if model is None:
+        raise UserError("--method grpo starts from a chat model; name it with --model.")
     if missing := [name for name in FOR_GRPO if find_spec(name) is None]:
         raise UserError(
             f"--method grpo needs {', '.join(missing)}, which pip install 'personafit[train]' trl datasets brings."
         )
-    from personafit.benchmarks.recentering import open_relevance
-    from personafit.training.matcher import load_judged_pairs
-    from personafit.training.matcher_grpo import train_grpo
+    from personafit.train.grpo import GrpoSettings, train_grpo
 
-    benchmark = open_relevance(data)
-    first = os.environ.get("RANK", "0") == "0"
-    say = hint if first else lambda _: None
-    judged = load_judged_pairs(benchmark, say, most=None)
-    trained = train_grpo(judged, benchmark.info.name, settings, out, say)
-    if not first:
-        return
-    if as_json:
-        print_json(benchmark.info.name, _figure_results(trained.figures, trained.rater, trained.fingerprint))
-    else:
-        print(trained.card)
-        print(f"Rater: {trained.rater}")
-
-
-def _figure_results(figures: "Sequence[QualityMetric]", rater: str, fingerprint: str) -> list[Result]:
-    """The figures of a fitted rater as results."""
-    return [
-        Result.of(
-            figure.estimate,
-            metric=figure.metric,
-            rater=rater,
-            slice={"split": figure.split}
-            | ({} if figure.repeat is None else {"repeat": str(figure.repeat + 1)}),
-            control=figure.control,
-            fingerprint=fingerprint if figure.control is None else None,
-        )
-        for figure in figures
-    ]
+    batch = GrpoSettings.batch if per_device_batch_size is None else per_device_batch_size * processes()
+    settings = GrpoSettings(model, max_steps, batch, num_generations, learning_rate, lora, seed)
+    trained = train_grpo(data, out, settings, hint if is_first() else lambda _: None)
+    if is_first():
+        _show(trained, as_json)
 
 
 @app.command("preference")
@@ -176,8 +151,8 @@ def preference(
     data: Annotated[
         Path, typer.Option(metavar="DIR", help="A benchmark folder with rated preference items, or starter.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the head, quality.json and card.md.")],
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the cross-validation folds.")] = 0,
+    out: OutOption,
+    seed: SeedOption = 0,
 ) -> None:
     """Fit a small CPU rater on people's ratings from 1 to 5, and measure it on held-out prompts and people.
 
@@ -185,8 +160,9 @@ def preference(
 
         personafit train preference --data starter --out my-head && personafit run responses --data starter --rater fitted:my-head
     """
-    print(fit_preference_rater(data, out, seed, hint).card)
-    print(f"Rater: fitted:{out}")
+    from personafit.train.preference import train_preference
+
+    _show(train_preference(data, out, seed, hint))
 
 
 @app.command("reward")
@@ -206,7 +182,8 @@ def reward(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the weights, personafit.json, card.md and curves.")
+        Path,
+        typer.Option(metavar="DIR", help="Folder for the weights, personafit.json, card.md and curves.csv."),
     ],
     preset: Annotated[
         Preset,
@@ -224,6 +201,7 @@ def reward(
     swap: Annotated[
         float,
         typer.Option(
+            min=0,
             metavar="RATIO",
             help="Add RATIO swapped pairs per personal pair: one answer before its own person and another, so that length is uninformative.",
         ),
@@ -237,11 +215,13 @@ def reward(
         typer.Option(help="tree computes shared prefixes once; sequence packs whole texts; none pads."),
     ] = "tree",
     num_train_epochs: Annotated[
-        float | None, typer.Option(metavar="X", help="Passes over the pairs; default 1.")
-    ] = None,
+        float,
+        typer.Option(min=0.001, metavar="X", help="Passes over the pairs."),
+    ] = 1.0,
     per_device_batch_size: Annotated[
         int | None,
         typer.Option(
+            min=1,
             metavar="N",
             help="Pairs per step on each process; a step takes N times the number of processes. Default 64 in all (32 with "
             "--preset helpsteer), divided by the number of processes.",
@@ -250,27 +230,32 @@ def reward(
     together: Annotated[
         int | None,
         typer.Option(
+            min=1,
             metavar="N",
             help="Pairs of one person kept together in a batch: 1 shuffles all, which is slower; default all of them.",
         ),
     ] = None,
     learning_rate: Annotated[
-        float | None, typer.Option(metavar="X", help="Peak learning rate; default 1e-5.")
-    ] = None,
+        float, typer.Option(min=LEAST_RATE, max=1, metavar="X", help="Peak learning rate.")
+    ] = 1e-5,
     max_length: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Maximum tokens per text, person and question included; default 4096."
-        ),
-    ] = None,
+        int,
+        typer.Option(min=16, metavar="N", help="Maximum tokens per text, person and question included."),
+    ] = 4096,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the head, the order and the held-out people.")
     ] = 0,
     limit: Annotated[
-        int | None, typer.Option(metavar="N", help="Use at most N pairs, of sampled people.")
+        int | None, typer.Option(min=1, metavar="N", help="Use at most N pairs, of sampled people.")
     ] = None,
     held_out: Annotated[
-        float, typer.Option(metavar="X", help="Share of the people held out for evaluation.")
+        float,
+        typer.Option(
+            min=0,
+            max=0.99,
+            metavar="X",
+            help="Share of the people held out for evaluation.",
+        ),
     ] = 0.1,
     report_to: Annotated[
         str,
@@ -287,7 +272,6 @@ def reward(
 
         torchrun --nproc-per-node 8 -m personafit train reward --model MODEL --data DIR --mix helpsteer2.jsonl=0.36 --out my-reward
     """
-    recipe = RECIPES[preset]
     settings = RewardSettings(
         base=model,
         data=data,
@@ -298,11 +282,11 @@ def reward(
         lora=lora,
         adapter=adapter,
         pack=pack,
-        epochs=recipe.epochs if num_train_epochs is None else num_train_epochs,
-        batch=recipe.batch if per_device_batch_size is None else per_device_batch_size * processes(),
+        epochs=num_train_epochs,
+        batch=RECIPES[preset].batch if per_device_batch_size is None else per_device_batch_size * processes(),
         together=together,
-        rate=recipe.rate if learning_rate is None else learning_rate,
-        max_tokens=recipe.max_tokens if max_length is None else max_length,
+        rate=learning_rate,
+        max_tokens=max_length,
         seed=seed,
         limit=limit,
         held_out=held_out,
@@ -313,10 +297,10 @@ def reward(
             "Training a reward model needs PyTorch and transformers: pip install 'personafit[train]'. "
             f"(There is no {', '.join(missing)}.)"
         )
-    from personafit.training.reward.fitting import train_reward
+    from personafit.train.reward.training import train_reward
 
     trained = train_reward(settings, hint)
-    if os.environ.get("RANK", "0") == "0":
+    if is_first():
         print(trained.card)
         print(f"Rater: reward:{trained.folder}")
 
@@ -327,9 +311,7 @@ def verifier(
         str,
         typer.Option(metavar="DIR", help="starter, or a folder with conversations.jsonl and labels.jsonl."),
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for fitted.json, quality.json and card.md.")
-    ],
+    out: OutOption,
     rater: Annotated[
         list[str] | None,
         typer.Option(metavar="SPEC", help="A model to compare with, as a prompted verifier. Repeatable."),
@@ -352,9 +334,6 @@ def verifier(
     """
     if limit is not None and not rater:
         raise UserError("--limit is about models: name one with --rater.")
-    fitted = fit_verifier_rater(data, out, rater or (), limit, seed, hint)
-    if as_json:
-        print_json(fitted.source, _figure_results(fitted.figures, f"fitted:{out}", fitted.fingerprint))
-        return
-    print(fitted.card)
-    print(f"Verifier: fitted:{out}")
+    from personafit.train.verifier import train_verifier
+
+    _show(train_verifier(data, out, rater or (), limit, seed, hint), as_json, "Verifier")

@@ -1,10 +1,24 @@
-"""What someone is told about a person. A new context is one file and one line in `CONTEXTS` (or an entry point)."""
+"""What someone is told about a person. A new context is one file and one line in `CONTEXTS` (or an entry point).
 
+The model that makes a context is named after `@`, as in `induced@openai:MODEL`; without it the run's own model is meant, which whoever
+makes the builder passes on.
+"""
+
+import re
 from collections.abc import Callable
 
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
-from personafit.contexts.context import Context, ContextBuilder, People, TaskItem, Unmade, task_item
+from personafit.contexts.context import (
+    SUM,
+    WAYS,
+    Context,
+    ContextBuilder,
+    People,
+    TaskItem,
+    Unmade,
+    task_item,
+)
 from personafit.contexts.making import (
     MADE,
     context_fingerprint,
@@ -14,19 +28,30 @@ from personafit.contexts.making import (
     make_contexts,
     makers,
 )
-from personafit.contexts.memories import history_context
-from personafit.contexts.names import PLAIN, is_dis, is_plain, is_remembered, remembered_context
-from personafit.contexts.profile import AttributesContext, attributes_context, none_context, profile_context
-from personafit.contexts.wrong import WrongContext
+from personafit.contexts.profile import (
+    AttributesContext,
+    WrongContext,
+    attributes_context,
+    none_context,
+    profile_context,
+)
+from personafit.models import Model, make_model
 
 ContextFactory = Callable[[str, People, int], ContextBuilder]
 """From what follows the name, the people and a seed to the builder."""
+
+
+def _history_context(argument: str, people: People, seed: int) -> ContextBuilder:
+    from personafit.contexts.memories import history_context
+
+    return history_context(argument, people)
+
 
 CONTEXTS: dict[str, ContextFactory] = {
     "none": none_context,
     "profile": profile_context,
     "attributes": attributes_context,
-    "history": history_context,
+    "history": _history_context,
 }
 """Kind of context to what makes its builder."""
 
@@ -39,8 +64,8 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
     if name.startswith("wrong:"):
         return WrongContext(make_context(name.removeprefix("wrong:"), people, seed, model), people, seed)
     if is_remembered(name):
-        return remembered_context(name, people, model)
-    if is_dis(name):
+        return _remembered_context(name, people, model)
+    if re.match(r"[DIS](?:$|[+~])", name):
         from personafit.contexts.dis import dis_context
 
         return dis_context(name, people, seed)
@@ -54,6 +79,68 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
         f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, memory, memory+filter, induced, "
         "sums of D, I and S, and wrong:CONTEXT."
     )
+
+
+PLAIN = (
+    "none, profile[:FIELDS], attributes:all, history[:budget=N], memory[:k=N,by=WAY,budget=N], sums of D, I and S, or wrong: "
+    "before one of them"
+)
+"""The list in words."""
+
+_OPTION = rf"(?:(?:k|budget)=[0-9]{{1,9}}|by=(?:{'|'.join(WAYS)}))"
+_PLAIN = re.compile(
+    r"(?:wrong:)?(?:none|profile(?::[^\x00-\x1f]*)?|history(?::budget=[0-9]{1,9})?"
+    rf"|memory(?::{_OPTION}(?:,{_OPTION})*)?"
+    # The last three are how runs on attributes call what they show; no other run makes them.
+    rf"|{SUM}|attributes:all|attributes:human|attributes|attribute-alone)"
+)
+
+
+def is_plain(name: str) -> bool:
+    """Whether data may name this context."""
+    return _PLAIN.fullmatch(name) is not None
+
+
+# Options may hold the address of an embedder, and so an @ of their own.
+_MEMORY = re.compile(r"memory(?::(.*?))?(?:(\+filter)(?:@(.+))?)?")
+_INDUCED = re.compile(r"induced(?::([^@]*))?()(?:@(.+))?")
+
+
+def is_remembered(name: str) -> bool:
+    """Whether a name means a context made from memories."""
+    return re.match(r"(?:memory|induced)(?:$|[:+@])", name) is not None
+
+
+def _remembered_context(name: str, people: People, model: str | None) -> ContextBuilder:
+    """Make the builder; `model` is the spec that is meant where the name has none."""
+    from personafit.contexts.filtering import SUFFIX, FilteredContext
+    from personafit.contexts.induction import InducedContext, induced_every
+    from personafit.contexts.memories import MemoryContext, check_people, memory_settings
+
+    induced = name.startswith("induced")
+    match = (_INDUCED if induced else _MEMORY).fullmatch(name)
+    if match is None:
+        raise UserError(
+            f"'{name}' is no context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[@MODEL] or "
+            "induced[:every=8][@MODEL]; plain memory needs no model."
+        )
+    argument, filtered, named = match[1] or "", match[2], match[3]
+    check_people(people, name)
+    if induced:
+        every = induced_every(argument, name)
+        return InducedContext(_model(name, named or model), every, named)
+    settings = memory_settings(argument, name)
+    if filtered:
+        return FilteredContext(settings, people, _model(name, named or model), named)
+    return MemoryContext(settings, people)
+
+
+def _model(name: str, spec: str | None) -> Model:
+    if spec is None:
+        raise UserError(
+            f"{name} needs a model to make it, and this run names none: write {name}@MODEL, such as {name}@openai:gpt-4.1-mini."
+        )
+    return make_model(spec)
 
 
 __all__ = [

@@ -8,13 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from personafit._errors import UserError
 from personafit.people import FacetValue, Person, Task
 from personafit.people.render import main_script
 from personafit.store import Item, Product, Status, StoredPeople
 
+WAYS = ("bm25", "dense", "hybrid")  # how memories can be found for a question
+HISTORY, UNTIL = "history", "until"  # slices of an item: the history it is about, and how much of it was said
+_PART = r"(?:D|S|I(?:~[a-z]+:[0-9.]+)*)"
+SUM = rf"{_PART}(?:\+{_PART})*"  # what a sum of D, I and S looks like, as a regular expression
 SEVERAL_SCRIPTS = frozenset({"und", "mul", "az", "kk", "ku", "mn", "pa", "sr", "tg", "uz"})
 """Languages that do not settle the script."""
 
@@ -53,6 +57,14 @@ class Context:
     def id(self) -> str:
         """The id of the stored context."""
         return self.product.id
+
+
+T = TypeVar("T")
+
+
+def in_language(words: Mapping[str, T], language: str) -> T:
+    """What is said in the person's language where we speak it, else in English."""
+    return words["zh" if language.startswith("zh") else "en"]
 
 
 class Unmade(UserError):

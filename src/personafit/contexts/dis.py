@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
-from personafit.contexts.context import Context, ContextBuilder, People, TaskItem
-from personafit.contexts.names import SUM
+from personafit.contexts.context import SUM, Context, ContextBuilder, People, TaskItem, in_language
 from personafit.people import FacetValue, Person, facet_values, render_person, select_facets
 from personafit.store import Item
 
@@ -24,27 +23,13 @@ _LATELY = {
 
 
 @dataclass(frozen=True)
-class Quality:
-    """One way of making a history worse, and how much."""
-
-    kind: str
-    amount: float
-
-
-@dataclass(frozen=True)
 class Whose:
     """Whose history it is, and among whom they live."""
 
     person: Person
     people: People
     seed: int
-    matters: tuple[str, ...] = ()
-    """Facets that bear on the task at hand."""
-
-
-def worsened(history: dict[str, str], quality: Quality, whose: Whose) -> dict[str, str]:
-    """The summaries by domain, made worse."""
-    return QUALITIES[quality.kind](history, quality.amount, whose)
+    matters: tuple[str, ...] = ()  # facets that bear on the task at hand
 
 
 def sentences(text: str) -> list[str]:
@@ -93,26 +78,19 @@ def contradict(history: dict[str, str], count: float, whose: Whose) -> dict[str,
     Preferences that bear on the task come first.
     """
     changed, person = dict(history), whose.person
-    paths = [
-        path
-        for path in person.facets
-        if path.partition(".")[0] in history and _other_value(path, whose) is not None
-    ]
-    paths.sort(
-        key=lambda path: (
-            path not in whose.matters,
-            hash_text("contradict", str(whose.seed), person.id, path),
-        )
-    )
-    for path in paths[: int(count)]:
+    others = {path: _other_value(path, whose) for path in person.facets if path.partition(".")[0] in history}
+
+    def rank(path: str) -> tuple[bool, str]:
+        return path not in whose.matters, hash_text("contradict", str(whose.seed), person.id, path)
+
+    for path in sorted((path for path in others if others[path] is not None), key=rank)[: int(count)]:
         domain, _, name = path.partition(".")
-        instead = str(_other_value(path, whose))
+        instead = str(others[path])
         text = changed[domain]
         for value in _values(person.facets[path]):
             text = _replaced(text, value, instead)
         if text == changed[domain]:
-            lately = _LATELY["zh" if person.language.startswith("zh") else "en"]
-            text += lately.format(name=name.lower(), instead=instead)
+            text += in_language(_LATELY, person.language).format(name=name.lower(), instead=instead)
         changed[domain] = text
     return changed
 
@@ -158,7 +136,7 @@ class DisContext:
 
     name: str
     parts: frozenset[str]
-    qualities: tuple[Quality, ...]
+    qualities: tuple[tuple[str, float], ...]  # how the history is made worse, and how much
     people: People
     seed: int
 
@@ -195,8 +173,8 @@ class DisContext:
         domains = item.task.domains if isinstance(item, TaskItem) else list(person.summaries)
         history = {domain: person.summaries[domain] for domain in domains if domain in person.summaries}
         matters = tuple(item.task.preferences) if isinstance(item, TaskItem) else ()
-        for quality in self.qualities:
-            history = worsened(history, quality, Whose(person, self.people, self.seed, matters))
+        for kind, amount in self.qualities:
+            history = QUALITIES[kind](history, amount, Whose(person, self.people, self.seed, matters))
         return history
 
 
@@ -221,7 +199,7 @@ def dis_context(name: str, people: People, seed: int) -> ContextBuilder:
     return DisContext(ordered, frozenset(named), qualities, people, seed)
 
 
-def _quality(text: str, name: str) -> Quality:
+def _quality(text: str, name: str) -> tuple[str, float]:
     kind, _, amount = text.partition(":")
     if kind not in QUALITIES:
         raise UserError(f"'{name}': unknown kind '{kind}'; there are {', '.join(QUALITIES)}.")
@@ -233,7 +211,7 @@ def _quality(text: str, name: str) -> Quality:
         raise UserError(f"'{name}': contradict takes a number of preferences, as in I~contradict:2.")
     if kind != "contradict" and not 0 <= value <= 1:
         raise UserError(f"'{name}': {kind} takes a share from 0 to 1, as in I~{kind}:0.3.")
-    return Quality(kind, value)
+    return kind, value
 
 
 def _task(item: Item, name: str) -> TaskItem:

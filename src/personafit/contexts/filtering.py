@@ -13,22 +13,20 @@ from pathlib import Path
 
 from personafit._hashing import content_hash
 from personafit._versions import frozen_text
-from personafit.contexts.context import Context, People, Unmade
-from personafit.contexts.making import ContextPrompt, context_job
-from personafit.contexts.memory import MemoryContext, MemorySettings, told
+from personafit.contexts.context import Context, People, in_language
+from personafit.contexts.making import ContextPrompt, ModelMade, context_job
+from personafit.contexts.memories import MemoryContext, MemorySettings, told
 from personafit.engine import Job
-from personafit.engine.ask import Asker
 from personafit.models import Message, Model
 from personafit.people import Memory, Person
-from personafit.store import Item, Status, Store
+from personafit.store import Item, Status
 
 SUFFIX = "+filter"
 KEEP, DROP, CONFLICT = "keep", "drop", "conflict"
 VERDICTS = (KEEP, DROP, CONFLICT)
 _TAGS = re.compile(r"<(?=[\s/]*(?:question|memories|persona))", re.IGNORECASE)
 
-WORDING_VERSION = "1"
-"""Of how the prompt is put together and the reply read; a change raises it."""
+WORDING_VERSION = "1"  # of how the prompt is put together and the reply read; a change raises it
 WORDINGS: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
     Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8")
 )
@@ -36,7 +34,7 @@ WORDINGS: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
 WORDING = WORDINGS["filter"]
 
 
-class FilteredContext:
+class FilteredContext(ModelMade):
     """Memories that were found and then gone over by a model."""
 
     question = "memory-filter"
@@ -44,25 +42,9 @@ class FilteredContext:
 
     def __init__(self, settings: MemorySettings, people: People, model: Model, named: str | None) -> None:
         self._plain = MemoryContext(settings, people)
-        self.asker = Asker(model)
-        self.name = f"{self._plain.name}{SUFFIX}" + (f"@{named}" if named else "")
-        self.fingerprint = content_hash(
-            [self._plain.fingerprint, model.settings, WORDING, _TAGS.pattern, frozen_code()]
-        )
-        self._store: Store | None = None
-
-    @property
-    def model(self) -> Model:
-        """Who does the work."""
-        return self.asker.model
-
-    def begin(self, store: Store) -> None:
-        """Say where the model's replies are kept."""
-        self._store = store
-
-    def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person."""
-        return self._plain.covers(person, item)
+        made_by = [self._plain.fingerprint, model.settings, WORDING, _TAGS.pattern, frozen_code()]
+        name = f"{self._plain.name}{SUFFIX}" + (f"@{named}" if named else "")
+        super().__init__(model, name, content_hash(made_by))
 
     def job(self, person: Person, item: Item) -> Job | None:
         """The ask about what was found; None where nothing was."""
@@ -75,18 +57,12 @@ class FilteredContext:
         plain = told(self.name, self.fingerprint, person, found, {})
         if not found:
             return plain
-        key = self._prompt(person, item, found).key
-        ask = self._store.final_asks([key]).get(key) if self._store is not None else None
-        if ask is None:
-            raise Unmade(
-                f"{self.name} for {item.id} is not made: the model was not asked or did not answer; the same "
-                "`personafit run` tries again."
-            )
+        ask = self._reply(self._prompt(person, item, found), item.id)
         verdicts = verdicts_in(ask.reply or "", len(found)) if ask.status == Status.OK else None
         if verdicts is None:
             return replace(plain, parents=(*plain.parents, ask.id), status=ask.status)
         kept = [memory for memory, verdict in zip(found, verdicts, strict=True) if verdict != DROP]
-        mark = wording(person.language)["mark"]
+        mark = in_language(WORDING, person.language)["mark"]
         marks = {m.id: mark for m, verdict in zip(found, verdicts, strict=True) if verdict == CONFLICT}
         chosen = told(self.name, self.fingerprint, person, kept, marks)
         return replace(chosen, parents=(*chosen.parents, ask.id))
@@ -100,7 +76,7 @@ class FilteredContext:
             fingerprint=self.fingerprint,
             source=told(self._plain.name, self._plain.fingerprint, person, found, {}).product,
             messages=filter_messages(item.prompt, found, person.language),
-            again=wording(person.language)["again"].format(keys=keys),
+            again=in_language(WORDING, person.language)["again"].format(keys=keys),
             readable=lambda reply: verdicts_in(reply, len(found)) is not None,
         )
 
@@ -111,14 +87,9 @@ def frozen_code() -> list[str]:
     return [frozen_text(part, WORDING_VERSION) for part in parts]
 
 
-def wording(language: str) -> dict[str, str]:
-    """What is said to the model, in the person's language where we speak it."""
-    return WORDING["zh" if language.startswith("zh") else "en"]
-
-
 def filter_messages(question: str, memories: Sequence[Memory], language: str) -> tuple[Message, ...]:
     """The prompt."""
-    words = wording(language)
+    words = in_language(WORDING, language)
     example = json.dumps({str(n): (KEEP, DROP)[n % 2] for n in range(1, min(len(memories), 2) + 1)})
     parts = [
         words["task"],

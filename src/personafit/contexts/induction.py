@@ -5,22 +5,23 @@ ask: what was learned from the earlier ones is read back from the store.
 
 The model sees the persona as it stands and the new memories by number; it answers with edits, each with the numbers it rests on.
 Edits without evidence among the numbers shown are left out: the model can word a field, it cannot invent what it rests on.
+What becomes of an edit is decided here, always the same way.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit._versions import fingerprint_of
-from personafit.contexts.context import Context, Unmade
+from personafit.contexts.context import HISTORY, Context, in_language
 from personafit.contexts.filtering import WORDINGS, JsonPairs, json_pairs, numbered, tagged
-from personafit.contexts.making import ContextPrompt, context_job
-from personafit.contexts.memories import HISTORY, has_memories, memories_of, oldest_first
-from personafit.contexts.persona import Edit, Persona, valid_edit
+from personafit.contexts.making import ContextPrompt, ModelMade, context_job
+from personafit.contexts.memories import memories_of, oldest_first
 from personafit.engine import Job
-from personafit.engine.ask import Asker
 from personafit.models import Message, Model
-from personafit.people import Memory, Person, facet_values
+from personafit.people import FacetValue, Memory, Person, facet_values, render_facets
 from personafit.store import Item, Outcome, Product, Status, Store
 
 KIND = "induced"
@@ -28,34 +29,134 @@ EVERY = 8
 LONGEST_MEMORY = 2_000  # characters of one memory that the model is shown
 
 
-class InducedContext:
+ADD, CHANGE, REMOVE = "add", "change", "remove"
+LONGEST_VALUE = 400
+MOST_FIELDS = 60
+_PATH = re.compile(r"[^\W_][\w '&/()-]{0,59}(?:\.[^\W_][\w '&/()-]{0,59}){0,2}")
+
+
+@dataclass(frozen=True)
+class Belief:
+    """One thing believed: its words, the memories it rests on, and when the newest of them was."""
+
+    value: str
+    evidence: tuple[str, ...]
+    time: str | None = None
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change that a model proposes, with the memories it names for it."""
+
+    do: str  # `add`, `change` or `remove`
+    path: str
+    value: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Persona:
+    """What is believed of a person field by field, what was believed before, and which memories were looked at."""
+
+    fields: Mapping[str, Belief] = field(default_factory=dict)
+    past: Mapping[str, tuple[Belief, ...]] = field(default_factory=dict)
+    """Earlier values by field, the latest last."""
+    seen: tuple[str, ...] = ()
+
+    def updated(self, edits: Iterable[Edit], shown: Sequence[Memory]) -> "Persona":
+        """The persona after some edits; fields that no edit names stay exactly as they are."""
+        times = {memory.id: memory.time for memory in shown}
+        fields, past = dict(self.fields), dict(self.past)
+        for edit in edits:
+            _apply(fields, past, edit, _latest(times.get(id) for id in edit.evidence))
+        return Persona(fields, past, tuple(dict.fromkeys([*self.seen, *(memory.id for memory in shown)])))
+
+    def unseen(self, memories: Sequence[Memory]) -> list[Memory]:
+        """The memories that were not looked at yet, in the order given."""
+        seen = set(self.seen)
+        return [memory for memory in memories if memory.id not in seen]
+
+    def without(self, forgotten: Collection[str]) -> "Persona":
+        """The persona after memories were forgotten: what rests on them alone goes, and an older belief may come back."""
+        fields, past = {}, {}
+        for path in {**self.past, **self.fields}:
+            now = [self.fields[path]] if path in self.fields else []
+            beliefs = [
+                replace(one, evidence=tuple(id for id in one.evidence if id not in forgotten))
+                for one in (*self.past.get(path, ()), *now)
+            ]
+            kept = [one for one in beliefs if one.evidence]
+            if kept and now:
+                fields[path] = kept.pop()
+            if kept:
+                past[path] = tuple(kept)
+        return Persona(fields, past, tuple(id for id in self.seen if id not in forgotten))
+
+    @property
+    def facets(self) -> dict[str, FacetValue]:
+        """What is believed now, as facets."""
+        return {path: belief.value for path, belief in self.fields.items()}
+
+    def render(self) -> str:
+        """What is believed now, as an outline like any profile."""
+        return render_facets(dict(sorted(self.facets.items(), key=lambda pair: pair[0].split("."))))
+
+
+def _apply(
+    fields: dict[str, Belief], past: dict[str, tuple[Belief, ...]], edit: Edit, time: str | None
+) -> None:
+    """What becomes of an edit: the newer statement wins, and one without a time is taken to come as it was met, and so later."""
+    path = next((known for known in fields if known.casefold() == edit.path.casefold()), edit.path)
+    new, now = Belief(edit.value, edit.evidence, time), fields.get(path)
+    if now is None:
+        if edit.do != REMOVE and len(fields) < MOST_FIELDS:
+            fields[path] = new
+        return
+    later = time is None or now.time is None or time >= now.time
+    if edit.do == REMOVE:
+        if later:
+            past[path] = (*past.get(path, ()), fields.pop(path))
+    elif now.value.casefold().strip(" .。") == edit.value.casefold().strip(" .。"):
+        # Nothing new is said: one more memory stands behind it.
+        evidence = tuple(dict.fromkeys([*now.evidence, *edit.evidence]))
+        fields[path] = Belief(now.value, evidence, _latest([now.time, time]))
+    else:
+        fields[path], older = (new, now) if later else (now, new)
+        past[path] = tuple(sorted((*past.get(path, ()), older), key=lambda belief: belief.time or ""))
+
+
+def _latest(times: Iterable[str | None]) -> str | None:
+    return max((time for time in times if time is not None), default=None)
+
+
+def valid_edit(do: object, path: object, value: object, evidence: Sequence[str]) -> Edit | None:
+    """An edit whose parts can be used, or None; evidence is checked by whoever knows what was shown."""
+    if not (isinstance(do, str) and do in (ADD, CHANGE, REMOVE) and isinstance(path, str) and evidence):
+        return None
+    path = ".".join(part.strip() for part in path.split("."))
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    if not _PATH.fullmatch(path) or len(text) > LONGEST_VALUE or (not text and do != REMOVE):
+        return None
+    return Edit(do, path, text, tuple(evidence))
+
+
+class InducedContext(ModelMade):
     """A profile that a model inferred from memories."""
 
     question = "induce"
     per_person = True
 
     def __init__(self, model: Model, every: int, named: str | None) -> None:
-        self.asker = Asker(model)
+        name = KIND + (f":every={every}" if every != EVERY else "") + (f"@{named}" if named else "")
+        made_by = [model.settings, every, LONGEST_MEMORY, profiling_fingerprint()]
+        super().__init__(model, name, content_hash(made_by))
         self._every = every
-        options = f":every={every}" if every != EVERY else ""
-        self.name = f"{KIND}{options}" + (f"@{named}" if named else "")
-        self.fingerprint = content_hash([model.settings, every, LONGEST_MEMORY, profiling_fingerprint()])
-        self._store: Store | None = None
         self._made: dict[str, Context] = {}
 
-    @property
-    def model(self) -> Model:
-        """Who does the work."""
-        return self.asker.model
-
     def begin(self, store: Store) -> None:
-        """Say where the model's replies are kept."""
-        self._store = store
+        """Say where the model's replies are kept; what was read before is read anew."""
+        super().begin(store)
         self._made.clear()
-
-    def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to infer from."""
-        return has_memories(person)
 
     def job(self, person: Person, item: Item) -> Job | None:
         """The first link of the chain that reads the person's memories."""
@@ -72,25 +173,14 @@ class InducedContext:
             self._made[person.id] = self._read(person)
         return self._made[person.id]
 
-    def persona(self, person: Person) -> tuple[Persona, list[str], Status]:
-        """The persona from the stored replies, the asks it came from, and the worst status among them."""
-        persona, asks, status, step = Persona(), list[str](), Status.OK, 0
+    def _read(self, person: Person) -> Context:
+        """The persona from the stored replies, with the worst status among them."""
+        persona, asks, status = Persona(), list[str](), Status.OK
         while new := self._next(person, persona):
-            prompt = self._prompt(person, persona, new, step)
-            ask = self._store.final_asks([prompt.key]).get(prompt.key) if self._store is not None else None
-            if ask is None:
-                raise Unmade(
-                    f"{self.name} of {person.id} is not made: the model was not asked or did not answer; the same "
-                    "`personafit run` tries again."
-                )
+            ask = self._reply(self._prompt(person, persona, new, len(asks)), person.id)
             status = status if ask.status == Status.OK else ask.status
             persona = persona.updated(edits_in(ask.reply or "", new) or [], new)
             asks.append(ask.id)
-            step += 1
-        return persona, asks, status
-
-    def _read(self, person: Person) -> Context:
-        persona, asks, status = self.persona(person)
         evidence = sorted({id for belief in persona.fields.values() for id in belief.evidence})
         return Context(
             self.name,
@@ -127,7 +217,7 @@ class InducedContext:
             fingerprint=self.fingerprint,
             source=Product(kind="memories", text=said, maker=hash_text(person.id, said), about=person.id),
             messages=profiling_messages(persona, shown, person.language),
-            again=words_for(person.language)["again"].format(),
+            again=in_language(WORDING, person.language)["again"].format(),
             readable=lambda reply: edits_in(reply, new) is not None,
             step=str(step),
             tokens=reply_tokens(new),
@@ -157,14 +247,9 @@ def profiling_fingerprint() -> str:
     return fingerprint_of("profiling", WORDING_VERSION)
 
 
-def words_for(language: str) -> dict[str, str]:
-    """What is said to the model, in the person's language where we speak it."""
-    return WORDING["zh" if language.startswith("zh") else "en"]
-
-
 def profiling_messages(persona: Persona, new: Sequence[Memory], language: str) -> tuple[Message, ...]:
     """The prompt; what is the same for everybody comes first."""
-    words = words_for(language)
+    words = in_language(WORDING, language)
     parts = [
         words["task"],
         words["closing"],

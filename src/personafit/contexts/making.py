@@ -4,15 +4,16 @@ Each is made by a keyed job like any other ask, so making resumes, is retried, k
 then read what was made back from the store; what could not be made is told to nobody.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar
 
 from sqlalchemy import func, select
 
 from personafit._hashing import hash_text
-from personafit.contexts.context import ContextBuilder, People, Unmade
-from personafit.contexts.wrong import WrongContext
+from personafit.contexts.context import Context, ContextBuilder, People, Unmade
+from personafit.contexts.profile import WrongContext
 from personafit.engine import Job, Lane, Runner, Summary
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job
 from personafit.models import MODELS, ChatReply, ChatRequest, Message, Model, parse_spec
@@ -27,48 +28,67 @@ USUAL_TOKENS = (900, 200)  # in and out, for estimates
 RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model
 
 
-@runtime_checkable
-class ModelMade(Protocol):
+class ModelMade(ABC):
     """A builder whose contexts take a model's work."""
 
-    name: str
-    asker: Asker
-    question: str
-    """What its asks are called in the store."""
-    fingerprint: str
-    """Hash of the model, the wording and everything else that decides what is made."""
-    per_person: bool
-    """Whether what is made depends on the person alone, and not on the item."""
+    question: ClassVar[str]  # what its asks are called in the store
+    per_person: ClassVar[bool]  # whether what is made depends on the person alone, and not on the item
+
+    def __init__(self, model: Model, name: str, fingerprint: str) -> None:
+        self.asker = Asker(model)
+        self.name = name
+        self.fingerprint = fingerprint
+        """Hash of the model, the wording and everything else that decides what is made."""
+        self._store: Store | None = None
 
     @property
     def model(self) -> Model:
         """Who does the work."""
+        return self.asker.model
 
     def begin(self, store: Store) -> None:
-        """Say where what is made is kept."""
+        """Say where the model's replies are kept."""
+        self._store = store
 
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether there is anything to tell of the person."""
+        from personafit.contexts.memories import has_memories
+
+        return has_memories(person)
+
+    @abstractmethod
     def job(self, person: Person, item: Item) -> Job | None:
         """The first job towards what is told of the person; None where no model is needed."""
+
+    @abstractmethod
+    def build(self, person: Person, item: Item) -> Context:
+        """What is told of the person, from what was made."""
+
+    def _reply(self, prompt: "ContextPrompt", about: str) -> Ask:
+        """The ask that was made of a prompt."""
+        asks = self._store.final_asks([prompt.key]) if self._store is not None else {}
+        if prompt.key not in asks:
+            raise Unmade(
+                f"{self.name} for {about} is not made: the model was not asked or did not answer; the same "
+                "`personafit run` tries again."
+            )
+        return asks[prompt.key]
 
 
 @dataclass(frozen=True)
 class ContextPrompt:
     """What a model is asked so that a context can be made."""
 
-    item: str
-    """Id of the item, or of the person where no item matters."""
+    item: str  # id of the item, or of the person where no item matters
     view: str
     question: str
     fingerprint: str
-    source: Product
-    """What the model reads about the person, kept so that forgetting them finds the ask."""
+    source: Product  # what the model reads about the person, kept so that forgetting them finds the ask
     messages: tuple[Message, ...]
-    again: str
-    """What is said after a reply that cannot be read."""
+    again: str  # what is said after a reply that cannot be read
     readable: Callable[[str], bool]
     step: str = ""
-    tokens: int = 256
-    """How long a reply may be, of a model that does not reason first."""
+    tokens: int = 256  # how long a reply may be, of a model that does not reason first
 
     @property
     def key(self) -> str:
@@ -148,30 +168,22 @@ async def make_contexts(
         )
         for one in needed
     )
-    count = sum(1 for _ in items())
-    persons = len({item.person for item in items()})
+    persons = [item.person for item in items()]
+
+    def lane(maker: ModelMade) -> Lane:
+        views = [one for one in builders if context_fingerprint(one) == maker.fingerprint]
+        people_told = min(len(set(persons)) * len(views), len(people))
+        return Lane(
+            name=f"{maker.model.name} makes {maker.name}",
+            endpoint=maker.model.endpoint,
+            jobs=_jobs(views, people, items),
+            total=people_told if maker.per_person else len(persons) * len(views),
+            max_concurrency=maker.model.max_concurrency,
+            chains=maker.model.max_concurrency if maker.per_person else 0,
+        )
+
     try:
-        lanes = []
-        for maker in needed:
-            views = [
-                builder
-                for builder in builders
-                if getattr(_inner(builder), "fingerprint", "") == maker.fingerprint
-            ]
-            price = maker.model.price
-            lanes.append(
-                Lane(
-                    name=f"{maker.model.name} makes {maker.name}",
-                    endpoint=maker.model.endpoint,
-                    jobs=_jobs(views, people, items),
-                    total=min(persons * len(views), len(people)) if maker.per_person else count * len(views),
-                    max_concurrency=maker.model.max_concurrency,
-                    ask_cost=usual_cost(price),
-                    free=price == (0.0, 0.0),
-                    chains=maker.model.max_concurrency if maker.per_person else 0,
-                )
-            )
-        return await runner.run(lanes)
+        return await runner.run([lane(maker) for maker in needed])
     finally:
         for asker in askers.values():
             await asker.model.close()
@@ -179,9 +191,7 @@ async def make_contexts(
 
 def usual_cost(price: tuple[float, float] | None) -> float:
     """About what one ask costs in USD."""
-    return (
-        sum(tokens * each for tokens, each in zip(USUAL_TOKENS, price, strict=True)) / 1e6 if price else 0.0
-    )
+    return (USUAL_TOKENS[0] * price[0] + USUAL_TOKENS[1] * price[1]) / 1e6 if price else 0.0
 
 
 def made_notes(store: Store, run: int, builders: Sequence[ContextBuilder]) -> list[str]:
@@ -199,13 +209,13 @@ def made_notes(store: Store, run: int, builders: Sequence[ContextBuilder]) -> li
         bad = {status: n for status, n in counts.items() if status in (Status.UNPARSED, Status.REFUSED)}
         if bad:
             listed = ", ".join(f"{n} {status}" for status, n in sorted(bad.items()))
+            instead = (
+                "nothing was learned from those memories"
+                if maker.per_person
+                else "all that was retrieved is told"
+            )
             notes.append(
-                f"{maker.name}: of {sum(counts.values())} replies of {maker.model.name}, {listed}; where that is so, "
-                + (
-                    "nothing was learned from those memories."
-                    if maker.per_person
-                    else "all that was retrieved is told."
-                )
+                f"{maker.name}: of {sum(counts.values())} replies of {maker.model.name}, {listed}; where that is so, {instead}."
             )
     return notes
 
@@ -218,9 +228,8 @@ def default_model(specs: Sequence[str]) -> str | None:
     for text in specs:
         spec = parse_spec(text)
         if spec.kind in MODELS and spec.kind != "python":
-            options = "".join(
-                f",{name}={value}" for name, value in spec.options.items() if name not in RATERS_OWN
-            )
+            kept = {name: value for name, value in spec.options.items() if name not in RATERS_OWN}
+            options = "".join(f",{name}={value}" for name, value in kept.items())
             url = f"@{spec.url}" if spec.url else ""
             return f"{spec.kind}{':' if spec.name else ''}{spec.name}{url}{options}"
     return None

@@ -1,25 +1,23 @@
-"""A person's memories, wherever they come from: on record, the sentences of summaries, or what was said in a session; and the context
-`history[:budget=32000]` that tells all of them.
+"""A person's memories, on record or the sentences of summaries, and the contexts that tell of them: `history[:budget=32000]` all
+that fit, `memory[:k=3,by=hybrid,budget=400]` those that retrieval finds for the question, and nothing else.
 
 Memories on record come first; somebody who has none but summaries of earlier interactions gets one memory for each sentence or
-bullet of them, named after the domain and its place.
+bullet of them, named after the domain and its place. What is told are the memories themselves, the newest last. Which they are is
+kept with the stored context as its parents, and how they were found is part of its maker.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash, hash_text
-from personafit.contexts.context import Context, ContextBuilder, People
+from personafit._hashing import content_hash
+from personafit.contexts.context import HISTORY, UNTIL, WAYS, Context, ContextBuilder, People, in_language
 from personafit.models.tokens import count_tokens
-from personafit.people import Conversation, Memory, Person
+from personafit.people import Memory, Person
 from personafit.store import Item
 
-HISTORY, UNTIL = "history", "until"  # slices of an item
-WAYS = ("bm25", "dense", "hybrid")
-"""How memories can be found for a question."""
-
-_PIECE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\s*\n\s*(?:[-*•]\s+|\d+[.)]\s+)?")
+_PIECE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|(?<!\s)\s*\n\s*(?:[-*•]\s+|\d+[.)]\s+)?")
 _BULLET = re.compile(r"^(?:[-*•]\s+|\d+[.)]\s+)")
 
 
@@ -60,20 +58,6 @@ def has_memories(person: Person) -> bool:
     return bool(person.memories or any(text.strip() for text in person.summaries.values()))
 
 
-def session_memories(conversation: Conversation, time: str | None = None) -> list[Memory]:
-    """What the person said in a conversation, a memory for each turn of theirs; 'ID#3' is turn 3, from 0."""
-    return [
-        Memory(id=f"{conversation.id}#{number}", text=turn.text, time=time, source=conversation.id)
-        for number, turn in enumerate(conversation.turns)
-        if turn.role == "user" and turn.text.strip()
-    ]
-
-
-def memories_hash(memories: Sequence[Memory]) -> str:
-    """Hash of ids, texts and times: an index or a profile made from others is out of date."""
-    return hash_text(*(part for one in memories for part in (one.id, one.text, one.time or "")))
-
-
 def oldest_first(memories: Sequence[Memory]) -> list[Memory]:
     """By time, those without one first; the order of the file decides ties."""
     return sorted(memories, key=lambda memory: memory.time or "")
@@ -103,16 +87,7 @@ class HistoryContext:
     def build(self, person: Person, item: Item) -> Context:
         """The latest memories that fit, the oldest of them first."""
         kept = self._latest(person, oldest_first(memories_at(person, item)))
-        heading = HEADINGS["zh" if person.language.startswith("zh") else "en"]
-        text = "\n".join([heading, *(memory.text for memory in kept)]) if kept else ""
-        return Context(
-            self.name,
-            text,
-            tuple(memory.text for memory in kept),
-            person.id,
-            maker=f"{self.name}#{self.fingerprint}",
-            parents=tuple(memory.id for memory in kept),
-        )
+        return told(self.name, self.fingerprint, person, kept, {}, HEADINGS, lambda memory, _: memory.text)
 
     def covers(self, person: Person, item: Item) -> bool:
         """Whether there is anything to tell of the person, so that they can stand in for somebody."""
@@ -132,7 +107,7 @@ class HistoryContext:
         return memories[len(memories) - kept :]
 
 
-def history_context(argument: str, people: People, seed: int) -> ContextBuilder:
+def history_context(argument: str, people: People) -> ContextBuilder:
     """Make `history` or `history:budget=TOKENS`."""
     name = f"history:{argument}" if argument else "history"
     option, _, value = argument.partition("=")
@@ -141,3 +116,135 @@ def history_context(argument: str, people: People, seed: int) -> ContextBuilder:
     if not any(has_memories(person) for person in people.values()):
         raise UserError(f"{name}: nobody here has memories to tell; add `memories` to people.jsonl.")
     return HistoryContext(int(value) if argument else BUDGET)
+
+
+KIND = "memory"
+TELLING = "memories-1"  # changes whenever the same memories would be told otherwise
+FOUND_HEADINGS = {
+    "en": "Remembered from earlier conversations with the person:",
+    "zh": "从以前的对话中记得的：",
+}
+CUT = " …"
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """How memories are found."""
+
+    k: int = 3
+    by: str = "hybrid"
+    budget: int = 400  # about how many tokens may be told; a memory that alone is longer is cut
+    embedder: str = ""  # as in models.embeddings; empty for the one that comes with personafit
+
+    @property
+    def options(self) -> str:
+        """What differs from the usual, as on the command line."""
+        usual = MemorySettings()
+        named = ("k", "by", "budget", "embedder")
+        return ",".join(f"{n}={getattr(self, n)}" for n in named if getattr(self, n) != getattr(usual, n))
+
+
+class MemoryContext:
+    """The memories found for a question."""
+
+    def __init__(self, settings: MemorySettings, people: People) -> None:
+        self.settings = settings
+        self.name = f"{KIND}:{settings.options}" if settings.options else KIND
+        from personafit.contexts.retrieval import Retriever
+
+        self._retriever = Retriever(settings.by, settings.embedder, people.index_folder)
+        self.fingerprint = content_hash(
+            [TELLING, settings.k, settings.budget, self._retriever.fingerprint, FOUND_HEADINGS]
+        )
+
+    def build(self, person: Person, item: Item) -> Context:
+        """The best memories within the budget."""
+        found = self.find(person, item)
+        return told(self.name, self.fingerprint, person, found, {})
+
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        return has_memories(person)
+
+    def find(self, person: Person, item: Item) -> list[Memory]:
+        """What is found, best first."""
+        memories = memories_at(person, item)
+        found = self._retriever.find(person.id, memories, item.prompt, self.settings.k)
+        return within(found, self.settings.budget)
+
+
+def within(memories: Sequence[Memory], budget: int) -> list[Memory]:
+    """The first memories that fit a number of tokens; the first of all is cut if it alone does not."""
+    kept: list[Memory] = []
+    for memory in memories:
+        size = count_tokens(memory.text)
+        if size <= budget:
+            kept.append(memory)
+            budget -= size
+        elif not kept:
+            return [memory.model_copy(update={"text": _cut(memory.text, budget)})]
+    return kept
+
+
+def _line(memory: Memory, mark: str) -> str:
+    date = f"[{memory.time}] " if memory.time else ""
+    return f"- {date}{mark}{' '.join(memory.text.split())}"
+
+
+def told(
+    name: str,
+    fingerprint: str,
+    person: Person,
+    memories: Sequence[Memory],
+    marks: Mapping[str, str],
+    headings: Mapping[str, str] = FOUND_HEADINGS,
+    line: Callable[[Memory, str], str] = _line,
+) -> Context:
+    """Memories as a context; `marks` are put before some of them, by id."""
+    ordered = oldest_first(memories)
+    lines = [line(memory, marks.get(memory.id, "")) for memory in ordered]
+    text = "\n".join([in_language(headings, person.language), *lines]) if lines else ""
+    values, parents = tuple(memory.text for memory in ordered), tuple(memory.id for memory in ordered)
+    return Context(name, text, values, person.id, maker=f"{name}#{fingerprint}", parents=parents)
+
+
+def memory_settings(argument: str, name: str) -> MemorySettings:
+    """The settings that `k=5,by=bm25` and the like stand for."""
+    values: dict[str, str] = {}
+    for part in filter(None, argument.split(",")):
+        option, _, value = part.partition("=")
+        if option not in ("k", "by", "budget", "embedder") or not value:
+            raise UserError(
+                f"{name}: '{part}' is no option; write k=NUMBER, by={'|'.join(WAYS)}, budget=TOKENS or embedder=NAME."
+            )
+        values[option] = value
+    usual = MemorySettings()
+    by = values.get("by", usual.by)
+    if by not in WAYS:
+        raise UserError(f"{name}: memories are found by {', '.join(WAYS)}, not by '{by}'.")
+    k, budget = (_whole(values, option, getattr(usual, option), name) for option in ("k", "budget"))
+    return MemorySettings(k, by, budget, values.get("embedder", ""))
+
+
+def check_people(people: People, name: str) -> None:
+    """Refuse data in which nobody has memories, or somebody's are not usable."""
+    if not sum(len(memories_of(person)) for person in people.values()):
+        raise UserError(
+            f"{name}: nobody here has memories, or summaries to take them from; add `memories` to people.jsonl."
+        )
+
+
+def _whole(values: dict[str, str], option: str, usual: int, name: str) -> int:
+    text = values.get(option, str(usual))
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 1_000_000):
+        raise UserError(f"{name}: {option} must be a whole number of at least 1, not '{text}'.")
+    return int(text)
+
+
+def _cut(text: str, budget: int) -> str:
+    """So much of a text that it fits; counted, not guessed, since scripts differ."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if count_tokens(text[:middle]) <= budget else (low, middle - 1)
+    return text[:low].rstrip() + CUT

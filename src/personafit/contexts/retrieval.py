@@ -1,27 +1,26 @@
 """Finding the memories that bear on a question: BM25 over terms, cosines over vectors, both together; and how well that works.
 
 An index answers with places of texts, best first; BM25 leaves out what shares no term with the query, vectors always find something.
-There is one index per person, made when it is needed, kept where making it took long: beside the store, in a folder of each person's
-own that goes when the person is forgotten. It is named by a fingerprint of the memories and of how they are indexed, so a changed
-memory means a new index and the old one is removed.
+There is one index per person, made when it is needed. Vectors of many memories are kept beside the store, in a folder of each person's
+own that goes when the person is forgotten, named by a fingerprint of the memories and of how they are embedded.
 """
 
 import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
-from personafit.contexts.memories import WAYS, memories_hash
+from personafit.contexts.context import WAYS
 from personafit.models.embeddings import Embedder, Vectors, make_embedder
 from personafit.people import Memory
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
@@ -88,54 +87,21 @@ def fused(rankings: Sequence[Sequence[int]]) -> list[int]:
 
 FUSED_DEPTH = 100  # places of each ranking that count when two are made into one
 EMBEDDED = 4_000  # characters of a text that its vector stands for; encoders were made for sentences
-VECTORS = "vectors.npy"
-BM25 = "bm25"
-
-
-class Index(Protocol):
-    """Finds texts."""
-
-    def search(self, query: str, count: int) -> list[int]:
-        """Places of the best texts, best first; never more than asked for."""
-
-    def save(self, folder: Path) -> None:
-        """Write what took time to make."""
 
 
 class Bm25Index:
     """BM25 with the library's usual settings."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> "Bm25Index":
-        """Index some texts."""
+    def __init__(self, texts: Sequence[str]) -> None:
         import bm25s  # type: ignore[import-untyped]
 
-        model = bm25s.BM25()
         split = [terms(text) for text in texts]
-        if not any(split):
-            return cls(None)
-        model.index(split, show_progress=False)
-        return cls(model)
-
-    @classmethod
-    def load(cls, folder: Path) -> "Bm25Index":
-        """Read an index that was saved; its arrays stay on disk until they are needed."""
-        import bm25s
-
-        if not (folder / BM25).is_dir():
-            return cls(None)
-        return cls(bm25s.BM25.load(folder / BM25, mmap=True))
-
-    def save(self, folder: Path) -> None:
-        """Write the index."""
+        self._model: Any = bm25s.BM25() if any(split) else None
         if self._model is not None:
-            self._model.save(folder / BM25, show_progress=False)
+            self._model.index(split, show_progress=False)
 
     def search(self, query: str, count: int) -> list[int]:
-        """The best texts that share a term with the query."""
+        """Places of the best texts that share a term with the query, best first."""
         if self._model is None:
             return []
         known = self._model.vocab_dict
@@ -151,45 +117,24 @@ class DenseIndex:
 
     def __init__(self, vectors: Vectors, embedder: Embedder) -> None:
         self._vectors = vectors
-        self._embedded = lru_cache(4096)(lambda text: embedder.embed([text[:EMBEDDED]])[0])
-
-    @classmethod
-    def of(cls, texts: Sequence[str], embedder: Embedder) -> "DenseIndex":
-        """Embed some texts."""
-        return cls(embedder.embed([text[:EMBEDDED] for text in texts]), embedder)
-
-    @classmethod
-    def load(cls, folder: Path, embedder: Embedder) -> "DenseIndex":
-        """Read vectors that were saved."""
-        return cls(np.load(folder / VECTORS), embedder)
-
-    def save(self, folder: Path) -> None:
-        """Write the vectors."""
-        np.save(folder / VECTORS, self._vectors)
+        self._embedded = lru_cache(4096)(lambda text: embed(embedder, [text])[0])
 
     def search(self, query: str, count: int) -> list[int]:
-        """The texts whose vectors lie closest."""
+        """Places of the texts whose vectors lie closest, best first."""
         return best(self._vectors @ self._embedded(query), count)
 
 
-class HybridIndex:
-    """Two indexes, their rankings made into one."""
-
-    def __init__(self, parts: Sequence[Index]) -> None:
-        self._parts = parts
-
-    def save(self, folder: Path) -> None:
-        """Write both."""
-        for part in self._parts:
-            part.save(folder)
-
-    def search(self, query: str, count: int) -> list[int]:
-        """The best of both."""
-        depth = max(FUSED_DEPTH, count)
-        return fused([part.search(query, depth) for part in self._parts])[:count]
+def embed(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """The vectors of the beginnings of some texts."""
+    return embedder.embed([text[:EMBEDDED] for text in texts])
 
 
-KEPT_FROM = 200  # memories; fewer are indexed again faster than read
+def memories_hash(memories: Sequence[Memory]) -> str:
+    """Hash of ids, texts and times: an index made from others is out of date."""
+    return hash_text(*(part for one in memories for part in (one.id, one.text, one.time or "")))
+
+
+KEPT_FROM = 200  # memories; fewer are embedded again faster than read
 HELD = 8  # indexes in memory: work goes person by person
 MOST_EMBEDDED = 300_000  # memories of one person; more would take minutes and a gigabyte without a word
 
@@ -203,7 +148,7 @@ class Retriever:
         self.by = by
         self._folder = folder
         self._embedder: Embedder | None = None if by == "bm25" else make_embedder(embedder)
-        self._held: dict[str, Index] = {}
+        self._held: dict[str, list[Bm25Index | DenseIndex]] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -216,63 +161,54 @@ class Retriever:
         """The best memories for a query, best first; never more than asked for."""
         if not memories or count < 1:
             return []
-        return [memories[place] for place in self._index(person, memories).search(query, count)]
-
-    def _index(self, person: str, memories: Sequence[Memory]) -> Index:
         key = hash_text(person, memories_hash(memories))
         if key not in self._held:
             if len(self._held) >= HELD:
                 del self._held[next(iter(self._held))]
-            self._held[key] = self._load_or_make(person, memories)
-        return self._held[key]
+            self._held[key] = self._indexes(person, memories)
+        indexes = self._held[key]
+        depth = count if len(indexes) == 1 else max(FUSED_DEPTH, count)
+        rankings = [index.search(query, depth) for index in indexes]
+        return [memories[place] for place in (rankings[0] if len(rankings) == 1 else fused(rankings))[:count]]
 
-    def _load_or_make(self, person: str, memories: Sequence[Memory]) -> Index:
-        place = self._place(person, memories)
-        if place is not None and place.is_dir():
-            try:
-                return self._load(place)
-            except (OSError, ValueError, KeyError):  # half written or damaged: it can be made again
-                shutil.rmtree(place, ignore_errors=True)
-        index = self._make(person, [memory.text for memory in memories])
-        if place is not None:
-            _keep(index, place)
-        return index
+    def _indexes(self, person: str, memories: Sequence[Memory]) -> list[Bm25Index | DenseIndex]:
+        found: list[Bm25Index | DenseIndex] = []
+        if self.by != "dense":
+            found.append(Bm25Index([memory.text for memory in memories]))
+        if self._embedder is not None:
+            found.append(DenseIndex(self._vectors(person, memories, self._embedder), self._embedder))
+        return found
 
-    def _place(self, person: str, memories: Sequence[Memory]) -> Path | None:
-        if self._folder is None or len(memories) < KEPT_FROM:
-            return None
-        name = hash_text(memories_hash(memories), self.fingerprint)[:16]
-        return person_folder(self._folder, person) / f"{self.by}-{name}"
-
-    def _make(self, person: str, texts: list[str]) -> Index:
-        if self._embedder is None:
-            return Bm25Index.of(texts)
-        if len(texts) > MOST_EMBEDDED:
+    def _vectors(self, person: str, memories: Sequence[Memory], embedder: Embedder) -> Vectors:
+        """The vectors of all memories: read where they were kept, else made, and kept where that took long."""
+        if len(memories) > MOST_EMBEDDED:
             raise UserError(
-                f"Person '{person}' has {len(texts):,} memories, more than the {MOST_EMBEDDED:,} that are embedded; "
+                f"Person '{person}' has {len(memories):,} memories, more than the {MOST_EMBEDDED:,} that are embedded; "
                 "retrieve with by=bm25."
             )
-        dense = DenseIndex.of(texts, self._embedder)
-        return dense if self.by == "dense" else HybridIndex([Bm25Index.of(texts), dense])
+        place = None
+        if self._folder is not None and len(memories) >= KEPT_FROM:
+            name = hash_text(memories_hash(memories), self.fingerprint)[:16]
+            place = person_folder(self._folder, person) / f"{self.by}-{name}.npy"
+            with suppress(OSError, ValueError):  # not there, half written or damaged: they can be made again
+                kept: Vectors = np.load(place)
+                return kept
+        vectors = embed(embedder, [memory.text for memory in memories])
+        if place is not None:
+            _keep(vectors, place)
+        return vectors
 
-    def _load(self, place: Path) -> Index:
-        if self._embedder is None:
-            return Bm25Index.load(place)
-        dense = DenseIndex.load(place, self._embedder)
-        return dense if self.by == "dense" else HybridIndex([Bm25Index.load(place), dense])
 
-
-def _keep(index: Index, place: Path) -> None:
-    """Write an index whole or not at all; other indexes of the same person and kind are out of date."""
-    try:
+def _keep(vectors: Vectors, place: Path) -> None:
+    """Write vectors whole or not at all; others of the same person and kind are out of date."""
+    with suppress(OSError):  # a full or read-only disk costs time at the next start and nothing else
         place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(mkdtemp(dir=place.parent))
-        index.save(draft)
         for old in place.parent.glob(f"{place.name.partition('-')[0]}-*"):
-            shutil.rmtree(old, ignore_errors=True)
-        draft.rename(place)
-    except OSError:  # a full or read-only disk costs time at the next start and nothing else
-        shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(old) if old.is_dir() else old.unlink()  # earlier versions kept folders
+        draft = place.with_name(f".{place.name}")
+        with draft.open("wb") as file:
+            np.save(file, vectors)
+        draft.replace(place)
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,6 @@ class Lane:
     jobs: Iterable[Job]
     total: int
     max_concurrency: int = 1
-    ask_cost: float = 0.0
-    """About what one ask costs in USD, before any was made; held back from the budget until its real cost is known."""
-    free: bool = False
-    """Whether its jobs cost nothing, so that no budget ends it."""
     chains: int = 0
     """How many chains may be under way at once; 0 where jobs stand alone. `total` counts chains, not their links."""
     endpoints: Mapping[str, int] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from itertools import islice
 
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
 from personafit.engine.lane_run import (
-    Budget,
     FinishedJob,
     LaneRun,
     Outbox,
@@ -24,7 +23,7 @@ from personafit.engine.limits import AdaptiveLimit, RetryPolicy, WorkClock
 from personafit.engine.progress import ProgressView
 from personafit.engine.signals import stop_on_signals
 from personafit.models import ModelError, Transient, Unusable
-from personafit.models.tokens import note_calls
+from personafit.models.purse import OverBudget, Purse, note_calls, paying_from
 from personafit.store import Ask, Outcome, Status, Store
 
 ALLOCATIONS = 200_000  # between two walks over the young; Python's own figure is 700
@@ -64,7 +63,7 @@ class Runner:
         self._retry = retry
         self._policy = policy or RetryPolicy()
         self._summary = Summary()
-        self._budget = Budget(budget, self._summary)
+        self._purse = Purse(budget)
         self._limits: dict[str, AdaptiveLimit] = {}
         self._clock = WorkClock()
         self._outbox = Outbox()
@@ -78,7 +77,8 @@ class Runner:
             self._progress.begin(lane.name, lane.total)
         self._outbox = Outbox()
         writer = asyncio.create_task(self._write_outcomes())
-        feeders = [asyncio.create_task(self._feed(lane)) for lane in lanes]
+        with paying_from(self._purse):
+            feeders = [asyncio.create_task(self._feed(lane)) for lane in lanes]
         everything = asyncio.gather(*feeders)
         with rare_collections(), self._clock, stop_on_signals(everything) as signals:
             try:
@@ -98,7 +98,7 @@ class Runner:
     async def _feed(self, lane: Lane) -> None:
         report = LaneReport(lane.name, lane.total)
         self._summary.lanes.append(report)
-        run = LaneRun(lane, report, set(), lane.ask_cost)
+        run = LaneRun(lane, report, set())
         try:
             iterator = iter(lane.jobs)
             upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
@@ -109,7 +109,6 @@ class Runner:
                     if not await self._start_all(run, planned):
                         if run.over_budget:  # what is under way is paid for: let it come in
                             await finish(run)
-                            report.stopped = self._budget.sentence()
                         return
             finally:
                 await asyncio.gather(upcoming, return_exceptions=True)
@@ -153,7 +152,7 @@ class Runner:
                 raise run.crash
             if run.open is not None:
                 await run.open.acquire()
-            if run.report.stopped or not await self._budget.reaches(run):
+            if run.report.stopped:
                 break
             await self._start(run, job, generation)
             if number % YIELD_EVERY == 0:
@@ -161,34 +160,26 @@ class Runner:
         return run.report.stopped is None
 
     async def _start(self, run: LaneRun, job: Job, generation: int) -> None:
-        held = await self._hold(run, job)
+        await self._take_slot(run, job)
         if run.lane.chains == 1 or (run.open is None and run.lane.max_concurrency == 1):
-            await self._follow(run, job, generation, held)
+            await self._follow(run, job, generation)
             return
-        task = asyncio.create_task(self._follow(run, job, generation, held))
+        task = asyncio.create_task(self._follow(run, job, generation))
         run.tasks.add(task)
         task.add_done_callback(run.done)
 
-    async def _hold(self, run: LaneRun, job: Job) -> float:
-        """Hold back the money for one ask, at once so that nobody else counts on it, and wait for a slot at the endpoint."""
-        held, limit = self._budget.hold(run), self._limit(run, job)
+    async def _take_slot(self, run: LaneRun, job: Job) -> None:
+        limit = self._limit(run, job)
         if not limit.taken_at_once():
-            try:
-                await limit.acquire()
-            except asyncio.CancelledError:
-                self._budget.free(held)
-                raise
-        return held
+            await limit.acquire()
 
-    async def _follow(self, run: LaneRun, job: Job, generation: int, held: float) -> None:
+    async def _follow(self, run: LaneRun, job: Job, generation: int) -> None:
         """Do a job and, where it is a link of a chain, whatever follows from it."""
         try:
-            link = await self._do(run, job, generation, held)
+            link = await self._do(run, job, generation)
             while link is not None and not run.report.stopped:
-                if self._budget.most is not None and not await self._budget.reaches(run):
-                    break
-                held = await self._hold(run, link)
-                link = await self._do(run, link, 0, held)
+                await self._take_slot(run, link)
+                link = await self._do(run, link, 0)
         finally:
             if run.open is not None:
                 run.open.release()
@@ -196,7 +187,7 @@ class Runner:
     def _limit(self, run: LaneRun, job: Job) -> AdaptiveLimit:
         return self._limits[job.endpoint or run.lane.endpoint]
 
-    async def _do(self, run: LaneRun, job: Job, generation: int, held: float) -> Job | None:
+    async def _do(self, run: LaneRun, job: Job, generation: int) -> Job | None:
         """Do one job, with as many tries as it needs; returns the link that follows from it, if any."""
         started, attempt, limit = self._clock.now(), 0, self._limit(run, job)
         paid, lost = note_calls(), 0.0
@@ -215,6 +206,11 @@ class Runner:
                         self._give_up(run, job, error, attempt, lost)
                         return None
                     await asyncio.sleep(pause)
+                except OverBudget as error:
+                    self._lose(paid)
+                    run.report.stopped = run.report.stopped or str(error)
+                    run.over_budget = True
+                    return None
                 except Unusable as error:
                     self._lose(paid)
                     run.report.stopped = run.report.stopped or str(error)
@@ -231,7 +227,6 @@ class Runner:
                         self._summary.cost -= lost  # it is counted with the ask
                     return await self._take_in(run, job, outcome)
         finally:
-            self._budget.free(held)
             limit.release()
 
     async def _do_together(
@@ -260,7 +255,6 @@ class Runner:
         if run.failures_in_a_row:
             run.failures_in_a_row.pop(job.endpoint, None)
         run.answered.add(job.endpoint)
-        run.dearest = max(run.dearest, outcome.ask.cost)
         self._count(outcome.ask)
         link = job.then(outcome) if job.then else None
         self._outbox.put(FinishedJob(run, job, outcome, link is None))
@@ -270,7 +264,6 @@ class Runner:
 
     def _give_up(self, run: LaneRun, job: Job, error: ModelError, attempts: int, lost: float) -> None:
         message = str(error)
-        run.dearest = max(run.dearest, lost)
         run.report.failed += 1
         in_a_row = run.failures_in_a_row[job.endpoint] = run.failures_in_a_row.get(job.endpoint, 0) + 1
         self._summary.last_failure = message

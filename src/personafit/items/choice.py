@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit._versions import fingerprint_of, other_words, own_version
-from personafit.items.hostile import cleaned
 from personafit.items.reading import (
     PartAnswer,
     Question,
@@ -25,11 +24,11 @@ from personafit.items.reading import (
     Unit,
     Verdict,
     choice_of,
-    finite_numbers,
+    numbers_for,
     replay_key,
     words_of,
 )
-from personafit.models import ChatReply, Message
+from personafit.models import ChatReply
 from personafit.store import TIE, Status
 
 MOST = 20
@@ -40,6 +39,13 @@ SAME = "the answers are identical: nobody was asked"
 _WORDS = words_of("fit")
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # no I: many a reply begins with that word
 TAGS = Tags("person", "question", "answer")
+ASPECTS = (
+    "helpfulness",
+    "correctness",
+    "coherence",
+    "complexity",
+    "verbosity",
+)  # what `aspects:` raters mark
 
 
 @dataclass(frozen=True)
@@ -63,16 +69,35 @@ class ChoiceQuestion(Question):
         """The letters the answers are marked with."""
         return tuple(_LETTERS[:count])
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt; person first, then question, then answers, so that prompt caches are hit."""
-        letters = self.letters(len(shown.order))
-        person = shown.context.text
-        parts = [self.task, TAGS.tagged("person", person) if person else self.unknown]
-        parts.append(TAGS.tagged("question", shown.prompt))
-        for letter, index in zip(letters, shown.order, strict=True):
-            parts.append(TAGS.tagged(f"answer_{letter}", shown.texts[index]))
-        parts.append(self.closing.format(letters=" or ".join(letters)))
-        return ({"role": "user", "content": "\n\n".join(parts)},)
+    def _prompt(self, shown: Shown) -> list[str]:
+        letters = self.options(shown)
+        texts = (shown.context.text, shown.prompt, *shown.answers)
+        person, question, *answers = (self._guarded(text) for text in texts)
+        # The person's tags depend on nothing but the person, so that prompts about one person begin alike.
+        about, mark = self._mark(person), self._mark(person, question, *answers)
+        named = [
+            ("question", question),
+            *zip([f"answer_{letter}" for letter in letters], answers, strict=True),
+        ]
+        return [
+            self.task,
+            _between(f"person{about}", person) if person else self.unknown,
+            *(_between(f"{name}{mark}", text) for name, text in named),
+            *self._notes(about if person else "", mark),
+            self.closing.format(letters=" or ".join(letters)),
+        ]
+
+    def _guarded(self, text: str) -> str:
+        """A text that can neither close nor open the tags it stands between."""
+        return TAGS.inert(text)
+
+    def _mark(self, *texts: str) -> str:
+        """What is put to the names of tags."""
+        return ""
+
+    def _notes(self, about: str, mark: str) -> list[str]:
+        """What is said of the tags."""
+        return []
 
     def again(self, shown: Shown) -> str:
         """What is said after a reply that names no letter."""
@@ -96,10 +121,6 @@ class ChoiceQuestion(Question):
     def options(self, shown: Shown) -> tuple[str, ...]:
         """The letters of the answers shown."""
         return self.letters(len(shown.order))
-
-    def choices(self, shown: Shown) -> tuple[str, ...]:
-        """The letters."""
-        return self.options(shown)
 
     def recorded_as(self, shown: Shown) -> str:
         """The name of the request in recordings."""
@@ -160,8 +181,7 @@ class ChoiceQuestion(Question):
             chosen = letters.index(letter) if letter in letters else None
         if chosen is not None:
             return [float(place == chosen) for place in range(count)]
-        numbers = finite_numbers(returned)
-        return numbers if numbers is not None and len(numbers) == count else None
+        return numbers_for(range(count), returned)
 
     def parse(self, reply: str, count: int) -> str | None:
         """The letter a reply names, or None. Strict: the last line must say a letter and nothing else."""
@@ -174,6 +194,10 @@ class ChoiceQuestion(Question):
         )
         match = re.fullmatch(pattern, lines[-1].strip("*_` "), re.IGNORECASE)
         return match[1].upper() if match else None
+
+
+def _between(name: str, text: str) -> str:
+    return f"<{name}>\n{text}\n</{name}>"
 
 
 def inert(text: str) -> str:
@@ -215,28 +239,13 @@ class GuardedQuestion(ChoiceQuestion):
         """That of the plain question: a guard is a setting of the rater."""
         return FIT.fingerprint
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt, laid out as usual; tags that bear a nonce are named in its end."""
-        letters = self.letters(len(shown.order))
-        person = self._guarded(shown.context.text)
-        asked = self._guarded(shown.prompt)
-        texts = [self._guarded(shown.texts[index]) for index in shown.order]
-        # The person's tags depend on nothing but the person, so that prompts about one person begin alike.
-        about = self._mark(person)
-        mark = self._mark(person, asked, *texts)
-        parts = [self.task, f"<person{about}>\n{person}\n</person{about}>" if person else self.unknown]
-        parts.append(f"<question{mark}>\n{asked}\n</question{mark}>")
-        for letter, text in zip(letters, texts, strict=True):
-            parts.append(f"<answer_{letter}{mark}>\n{text}\n</answer_{letter}{mark}>")
-        if mark:
-            parts.append(
-                self.genuine.format(nonce=" or ".join(filter(None, (about if person else "", mark))))
-            )
-        parts.append(self.closing.format(letters=" or ".join(letters)))
-        return ({"role": "user", "content": "\n\n".join(parts)},)
+    def _notes(self, about: str, mark: str) -> list[str]:
+        return [self.genuine.format(nonce=" or ".join(filter(None, (about, mark))))] if mark else []
 
     def _guarded(self, text: str) -> str:
         if self.guard in ("marks", "all"):
+            from personafit.items.hostile import cleaned
+
             text = cleaned(text)
         # Without `inert` only where nothing, or the nonce alone, is to stand in an attack's way.
         return text if self.guard in ("off", "nonce") else TAGS.inert(text)

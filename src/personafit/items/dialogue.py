@@ -8,7 +8,6 @@ in a dialogue is material: it stands between tags that nothing in it can close. 
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -27,11 +26,13 @@ from personafit.items.reading import (
     Shown,
     Tags,
     Unit,
-    finite_numbers,
+    answered,
+    marks,
+    numbers_for,
     replay_key,
     words_of,
 )
-from personafit.models import ChatReply, Message
+from personafit.models import ChatReply
 from personafit.people import Task
 from personafit.store import Item
 
@@ -42,18 +43,13 @@ Role = Literal["user", "assistant"]
 class StopReason(StrEnum):
     """Why a dialogue ended."""
 
-    SATISFIED = "satisfied"
-    """The user has what they came for."""
-    CAP = "cap"
-    """The most exchanges a dialogue may have were used up and the user would have gone on."""
-    GAVE_UP = "gave-up"
-    """The user gave up."""
+    SATISFIED = "satisfied"  # the user has what they came for
+    CAP = "cap"  # the most exchanges a dialogue may have were used up and the user would have gone on
+    GAVE_UP = "gave-up"  # the user gave up
     EMPTY = "empty"
     """Somebody said nothing usable, and nothing usable when asked again: no words, far too many, a bare tool call."""
-    REFUSED = "refused"
-    """A model refused its turn."""
-    FAILED = "failed"
-    """A call failed for good; the same command tries that turn again."""
+    REFUSED = "refused"  # a model refused its turn
+    FAILED = "failed"  # a call failed for good; the same command tries that turn again
 
     @property
     def whole(self) -> bool:
@@ -67,14 +63,10 @@ class DialogueTurn:
 
     role: Role
     text: str
-    index: int
-    """Place in the dialogue, from 0; even places are the user's."""
-    ask: str
-    """Id of the ask it came from."""
-    product: str
-    """Id of the turn as a product."""
-    thought: str | None = None
-    """What a chain-of-thought user thought before speaking."""
+    index: int  # place in the dialogue, from 0; even places are the user's
+    ask: str  # id of the ask it came from
+    product: str  # id of the turn as a product
+    thought: str | None = None  # what a chain-of-thought user thought before speaking
 
 
 @dataclass(frozen=True)
@@ -86,26 +78,19 @@ class Dialogue:
     dataset: str
     person: str
     task: Task
-    system: str
-    """Fingerprint of the assistant: its model, prompt and settings."""
+    system: str  # fingerprint of the assistant: its model, prompt and settings
     system_name: str
-    user: str
-    """Fingerprint of the user agent."""
+    user: str  # fingerprint of the user agent
     user_name: str
-    given: str
-    """Name of the context the assistant was given, such as `D+I+S` or `wrong:I`."""
-    context: str
-    """Id of that context as a product."""
-    brief: str
-    """Id of what the user agent was told, as a product."""
+    given: str  # name of the context the assistant was given, such as `D+I+S` or `wrong:I`
+    context: str  # id of that context as a product
+    brief: str  # id of what the user agent was told, as a product
     seed: int
     sample: int
     turns: tuple[DialogueTurn, ...]
     stop: StopReason
-    closing: str = ""
-    """What the user said at the end and nobody had to answer."""
-    detail: str | None = None
-    """The sentence that says what went wrong, if anything did."""
+    closing: str = ""  # what the user said at the end and nobody had to answer
+    detail: str | None = None  # the sentence that says what went wrong, if anything did
 
     @property
     def exchanges(self) -> int:
@@ -137,15 +122,10 @@ REPLY_TOKENS = 300
 _WORDS = words_of("dialogue")
 
 TAGS = Tags("turn", "dialogue", "closing", "goal", "known", "preferences")
-_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```(?:json)?[^\S\n]*\n(.*)```", re.DOTALL | re.IGNORECASE)
 
-INTRODUCTION = _WORDS["introduction"]
-
-COMPLETION = _WORDS["completion"]
-PERSONALIZATION = _WORDS["personalization"]
-TURNS = PERSONALIZATION.replace("Give one mark:", _WORDS["each_turn"]) + _WORDS["turns"]
-NATURALNESS = _WORDS["naturalness"]
-COHERENCE = _WORDS["coherence"]
+_PERSONALIZATION = _WORDS["personalization"]
+_TURNS = _PERSONALIZATION.replace("Give one mark:", _WORDS["each_turn"]) + _WORDS["turns"]
 SPEAKERS = {"user": "person who wants something from an assistant", "assistant": "capable human assistant"}
 
 
@@ -174,11 +154,9 @@ class DialogueQuestion(Question):
     rubric: str
     low: int
     high: int
-    needs: frozenset[str] = frozenset()
-    """What the judge is shown beside the dialogue: goal, known."""
+    needs: frozenset[str] = frozenset()  # what the judge is shown beside the dialogue: goal, known
     by_turn: bool = False
-    version: str = "1"
-    """Of rubric, layout and parser together."""
+    version: str = "1"  # of rubric, layout and parser together
 
     @property
     def truth(self) -> bool:
@@ -192,10 +170,9 @@ class DialogueQuestion(Question):
         words = None if ours else [self.rubric, self.low, self.high, sorted(self.needs), self.by_turn]
         return fingerprint_of(f"dialogue/{self.name}", self.version, words)
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt; the dialogue first and the question last, so that prompt caches are hit seven times."""
+    def _prompt(self, shown: Shown) -> list[str]:
         material: DialogueMaterial = shown.material
-        parts = [INTRODUCTION, material.transcript]
+        parts = [_WORDS["introduction"], material.transcript]
         if "goal" in self.needs:
             parts.append(TAGS.tagged("goal", material.dialogue.task.goal))
             if material.preferences:
@@ -204,8 +181,7 @@ class DialogueQuestion(Question):
             whose = "the assistant could know" if shown.context.name == "given" else "there is to know"
             parts.append(f"What {whose} about the person before the dialogue began:")
             parts.append(TAGS.tagged("known", shown.context.text) if shown.context.text else "Nothing.")
-        parts += [self.rubric, self.closing(material.dialogue)]
-        return ({"role": "user", "content": "\n\n".join(parts)},)
+        return [*parts, self.rubric, self.closing(material.dialogue)]
 
     def closing(self, dialogue: Dialogue) -> str:
         """The last words of the prompt: what a reply has to look like."""
@@ -226,8 +202,8 @@ class DialogueQuestion(Question):
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """The mark, or one for each turn of the assistant."""
-        marks = self.parse(reply.text, shown.material.dialogue)
-        return None if marks is None else Reading(tuple(_marked(shown, marks)))
+        found = self.parse(reply.text, shown.material.dialogue)
+        return None if found is None else Reading(tuple(answered(shown, marks(found))))
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
         """The marks of the scale."""
@@ -235,7 +211,7 @@ class DialogueQuestion(Question):
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
         """The mark of the one part shown."""
-        return _marked(shown, [int(answer)])[0] if answer in self.choices(shown) else None
+        return answered(shown, marks([int(answer)]))[0] if answer in self.choices(shown) else None
 
     def parts(self, dialogue: Dialogue) -> tuple[Part, ...]:
         """What gets a mark: the dialogue, or each turn of the assistant."""
@@ -254,11 +230,10 @@ class DialogueQuestion(Question):
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """A mark inside the scale, a truth value where that is asked, or a list of marks, one for each turn."""
-        marks = finite_numbers(returned if self.by_turn else [returned])
-        if marks is None or len(marks) != len(shown.parts):
+        given = numbers_for(shown.parts, returned if self.by_turn else [returned])
+        if given is None or any(mark not in range(self.low, self.high + 1) for mark in given):
             return None
-        whole = [int(mark) for mark in marks if mark == int(mark) and self.low <= mark <= self.high]
-        return _marked(shown, whole) if len(whole) == len(marks) else None
+        return answered(shown, marks(int(mark) for mark in given))
 
     def expected(self, shown: Shown) -> str:
         """What a function has to return, in words."""
@@ -281,9 +256,8 @@ class DialogueQuestion(Question):
         return scores if all(self._in_scale(score) for score in scores) else None
 
     def _in_scale(self, score: Any) -> bool:
-        return (
-            type(score) is int and self.low <= score <= self.high
-        )  # True is an int to isinstance, but no mark
+        # True is an int to isinstance, but no mark.
+        return type(score) is int and self.low <= score <= self.high
 
 
 @dataclass(frozen=True)
@@ -304,27 +278,11 @@ class DialogueScore(Question):
         """That of the version."""
         return fingerprint_of("dialogue/score", self.version)
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """None: no model is asked for a score."""
-        return ()
-
-    def again(self, shown: Shown) -> str:
-        """Nothing."""
-        return ""
-
-    def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """Nothing can be read."""
-        return None
-
     def units(self, shown: Shown, unit: str) -> list[Unit]:
         """All that the assistant said, as an answer to what the user wants."""
         dialogue: Dialogue = shown.material.dialogue
         said = "\n\n".join(turn.text for turn in dialogue.turns if turn.role == "assistant")
         return [Unit(said, shown.prompt, shown.context)]
-
-
-def _marked(shown: Shown, marks: Sequence[int]) -> list[PartAnswer]:
-    return [PartAnswer(part, str(mark), float(mark)) for part, mark in zip(shown.parts, marks, strict=True)]
 
 
 def turn_target(turn: DialogueTurn) -> str:
@@ -363,19 +321,17 @@ def transcript(dialogue: Dialogue) -> str:
     return "\n".join(["<dialogue>", *turns, "</dialogue>"])
 
 
-def _sided(name: str, rubric: str) -> list[DialogueQuestion]:
-    return [
-        DialogueQuestion(f"{name}.{side}", rubric.format(side=side, person=SPEAKERS[side]), 1, 5)
-        for side in SPEAKERS
-    ]
+def _sided(name: str) -> list[DialogueQuestion]:
+    rubrics = {side: _WORDS[name].format(side=side, person=person) for side, person in SPEAKERS.items()}
+    return [DialogueQuestion(f"{name}.{side}", rubric, 1, 5) for side, rubric in rubrics.items()]
 
 
 DIALOGUE_QUESTIONS: tuple[DialogueQuestion, ...] = (
-    DialogueQuestion("completion", COMPLETION, 0, 1, frozenset({"goal"})),
-    DialogueQuestion("personalization", PERSONALIZATION, 1, 4, frozenset({"known"})),
-    *_sided("naturalness", NATURALNESS),
-    *_sided("coherence", COHERENCE),
-    DialogueQuestion("personalization.turns", TURNS, 1, 4, frozenset({"known"}), by_turn=True),
+    DialogueQuestion("completion", _WORDS["completion"], 0, 1, frozenset({"goal"})),
+    DialogueQuestion("personalization", _PERSONALIZATION, 1, 4, frozenset({"known"})),
+    *_sided("naturalness"),
+    *_sided("coherence"),
+    DialogueQuestion("personalization.turns", _TURNS, 1, 4, frozenset({"known"}), by_turn=True),
 )
 QUESTIONS_BY_NAME = {question.name: question for question in DIALOGUE_QUESTIONS}
 INSTRUMENT = content_hash([question.fingerprint for question in DIALOGUE_QUESTIONS])

@@ -10,6 +10,8 @@ import codecs
 import re
 from collections.abc import Iterator
 
+from personafit.items.reading import expression, words_of
+
 # Always hidden: control characters, zero-width marks, fillers, overrides of direction, tag characters, long runs of variation
 # selectors. Joiners count only beside scripts that never join; emoji, Arabic or Hindi need them.
 HIDDEN = re.compile(
@@ -30,34 +32,9 @@ ACTS = "active markup"
 SIGNS = (HIDES, MIXES, IMITATES, ADDRESSES, ENCODES, ACTS)
 
 _MIXED = re.compile(r"[A-Za-z][Ͱ-ϿЀ-ӿ]|[Ͱ-ϿЀ-ӿ][A-Za-z]|[⺀-⿟]|[Ａ-Ｚａ-ｚ]{4}")
-_IMITATION = re.compile(
-    r"<[\s/]*(?:person|question|answer)[^>]{0,20}>"
-    r"|<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>"
-    # A change of speaker within the text; a turn of a conversation may well begin with its speaker, and JSON have such a key.
-    r"|\n[^\w\n\"']{0,4}(?:system|assistant|系统|助手)[^\w\n\"']{0,3}[:：]"
-    r"|[\"']?(?:choice|winner|verdict|preferred|score|选择|胜者|结论)[\"']?\s*[:：]\s*[\"']?[A-H]\b"
-    r"|^\s*(?:final\s+)?(?:answer|答案|最终答案)\s*[:：]\s*[A-H]\W*$"
-    r"|(?:correct reply is|reply with|正确答复是|请回复)\s*[A-H]\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-_ADDRESS = re.compile(
-    r"\b(?:choose|pick|select|prefer|favou?r|vote for|mark|rate|rank|name)\s+(?:\w+\s+){0,2}?(?:the|this|my)\s+(?:other\s+)?(?:answer|response|reply|option)\b"
-    r"|\b(?:ignore|disregard|forget|set aside)\s+(?:(?:all|any|of|the|your|my|these|those|previous|earlier|above|prior|other)\s+){0,4}(?:instructions?|rules?|criteria|guidelines|prompt)\b"
-    r"|\b(?:note|message|instruction|reminder) (?:to|for) (?:the |any )?(?:judge|evaluator|grader|rater|reviewer|assessor|model)\b"
-    r"|\b(?:the|dear) (?:judge|evaluator|grader|rater|assessor|panel)\b[^.\n]{0,60}\b(?:answer|decided|settled|must|will be)\b"
-    r"|\b(?:this|the) answer\b[^.\n]{0,60}\b(?:(?:is|was|has been|as) (?:already )?(?:the )?(?:best|correct|right|chosen|approved|verified|winner|better))\b"
-    r"|(?:选择?|挑|评选?|判定?|给|投|标记|请把)[^。\n]{0,12}(?:这个|本|此|该|以“[^”]{1,20}”开头的)(?:回答|答案|选项)"
-    r"|(?:忽略|无视|不要理会|忘掉)[^。\n]{0,16}(?:指示|指令|规则|要求|说明|标准|提示)"
-    r"|(?:评委|评审(?!会)|裁判|评判者|评估者|阅卷人|评分员)[^。\n]{0,30}(?:回答|决定|定了|必须|(?<!邀)请|注意(?!力))"
-    r"|(?:这个|本|以“[^”]{1,20}”开头的)(?:回答|答案)[^。\n]{0,16}(?:最好|最佳|正确|胜出|获批|通过|更好)",
-    re.IGNORECASE,
-)
-_ACTIVE = re.compile(
-    r"<\s*/?\s*(?:script|iframe|svg|style)\b|<\s*(?:img|object|embed|form|meta|link|a)\s[^>]*="
-    r"|javascript:|\bon[a-z]{3,15}\s*=\s*[\"']?\w"
-    r"|!\[[^\]]*\]\(\s*https?:",
-    re.IGNORECASE,
-)
+_SIGNS = words_of("hostile")
+_IMITATION = expression(_SIGNS["imitation"], re.IGNORECASE | re.MULTILINE)
+_ADDRESS, _ACTIVE = expression(_SIGNS["address"]), expression(_SIGNS["active"])
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9+/=])")
 _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[\s:]?){16,}(?![0-9A-Fa-f])")
 

@@ -21,12 +21,14 @@ from personafit.items.reading import (
     Tags,
     Unit,
     Verdict,
-    finite_numbers,
+    answered,
     json_values,
+    marks,
+    numbers_for,
     replay_key,
     words_of,
 )
-from personafit.models import ChatReply, Message
+from personafit.models import ChatReply
 
 PREFERENCE = "preference"
 MENTION = "mention"
@@ -70,12 +72,9 @@ class AttributeQuestion(Question):
         """An answer that was not made (an empty text) loses by every attribute."""
         if shown.texts[PERSONAL]:
             return None
-        return Verdict(
-            answers=[PartAnswer(part, *self.lost) for part in shown.parts], detail=NOT_MADE, calls=0
-        )
+        return Verdict(answers=answered(shown, [self.lost] * len(shown.parts)), detail=NOT_MADE, calls=0)
 
-    lost: ClassVar[tuple[str, float]] = ("no", 0.0)
-    """What is said of an answer that was not made."""
+    lost: ClassVar[tuple[str | None, float]] = ("no", 0.0)  # what is said of an answer that was not made
 
 
 @dataclass(frozen=True)
@@ -86,28 +85,25 @@ class PreferenceQuestion(AttributeQuestion):
     order_matters: ClassVar[bool] = True
     scored_by: ClassVar[tuple[str, ...]] = ("pair", "answer")
     sought: ClassVar[str] = "which answer somebody with an attribute would rather have"
-    lost: ClassVar[tuple[str, float]] = (str(LOWEST), float(LOWEST))
+    lost: ClassVar[tuple[str | None, float]] = (str(LOWEST), float(LOWEST))
 
     name: str = PREFERENCE
     task: str = _PREFER["task"]
     closing: str = _PREFER["closing"]
     reminder: str = _PREFER["reminder"]
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt; both orders of a pair share its beginning, so that prompt caches are hit."""
-        count = len(shown.parts)
-        example = json.dumps({str(number): 3 for number in range(1, min(count, 2) + 1)})
-        parts = [
+    def _prompt(self, shown: Shown) -> list[str]:
+        example = json.dumps({str(number): 3 for number in range(1, min(len(shown.parts), 2) + 1)})
+        return [
             self.task,
             TAGS.tagged("question", shown.prompt),
             TAGS.tagged("attributes", _numbered(shown)),
             *(
-                TAGS.tagged(f"answer_{letter}", shown.texts[place])
-                for letter, place in zip("AB", shown.order, strict=True)
+                TAGS.tagged(f"answer_{letter}", text)
+                for letter, text in zip("AB", shown.answers, strict=True)
             ),
             self.closing.format(example=example),
         ]
-        return ({"role": "user", "content": "\n\n".join(parts)},)
 
     def again(self, shown: Shown) -> str:
         """What is said after a reply that leaves attributes without a mark."""
@@ -116,11 +112,14 @@ class PreferenceQuestion(AttributeQuestion):
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """The marks that can be read, perhaps not all, turned so that 5 prefers the personalized answer."""
-        marks = marks_in(reply.text, len(shown.parts))
-        numbered = enumerate(shown.parts, 1)
-        found = {part: turned(marks[number], shown.order) for number, part in numbered if number in marks}
-        said = tuple(PartAnswer(part, str(mark), float(mark)) for part, mark in found.items())
-        return Reading(said) if said else None
+        found = marks_in(reply.text, len(shown.parts))
+        toward = {number: turned(mark, shown.order) for number, mark in found.items()}
+        said = [
+            PartAnswer(part, str(toward[number]), float(toward[number]))
+            for number, part in enumerate(shown.parts, 1)
+            if number in toward
+        ]
+        return Reading(tuple(said)) if said else None
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
         """The marks."""
@@ -137,8 +136,7 @@ class PreferenceQuestion(AttributeQuestion):
         # Who looks at each answer by itself finds no difference anyway, on a scale of its own.
         if lost is not None or not shown.place or shown.texts[GENERIC] != shown.texts[PERSONAL]:
             return lost
-        said = [PartAnswer(part, str(MIDDLE), float(MIDDLE)) for part in shown.parts]
-        return Verdict(answers=said, detail=SAME, calls=0)
+        return Verdict(answers=answered(shown, marks([MIDDLE] * len(shown.parts))), detail=SAME, calls=0)
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
         """For every attribute the two answers as one pair, or one after the other, told of somebody with that attribute alone."""
@@ -153,10 +151,7 @@ class PreferenceQuestion(AttributeQuestion):
     ) -> list[PartAnswer]:
         """Marks, or the personalized answer's lead without one: reports put leads on the scale by rank."""
         if unit == "pair":
-            return [
-                PartAnswer(part, str(round(score)) if on_scale else None, float(score))
-                for part, score in zip(shown.parts, scores, strict=True)
-            ]
+            return answered(shown, [(str(round(one)) if on_scale else None, float(one)) for one in scores])
         pairs = zip(scores[::2], scores[1::2], strict=True)
         return [
             PartAnswer(part, None, personal - generic, (generic, personal))
@@ -165,15 +160,10 @@ class PreferenceQuestion(AttributeQuestion):
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """A mark from 1 (clearly the first answer shown) to 5 (clearly the second) for each attribute."""
-        marks = finite_numbers(returned)
-        if marks is None or len(marks) != len(shown.parts):
+        given = numbers_for(shown.parts, returned)
+        if given is None or any(mark not in range(LOWEST, HIGHEST + 1) for mark in given):
             return None
-        if any(mark not in range(LOWEST, HIGHEST + 1) for mark in marks):
-            return None
-        toward = [turned(int(mark), shown.order) for mark in marks]
-        return [
-            PartAnswer(part, str(mark), float(mark)) for part, mark in zip(shown.parts, toward, strict=True)
-        ]
+        return answered(shown, marks(turned(int(mark), shown.order) for mark in given))
 
     def expected(self, shown: Shown) -> str:
         """What a function has to return, in words."""
@@ -197,30 +187,22 @@ class MentionQuestion(AttributeQuestion):
     closing: str = _MENTION["closing"]
     reminder: str = _MENTION["reminder"]
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt, without the generic answer."""
-        parts = [
+    def _prompt(self, shown: Shown) -> list[str]:
+        return [
             self.task,
             TAGS.tagged("question", shown.prompt),
             TAGS.tagged("attributes", _numbered(shown)),
             TAGS.tagged("answer", shown.texts[PERSONAL]),
             self.closing,
         ]
-        return ({"role": "user", "content": "\n\n".join(parts)},)
-
-    def again(self, shown: Shown) -> str:
-        """What is said after a reply that cannot be read."""
-        return self.reminder
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """Yes or no for each attribute."""
         numbers = numbers_in(reply.text, len(shown.parts))
         if numbers is None:
             return None
-        said = [
-            ("yes", 1.0) if number in numbers else ("no", 0.0) for number in range(1, len(shown.parts) + 1)
-        ]
-        return Reading(tuple(PartAnswer(part, *one) for part, one in zip(shown.parts, said, strict=True)))
+        said = [("yes", 1.0) if one in numbers else ("no", 0.0) for one in range(1, len(shown.parts) + 1)]
+        return Reading(tuple(answered(shown, said)))
 
 
 def _numbered(shown: Shown) -> str:

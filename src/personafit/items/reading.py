@@ -8,8 +8,7 @@ model scores `units` and `decide` turns the scores into answers; a function's re
 import json
 import re
 import tomllib
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
@@ -34,6 +33,11 @@ def words_of(section: str) -> dict[str, str]:
     for name in section.split("."):
         found = found[name]
     return found
+
+
+def expression(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    """The expression whose alternatives stand on lines of a data file."""
+    return re.compile("|".join(lines.strip("\n").split("\n")), flags)
 
 
 NOTHING = Context("none", "", (), None)
@@ -143,7 +147,17 @@ class Shown:
         return [part.text for part in self.parts]
 
 
-class Question(ABC):
+def answered(shown: Shown, said: Iterable[tuple[str | None, float]]) -> list[PartAnswer]:
+    """The answers about the parts shown, from a label and a number for each."""
+    return [PartAnswer(part, label, value) for part, (label, value) in zip(shown.parts, said, strict=True)]
+
+
+def marks(numbers: Iterable[int]) -> list[tuple[str | None, float]]:
+    """Whole marks as labels and numbers."""
+    return [(str(number), float(number)) for number in numbers]
+
+
+class Question:
     """Wording, scale and parser of one thing that can be asked, with an explicit version."""
 
     name: str
@@ -169,17 +183,21 @@ class Question(ABC):
         """What job keys call the question."""
         return self.fingerprint
 
-    @abstractmethod
     def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt."""
+        """The prompt: what many asks share comes first, so that prompt caches are hit."""
+        return ({"role": "user", "content": "\n\n".join(self._prompt(shown))},)
 
-    @abstractmethod
+    def _prompt(self, shown: Shown) -> list[str]:
+        """The paragraphs of the prompt."""
+        return []
+
     def again(self, shown: Shown) -> str:
         """What is said after a reply that cannot be read."""
+        return getattr(self, "reminder", "")
 
-    @abstractmethod
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """What a reply says; None if nothing can be read."""
+        return None
 
     def options(self, shown: Shown) -> tuple[str, ...]:
         """Words of one token whose scores are an answer, where the model shows them."""
@@ -219,14 +237,12 @@ class Question(ABC):
         self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
     ) -> list[PartAnswer]:
         """Answers from one score per unit. `threshold` is where yes begins; `on_scale` scores are marks already."""
-        return [PartAnswer(part, None, score) for part, score in zip(shown.parts, scores, strict=True)]
+        return answered(shown, [(None, score) for score in scores])
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """Answers from what a function returned; None if it is not what the scale allows."""
-        numbers = finite_numbers(returned)
-        if numbers is None or len(numbers) != len(shown.parts):
-            return None
-        return [PartAnswer(part, None, number) for part, number in zip(shown.parts, numbers, strict=True)]
+        numbers = numbers_for(shown.parts, returned)
+        return None if numbers is None else answered(shown, [(None, number) for number in numbers])
 
     def expected(self, shown: Shown) -> str:
         """What a function has to return, in words."""
@@ -310,3 +326,9 @@ def finite_numbers(returned: Any) -> list[float] | None:
     except (TypeError, ValueError):
         return None
     return numbers if all(number - number == 0 for number in numbers) else None
+
+
+def numbers_for(wanted: Sized, returned: Any) -> list[float] | None:
+    """The finite numbers that a function returned, where there is one for each."""
+    numbers = finite_numbers(returned)
+    return numbers if numbers is not None and len(numbers) == len(wanted) else None

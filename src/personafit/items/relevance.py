@@ -25,11 +25,12 @@ from personafit.items.reading import (
     Shown,
     Tags,
     Unit,
-    finite_numbers,
+    answered,
     json_values,
+    numbers_for,
     words_of,
 )
-from personafit.models import ChatReply, Message
+from personafit.models import ChatReply
 
 RELEVANCE = "relevance"
 YES, NO = "yes", "no"
@@ -82,16 +83,14 @@ def distinct_attributes(shown: Shown) -> list[str]:
     return list(dict.fromkeys(map(_one_line, shown.attributes)))
 
 
-Answers = list[tuple[str, float]]
-"""A label and a number that grows with relevance, for each attribute."""
+Answers = list[tuple[str | None, float]]  # a label and a number that grows with relevance, for each attribute
 
 
 @dataclass(frozen=True)
 class RelevanceQuestion(Question):
     """A way of asking which attributes matter: wording and parser together, with one version for both."""
 
-    version: ClassVar[str]
-    """Of a way of asking: its wording, layout and parser."""
+    version: ClassVar[str]  # of a way of asking: its wording, layout and parser
     reading: ClassVar[str] = "relevance-1"
     most_parts: ClassVar[int | None] = 1
     scored_by: ClassVar[tuple[str, ...]] = ("attribute",)
@@ -113,15 +112,9 @@ class RelevanceQuestion(Question):
         """That of the version, and of other words than the usual ones."""
         return fingerprint_of(f"relevance/{self.way}", own_version(self), other_words(self))
 
-    def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt; what many asks share comes first, so that prompt caches are hit."""
+    def _prompt(self, shown: Shown) -> list[str]:
         question = self.withheld if shown.context.name == ALONE else TAGS.tagged("question", shown.prompt)
-        parts = [f"{self.task} {self.material}", question, self._known(shown), self.closing]
-        return ({"role": "user", "content": "\n\n".join(parts)},)
-
-    def again(self, shown: Shown) -> str:
-        """What is said after a reply that cannot be read."""
-        return self.reminder
+        return [f"{self.task} {self.material}", question, self._known(shown), self.closing]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """What the reply says of each attribute. Without the prompt one ask answers for the attribute wherever it stands."""
@@ -129,8 +122,7 @@ class RelevanceQuestion(Question):
         if found is None:
             return None
         said = found if len(found) == len(shown.parts) else found * len(shown.parts)
-        pairs = zip(shown.parts, said, strict=True)
-        return Reading(tuple(PartAnswer(one, label, value) for one, (label, value) in pairs))
+        return Reading(tuple(answered(shown, said)))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
         """The words whose scores are an answer."""
@@ -148,24 +140,22 @@ class RelevanceQuestion(Question):
         self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
     ) -> list[PartAnswer]:
         """Yes from the threshold on; without one the scores alone, of which the report learns on other prompts how many to pick."""
-        return [
-            PartAnswer(part, _label(score, threshold), float(score))
-            for part, score in zip(shown.parts, scores, strict=True)
-        ]
+        return answered(shown, [(_label(score, threshold), float(score)) for score in scores])
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """A truth value or a number for each attribute."""
-        numbers = finite_numbers(returned)
-        if numbers is None or len(numbers) != len(shown.parts):
+        numbers = numbers_for(shown.parts, returned)
+        if numbers is None:
             return None
-        said = [
-            (YES if one else NO) if _is_bool(one) else _label(number, threshold)
-            for one, number in zip(returned, numbers, strict=True)
-        ]
-        return [
-            PartAnswer(part, label, number)
-            for part, label, number in zip(shown.parts, said, numbers, strict=True)
-        ]
+        # Python's own truth values, and NumPy's under both of its names.
+        bools = [type(one).__name__ in ("bool", "bool_") for one in returned]
+        return answered(
+            shown,
+            [
+                (_label(number, 1.0 if is_bool else threshold), number)
+                for number, is_bool in zip(numbers, bools, strict=True)
+            ],
+        )
 
     def expected(self, shown: Shown) -> str:
         """What a function has to return, in words."""
@@ -298,10 +288,6 @@ def _label(score: float, threshold: float | None) -> str | None:
     if threshold is None:
         return None
     return YES if score >= threshold else NO
-
-
-def _is_bool(value: Any) -> bool:
-    return type(value).__name__ in ("bool", "bool_")  # Python's own, and NumPy's under both of its names
 
 
 def list_name(group: str, person: str) -> str:

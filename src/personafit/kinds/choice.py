@@ -3,7 +3,7 @@
 A system answers each question told of the person, of nobody and of somebody else; its answer is held against the other two.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,8 +12,8 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
-from personafit.benchmarks.answers import TESTED_ANSWER, AnswerRow, Answers
-from personafit.benchmarks.benchmark import Benchmark, ingest
+from personafit.benchmarks.answers import RESERVED, TESTED_ANSWER, AnswerRow, Answers
+from personafit.benchmarks.benchmark import Benchmark, Prompts, ingest
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import (
     ContextBuilder,
@@ -21,18 +21,15 @@ from personafit.contexts import (
     context_fingerprint,
     default_model,
     make_context,
-    make_contexts,
-    makers,
 )
-from personafit.engine import Runner, Summary, check_budget
+from personafit.engine import Summary
 from personafit.items.choice import CHOICES, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
 from personafit.kinds.choice_scores import choice_lines, load_scores
-from personafit.kinds.kind import Kind, Made, RunPlan, count_answers, left_of, open_attempt
+from personafit.kinds.kind import Kind, Made, RunPlan, left_of
 from personafit.kinds.lines import RunLines
-from personafit.models import make_model
 from personafit.raters import Rater
-from personafit.raters.fitted.rater import fitted_mark
+from personafit.raters.rater import fitted_mark
 from personafit.store import MET, UNMADE, Item, RunRecord, Store, gold_answers, item_rows
 
 if TYPE_CHECKING:
@@ -102,76 +99,42 @@ class ChoiceKind(Kind):
         self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
     ) -> Made | None:
         """Let every system answer every question, told of the person, of nobody, and of somebody else."""
-        from personafit.simulate import Answering
+        from personafit.kinds.making import let_answer
 
         dataset = ingest(store, benchmark)
         people = People(store.people(dataset))
         asked = replace(config, where=_of_questions(config))
-        selected = self.select(RunPlan(self, store, asked, benchmark.info, dataset, people, []))
-        typed = config.givens or ["profile"]
+        plan = RunPlan(self, store, asked, benchmark.info, dataset, people, [])
+        plan.selected = self.select(plan)
+        typed = list(dict.fromkeys(config.givens or ["profile"]))
         names = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
-        models = [make_model(spec) for spec in config.systems]
-        check_budget(config.budget, [(model.name, model) for model in models])
-        attempt, owner = open_attempt(store, config, models, partial(_making_name, config))
-        name = _making_name(config, attempt)
-        givens: list[list[ContextBuilder]] = [
-            [make_context(name, people, config.seed, default_model([spec])) for name in names]
-            for spec in config.systems
-        ]
-        every = [given for told in givens for given in told]
-        check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(every)])
-        called = {name: given.name for name, given in zip(names, givens[0], strict=True)}
-        answerings = [
-            Answering(store, dataset, people, model, each, selected, name if attempt else "")
-            for model, each in zip(models, givens, strict=True)
-        ]
-        try:
-            record = {
-                "benchmark": "answers",
-                "systems": config.systems,
-                "stage": "answering",
-                "owner": owner,
-            }
-            asks = sum(answering.count for answering in answerings)
-            run = store.begin_run(name, dataset, record, asks)
-            runner = Runner(store, run.id, progress, config.retry, config.budget)
-            told = await make_contexts(every, store, people, answerings[0].items, runner)
-            if told is not None and told.ended_early:
-                return Made(None, told, run.name, config)
-            summary = await runner.run([answering.lane() for answering in answerings])
-        finally:
-            for model in models:
-                await model.close()
-        if summary.ended_early:
-            return Made(None, summary, run.name, config)
+
+        async def told(spec: str, *_: Any) -> tuple[list[ContextBuilder], None]:
+            return [make_context(name, people, config.seed, default_model([spec])) for name in names], None
+
+        name, record = partial(_making_name, config), {"benchmark": "answers"}
+        done = await let_answer(plan, progress, name, record, len(names), told)
+        if not done.answerings:
+            return Made(None, done.summary, done.run, config)
         # As contexts call themselves: memory:k=3 is memory.
-        answers = _answers(answerings, [called[name] for name in typed], people, config, summary)
+        called = [builder.name for builder in done.answerings[0].givens[: len(typed)]]
+        tiers = benchmark.tiers() if isinstance(benchmark, Prompts) else {}
+        answers = _answers(done.answerings, called, people, config, done.summary, tiers)
         of_pairs = [one for one in config.where if one not in asked.where]
-        rest = left_of(config.budget, summary)
+        rest = left_of(config.budget, done.summary)
         judged = replace(config, limit=None, users=None, where=of_pairs, budget=rest)
-        unmade = sum(answering.unmade() for answering in answerings)
-        counts = count_answers(summary.lanes[-len(models) :], models, config.fresh, unmade)
-        return Made(answers, summary, run.name, judged, counts)
+        systems = {one.fingerprint: one.system.name for one in done.answerings}
+        return Made(answers, done.summary, done.run, judged, done.counts, systems)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
         """What answering and judging would take."""
-        from personafit.simulate.answering import USUAL_TOKENS
+        from personafit.kinds.making import estimate_answers
 
         items = sum(1 for _ in benchmark.items())
-        questions = min(items, config.limit or items)
-        givens = len(config.givens or ["profile"])
-        lines = []
-        for spec in config.systems:
-            model = make_model(spec)
-            calls = questions * (1 + 2 * givens)
-            line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
-            if model.price is not None:
-                line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
-            lines.append(f"{line}.")
+        questions, givens = min(items, config.limit or items), len(config.givens or ["profile"])
         pairs = questions * 2 * givens * max(1, len(config.systems))
-        contexts = len(config.views) or 3
-        lines.append(f"Each judge that sees an order: {pairs * contexts * 2:,} asks over {pairs:,} pairs.")
-        return lines
+        asks = pairs * (len(config.views) or 3) * 2
+        return estimate_answers(config, questions, 1 + 2 * givens, pairs, asks)
 
 
 def rows_with_tiers(store: Store, dataset: str) -> pl.DataFrame:
@@ -208,12 +171,13 @@ def _answers(
     people: People,
     config: RunConfig,
     summary: Summary,
+    tiers: Mapping[str, str],
 ) -> Answers:
     """What the systems answered, as pairs to be judged."""
     rows: list[AnswerRow] = []
     notes: list[str] = []
     for answering in answerings:
-        made, missing = _answer_rows(answering, given_names)
+        made, missing = _answer_rows(answering, given_names, tiers)
         rows += made
         if missing:
             notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
@@ -224,16 +188,22 @@ def _answers(
     return Answers(rows, dict(people), config.seed, notes)
 
 
-def _answer_rows(answering: "Answering", given_names: Sequence[str]) -> tuple[list[AnswerRow], int]:
-    """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are."""
-    rows, missing, spent = [], 0, answering.spent()
+def _answer_rows(
+    answering: "Answering", given_names: Sequence[str], tiers: Mapping[str, str]
+) -> tuple[list[AnswerRow], int]:
+    """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are.
+
+    What is known of a question, its tier included, is said of the answers to it too, so that a gate can name it.
+    """
+    rows, missing, own = [], 0, {*AnswerRow.model_fields, *RESERVED}
     for item, texts in answering.tried():
+        known = {"tier": tiers[item.id]} if item.id in tiers else {}
+        known |= {name: value for name, value in item.slices.items() if name not in own}
         for given in given_names:
             wanted = (given, "none", f"wrong:{given}")
             missing += sum(texts.get(name) == "" for name in wanted)
             if given not in texts:
                 continue
-            seconds, cost = spent.get((item.id, given), (None, None))
             rows.append(
                 AnswerRow(
                     id=f"{hash_text(answering.system.name)[:6]}/{given}/{item.id}",
@@ -245,8 +215,7 @@ def _answer_rows(answering: "Answering", given_names: Sequence[str]) -> tuple[li
                     expect="generic" if item.slices.get("expect") == "generic" else "personal",
                     system=answering.system.name,
                     given=given,
-                    seconds=seconds,
-                    cost=cost,
+                    **known,
                 )
             )
     return rows, missing

@@ -126,6 +126,8 @@ class Made:
     """What is left to be asked for: the questions are chosen, part of the budget is spent."""
     answers: dict[str, Any] = field(default_factory=dict)
     """How many answers were made and reused (`count_answers`)."""
+    systems: dict[str, str] = field(default_factory=dict)
+    """Fingerprint of each system, as its asks have it, to its name."""
 
 
 class Kind:
@@ -156,6 +158,8 @@ class Kind:
 
     bars: ClassVar[tuple[str, ...]] = ()
     """Metrics that `--fail-under` may name."""
+    computed_slices: ClassVar[tuple[str, ...]] = ()
+    """Slices of its results that are no slices of the items: they are found when the run is read back."""
 
     def warnings(self, config: RunConfig) -> list[str]:
         """What would make the result worth little, said before the work."""
@@ -189,10 +193,12 @@ class Kind:
         if config.limit is None and config.users is None and not config.where:
             return None
         rows = rows_where(rows_of_users(self.rows(plan), config), config)
-        if config.limit is None:
-            return frozenset(rows["item"])
+        return frozenset(rows["item"]) if config.limit is None else self.sample(plan, rows, config.limit)
+
+    def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
+        """So many of the items that are left, spread over the strata in proportion."""
         strata = [name for name in self.strata if name in rows.columns]
-        return select_items(rows.select("item", *strata), config.limit, config.seed)
+        return select_items(rows.select("item", *strata), limit, plan.config.seed)
 
     def rows(self, plan: RunPlan) -> pl.DataFrame:
         """The items as rows, with what can be selected by."""

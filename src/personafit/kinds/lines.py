@@ -5,6 +5,7 @@ unit. A `Metric` says which column of those frames is averaged, or how a figure 
 comparisons, power, calibration and the like need nothing else, so they work for every kind.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -281,6 +282,17 @@ class RunLines:
     """The metrics that a run is summed up by, where they are more than the first."""
     made_alike: tuple[str, ...] = ()
     """Where lines hold several systems together: the columns that name one question whoever answered it."""
+
+    @property
+    def layouts(self) -> list[tuple[str, ...]]:
+        """What results are given by: the slices of the kind, and those that the bars of the run's gate name."""
+        found = list(dict.fromkeys(self.slices))
+        for bar in self.run.config.get("gate", []):
+            inside = re.search(r"\[(.+)\]", bar)
+            names = tuple(part.partition("=")[0].strip() for part in inside[1].split(",")) if inside else ()
+            if all(set(names) != set(layout) for layout in ((), *found)):
+                found.append(names)
+        return found
 
     @property
     def headline(self) -> Metric:

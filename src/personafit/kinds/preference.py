@@ -30,11 +30,10 @@ from personafit.contexts import (
     People,
     default_model,
     make_context,
-    make_contexts,
-    makers,
 )
 from personafit.contexts.profile import HUMAN, MATCHED
 from personafit.engine import Runner, Summary, check_budget
+from personafit.extract.prompting import Matching, Wish
 from personafit.items.preference import (
     CONTEXT,
     NAMED,
@@ -51,19 +50,14 @@ from personafit.kinds.kind import (
     Made,
     RunPlan,
     ShownAgain,
-    count_answers,
     left_of,
-    open_attempt,
     order_name,
     orders,
 )
 from personafit.kinds.lines import Metric, RunLines
-from personafit.models import ChatRequest, Model, make_model
+from personafit.models import ChatRequest, Model
 from personafit.raters import Rater, make_rater
 from personafit.raters.rater import SHORT_REPLY
-from personafit.simulate import Answering
-from personafit.simulate.answering import USUAL_TOKENS
-from personafit.stages.prompting import Matching, Wish
 from personafit.store import Item, RunRecord, Store
 
 if TYPE_CHECKING:
@@ -150,26 +144,18 @@ class PreferenceKind(Kind):
                 raise UserError(
                     f"--where {condition}: answers that systems make have {GENERATOR} and {GIVEN}."
                 )
-        made = await _make_responses(store, config, progress, benchmark)
+        made = await _make_responses(self, store, config, progress, benchmark)
         rest = left_of(config.budget, made.summary)
         return replace(made, config=replace(config, limit=None, users=None, budget=rest))
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
         """What answering and judging would take."""
+        from personafit.kinds.making import estimate_answers
+
         found = sum(1 for _ in benchmark.items())
-        prompts = min(found, config.limit or found)
-        givens = wanted_givens(config.givens)
-        lines = []
-        for spec in config.systems:
-            model = make_model(spec)
-            calls = prompts * (1 + len(givens))
-            line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
-            if model.price is not None:
-                line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
-            lines.append(f"{line}; matching, where it is asked for, comes on top.")
-        pairs = prompts * len(givens) * len(config.systems)
-        lines.append(f"Each judge that sees an order: {2 * pairs:,} asks over {pairs:,} pairs.")
-        return lines
+        prompts, givens = min(found, config.limit or found), len(wanted_givens(config.givens))
+        pairs = prompts * givens * len(config.systems)
+        return estimate_answers(config, prompts, 1 + givens, pairs, 2 * pairs)
 
 
 def shown_pair(item: Item, texts: Mapping[str, str], question: Question) -> Shown:
@@ -196,80 +182,55 @@ def wanted_givens(asked: Sequence[str]) -> list[str]:
 
 
 async def _make_responses(
-    store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
+    kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
 ) -> Made:
     """Match where that is asked for, then answer."""
+    from personafit.kinds.making import let_answer
+
     dataset = ingest(store, prompts)
     people = People(store.people(dataset))
     givens = wanted_givens(config.givens)
     selected = _selected(prompts, config)
     situations = [one for one in prompts.situations.values() if selected is None or one.id in selected]
-    models = [make_model(spec) for spec in config.systems]
-    check_budget(config.budget, [(model.name, model) for model in models])
-    planned = len(situations) * len(models) * (1 + len(givens))
-    attempt, owner = open_attempt(store, config, models, partial(_making_name, config))
-    fresh = _making_name(config, attempt) if attempt else ""
-    record = {
-        "benchmark": INFO.name,
-        "systems": config.systems,
-        "givens": givens,
-        "stage": "answering",
-        "owner": owner,
-    }
-    run = store.begin_run(_making_name(config, attempt), dataset, record, planned)
-    summary: Summary | None = None
     notes: list[str] = []
-    answerings = []
     unmatched: set[tuple[str, str, str]] = set()
     called: dict[str, str] = {}  # as contexts call themselves: memory:k=3 is memory
-    try:
-        for spec, model in zip(config.systems, models, strict=True):
-            builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
-            for given in givens:
-                if given == f"attributes:{HUMAN}":
-                    builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
-                elif given.startswith(f"attributes:{MATCHED}"):
-                    matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
-                    budget = left_of(config.budget, summary)
-                    chosen, took = await _match(
-                        store, run.id, matcher, people, situations, progress, config, budget
-                    )
-                    summary = _added(summary, took)
-                    if took.ended_early:
-                        return Made(None, summary, run.name, config)
-                    notes += _note_unmatched(given, model, situations, chosen)
-                    unmatched |= {(model.name, given, one.id) for one in situations if one.id not in chosen}
-                    builders.append(AttributesContext(given, chosen))
-                else:
-                    builders.append(make_context(given, people, config.seed, default_model([spec])))
-                called[given] = builders[-1].name
-            answerings.append(Answering(store, dataset, dict(people), model, builders, selected, fresh))
-        told = [builder for answering in answerings for builder in answering.givens]
-        check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(told)])
-        runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
-        took_making = await make_contexts(told, store, people, answerings[0].items, runner)
-        if took_making is not None:
-            summary = _added(summary, took_making)
-            if summary.ended_early:
-                return Made(None, summary, run.name, config)
-            runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
-        summary = _added(summary, await runner.run([answering.lane() for answering in answerings]))
-    finally:
-        for model in models:
-            await model.close()
-    if summary.ended_early:
-        return Made(None, summary, run.name, config)
+
+    async def told(
+        spec: str, model: Model, run: int, budget: float | None
+    ) -> tuple[list[ContextBuilder], Summary | None]:
+        builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
+        summary: Summary | None = None
+        for given in givens:
+            if given == f"attributes:{HUMAN}":
+                builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
+            elif given.startswith(f"attributes:{MATCHED}"):
+                matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
+                rest = left_of(budget, summary)
+                chosen, took = await _match(store, run, matcher, people, situations, progress, config, rest)
+                if summary is not None:
+                    took.charge(summary)
+                summary = took
+                if took.ended_early:
+                    return builders, took
+                notes.extend(_note_unmatched(given, model, situations, chosen))
+                unmatched.update((model.name, given, one.id) for one in situations if one.id not in chosen)
+                builders.append(AttributesContext(given, chosen))
+            else:
+                builders.append(make_context(given, people, config.seed, default_model([spec])))
+            called[given] = builders[-1].name
+        return builders, summary
+
+    plan = RunPlan(kind, store, config, prompts.info, dataset, people, [], selected)
+    record = {"benchmark": INFO.name, "givens": givens}
+    done = await let_answer(plan, progress, partial(_making_name, config), record, 1 + len(givens), told)
+    if not done.answerings:
+        return Made(None, done.summary, done.run, config)
     answers = []
-    counts = count_answers(
-        summary.lanes[-len(models) :],
-        models,
-        config.fresh,
-        sum(answering.unmade() for answering in answerings),
-    )
     shares: dict[
         tuple[str, str], list[int]
     ] = {}  # whose answers told what: how many were asked for, and made
-    for answering in answerings:
+    for answering in done.answerings:
         lost = alone = 0
         for item, texts in answering.tried():
             for given in givens:
@@ -296,10 +257,11 @@ async def _make_responses(
             )
     if not any(personal for *_, personal in answers):
         raise UserError(
-            f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
+            f"No answer could be made: {done.summary.last_failure or 'the systems answered nothing'}", code=1
         )
-    counts["shares"] = [[*who, *asked] for who, asked in shares.items()]
-    return Made(MadeResponses(prompts, answers, notes), summary, run.name, config, counts)
+    counts = done.counts | {"shares": [[*who, *asked] for who, asked in shares.items()]}
+    systems = {one.fingerprint: one.system.name for one in done.answerings}
+    return Made(MadeResponses(prompts, answers, notes), done.summary, done.run, config, counts, systems)
 
 
 def _making_name(config: RunConfig, attempt: int) -> str:
@@ -359,10 +321,3 @@ def _note_unmatched(
         yield f"{given}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
     if unknown:
         yield f"{given}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."
-
-
-def _added(first: Summary | None, second: Summary) -> Summary:
-    """The later summary with what came before on the bill."""
-    if first is not None:
-        second.charge(first)
-    return second

@@ -25,12 +25,8 @@ from personafit.raters.rules import names_attribute
 from personafit.statistics import Estimate, length_controlled_rate
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import pair_agreement
-from personafit.statistics.preferences import (
-    clustered,
-    group_difference,
-    group_difference_gap,
-    scale_by_rank,
-)
+from personafit.statistics.clusters import clustered
+from personafit.statistics.preferences import group_difference, group_difference_gap, scale_by_rank
 from personafit.store import Item, RunRecord, Status, Store, run_answers
 from personafit.store import tables as t
 

@@ -1,11 +1,20 @@
-"""Relevance: which of the things known of a person matter for what they ask. An ask is about one attribute, a list, or part of a list."""
+"""Relevance: which of the things known of a person matter for what they ask. An ask is about one attribute, a list, or part of a list.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+Where a rater gave scores only, it picks the top share of each list, the one with the best F1 on all other prompts.
+`over_selection` is the share of pairs a rater calls relevant over the share people do, on the pairs it answered: 1 picks as many,
+2 twice as many. `average_precision` and `r_precision` (the hits among the top k of a list with k relevant ones) are those of each
+list's ranking, averaged over the lists with anything relevant.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 import orjson
+import polars as pl
 from sqlalchemy import select
 
 from personafit._hashing import hash_text
@@ -19,22 +28,63 @@ from personafit.items.relevance import (
     CONTEXTS,
     EMPTY,
     GRADED,
+    GRADES,
     LIST,
     MOST_LISTED,
+    NO,
     PAIR,
     RELEVANCE,
+    RELEVANT_GRADES,
     VIEWS,
+    YES,
     list_asks,
     list_name,
     with_parts,
 )
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where
-from personafit.kinds.lines import Metric, RunLines
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, control_of
 from personafit.raters import Rater
-from personafit.store import Item, RunRecord, Store
+from personafit.statistics import Estimate
+from personafit.statistics import detection as detecting
+from personafit.statistics.detection import crossfit_threshold, standing
+from personafit.store import Item, RunRecord, Status, Store, gold_answers, run_answers, run_items
 from personafit.store import tables as t
 
-CHUNK = 500  # values in one IN (...): below every database's limit on bound parameters
+HEDGED = re.compile(r"\b(?:may|might|likely)\b", re.IGNORECASE)
+SIZES = ((20, "up to 20"), (30, "21 to 30"), (100, "31 to 100"))
+SHORT_PROMPT = 60
+PUBLISHED = "published votes"
+CONTROL_RATERS = {
+    "rule:always-yes": "always yes",
+    "rule:bm25": "BM25",
+    "rule:overlap": "shared words",
+    "embedding": "most similar",
+}
+
+CROSSFIT = (
+    "it gives scores only: of each list it picks the top share that has the best F1 on all other prompts"
+)
+SCHEMA = {
+    "item": pl.String,
+    "rater": pl.String,
+    "view": pl.String,
+    "sample": pl.Int64,
+    "status": pl.String,
+    "label": pl.String,
+    "value": pl.Float64,
+    "ask": pl.String,
+    "detail": pl.String,
+}
+SLICED: tuple[detecting.Metric, ...] = ("precision", "recall", "f1", "yes_rate", "over_selection")
+COMPARED: tuple[detecting.Metric, ...] = ("f1", "precision", "recall", "over_selection")
+SLICES = ("hedged", "list", "language", "prompt_name")
+WHOLE: tuple[tuple[str, ...], ...] = ((),)
+Ranking = Literal["average_precision", "r_precision"]
+NEITHER = ("yes_rate", "over_selection")
+"""Figures that have no good end."""
+RANKED: tuple[Ranking, ...] = ("average_precision", "r_precision")
+FEW_VALUES = 2  # scores with no more values than this rank nothing
+HOW = "interval linearised and clustered by person and prompt"
 
 
 class RelevanceKind(Kind):
@@ -46,27 +96,22 @@ class RelevanceKind(Kind):
     controls: ClassVar[Controls | None] = CONTROLS
 
     bars: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "accuracy", "kappa", "average_precision")
+    computed_slices: ClassVar[tuple[str, ...]] = SLICES
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
         """The prompt and the attribute, and the attribute alone."""
         return ["none", ALONE]
 
-    def select(self, plan: RunPlan) -> frozenset[str] | None:
-        """The items that people, slices and limit leave; a limit takes whole lists, one of each prompt before a second of any."""
-        config = plan.config
-        if config.limit is None and config.users is None and not config.where:
-            return None
-        rows = rows_of_users(rows_where(self.rows(plan), config), config)
-        if config.limit is None:
-            return frozenset(rows["item"])
+    def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
+        """Whole lists, one of each prompt before a second of any, as far as the limit goes."""
         wanted = set(rows["item"])
         lists: dict[tuple[str, str], list[Item]] = {}
         for item in plan.store.items(plan.dataset):
             if item.id in wanted:
                 lists.setdefault((item.person, item.group), []).append(item)
         taken: list[Item] = []
-        for members in _spread(list(lists.values()), config.seed):
-            if not taken or len(taken) + len(members) <= config.limit:
+        for members in _spread(list(lists.values()), plan.config.seed):
+            if not taken or len(taken) + len(members) <= limit:
                 taken += members
         return frozenset(item.id for item in taken)
 
@@ -138,14 +183,10 @@ class RelevanceKind(Kind):
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
         """How far the picks are people's, and how the scores rank."""
-        from personafit.kinds.relevance_scores import RELEVANCE_METRICS
-
         return RELEVANCE_METRICS
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per rater and context, and one per rater whose votes came with the data."""
-        from personafit.kinds.relevance_scores import load_relevance, opened_relevance
-
         return opened_relevance(load_relevance(store, run))
 
     def ask_words(self, rater: Rater) -> str:
@@ -240,14 +281,254 @@ def _spread(lists: Sequence[list[Item]], seed: int) -> list[list[Item]]:
 
 def attribute_reasons(store: Store, attributes: Iterable[str]) -> dict[str, str]:
     """Why attributes are believed, by the attribute's product id: the text of the product that is its parent, where it has one."""
-    parents: dict[str, str] = {}
-    ids = list(dict.fromkeys(attributes))
-    for start in range(0, len(ids), CHUNK):
-        query = select(t.products.c.id, t.products.c.parents).where(
-            t.products.c.id.in_(ids[start : start + CHUNK])
-        )
-        for product, names in store.frame(query).iter_rows():
-            if listed := orjson.loads(names):
-                parents[product] = listed[0]
+    query = select(t.products.c.id, t.products.c.parents)
+    rows = store.rows_among(query, t.products.c.id, list(dict.fromkeys(attributes)))
+    parents = {row.id: listed[0] for row in rows if (listed := orjson.loads(row.parents))}
     texts = store.texts(set(parents.values()))
     return {product: texts[parent] for product, parent in parents.items() if texts.get(parent)}
+
+
+# -- scores -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RelevanceScores:
+    """A run with all of its lines."""
+
+    run: RunRecord
+    info: dict[str, Any]
+    items: pl.DataFrame
+    """Every pair of the run: item, person, prompt, list_name, attribute, relevant, hedged, list, prompt_name."""
+    lines: list[Line]
+    """One per rater and view, and per rater whose votes came with the data; frames have status, label, yes and score of every pair."""
+    answers: pl.DataFrame
+    """Every answer as read, samples apart."""
+    attributes: dict[str, str] = field(default_factory=dict)
+    """Attribute product by item."""
+
+
+def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
+    """Read a relevance run back."""
+    info = store.dataset_info(run.dataset)
+    if not info.get("published"):  # a folder's own title is about all that is in it
+        info["title"] = f"{info['name']}: which attributes matter for a prompt?"
+    products = _products(store, run.dataset)
+    items = _items(store, run, info, products)
+    answers = relevance_answers(store, run.id, items)
+    samples = int(run.config["samples"])
+    lines = []
+    for rater in run.config["raters"]:
+        for view in rater["views"]:
+            mine = answers.filter((pl.col("rater") == rater["fingerprint"]) & (pl.col("view") == view))
+            frame, notes = _decided(items, mine, samples)
+            control = control_of(rater["name"], view, CONTROL_RATERS, {ALONE: "attribute alone"})
+            lines.append(Line.of(rater, view, frame, control, notes))
+    lines += _published(store, run, info, items)
+    return RelevanceScores(run, info, items, lines, answers, products)
+
+
+def _products(store: Store, dataset: str) -> dict[str, str]:
+    frame = store.frame(select(t.items.c.id, t.items.c.products).where(t.items.c.dataset == dataset))
+    return {item: orjson.loads(products)[0] for item, products in frame.iter_rows()}
+
+
+def _items(store: Store, run: RunRecord, info: dict[str, Any], products: dict[str, str]) -> pl.DataFrame:
+    gold = gold_answers(store, run.dataset, info["gold"]).unique("item", keep="first", maintain_order=True)
+    items = run_items(store, run).join(
+        gold.select("item", "gold"), on="item", how="left", maintain_order="left"
+    )
+    texts = store.texts(set(products.values()))
+    attributes = [texts.get(products[item], "") for item in items["item"]]
+    number = pl.col("prompt_index") if "prompt_index" in items.columns else pl.lit(None, pl.String)
+    return items.with_columns(
+        pl.Series("attribute", attributes, dtype=pl.String),
+        pl.Series("hedged", ["hedged" if HEDGED.search(text) else "plain" for text in attributes]),
+        pl.when(pl.col("gold") == YES).then(True).when(pl.col("gold") == NO).then(False).alias("relevant"),
+        pl.Series("list_name", map(list_name, items["grp"], items["person"]), dtype=pl.String),
+        pl.len().over("person", "grp").map_elements(_size, return_dtype=pl.String).alias("list"),
+        pl.col("item").alias("unit"),
+        number.fill_null(pl.col("prompt").str.slice(0, SHORT_PROMPT)).alias("prompt_name"),
+    )
+
+
+def _size(count: int) -> str:
+    return next((name for most, name in SIZES if count <= most), "over 100")
+
+
+def _decided(
+    items: pl.DataFrame, answers: pl.DataFrame, samples: int
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The pairs with what was said of them; several samples are averaged, and half of them are enough for a yes."""
+    ok = pl.col("status") == Status.OK.value
+    said = pl.when(pl.col("label").is_in([YES, *RELEVANT_GRADES])).then(1.0).when(ok).then(0.0)
+    per_item = (
+        answers.with_columns(pl.when(ok & pl.col("label").is_not_null()).then(said).alias("share"))
+        .group_by("item", maintain_order=True)
+        .agg(
+            pl.col("share").mean(),
+            pl.col("value").filter(ok).mean().alias("score"),
+            pl.col("label").drop_nulls().first(),
+            pl.col("status").first(),
+            ok.sum().cast(pl.Int64).alias("answered"),
+        )
+    )
+    frame = items.join(per_item, on="item", how="left", maintain_order="left").with_columns(
+        pl.col("answered").fill_null(0), pl.lit(samples).alias("asked"), (pl.col("share") >= 0.5).alias("yes")
+    )
+    graded = pl.col("label").is_in(list(GRADES))
+    if frame.select(
+        graded.any()
+    ).item():  # how often each grade was given, and how often people call such a pair relevant
+        relevant = pl.col("relevant").cast(pl.Float64)
+        for grade in GRADES:
+            given = pl.col("label") == grade
+            frame = frame.with_columns(
+                pl.when(graded).then(given.cast(pl.Float64)).alias(f"given {grade}"),
+                pl.when(given).then(relevant).alias(f"relevant {grade}"),
+            )
+    undecided = frame.filter(pl.col("score").is_not_null() & pl.col("yes").is_null())
+    if undecided.is_empty():
+        return frame, ()
+    return _crossfitted(frame)
+
+
+def _crossfitted(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    known = frame.filter(pl.col("score").is_not_null() & pl.col("relevant").is_not_null())
+    places = standing(known["score"], known["list_name"])
+    thresholds, why_not = crossfit_threshold(places, known["relevant"], known["prompt"])
+    if why_not is not None:
+        return frame, (why_not,)
+    picked = pl.Series(
+        "picked", [None if np.isnan(t) else bool(p >= t) for p, t in zip(places, thresholds, strict=True)]
+    )
+    decided = frame.join(
+        known.select("item").with_columns(picked), on="item", how="left", maintain_order="left"
+    )
+    shares = 1 - thresholds[np.isfinite(thresholds)]
+    where = ""
+    if len(shares):
+        share = " to ".join(dict.fromkeys(f"{100 * end:.0f}" for end in (shares.min(), shares.max())))
+        where = f" (the top {share} %, equal scores together)"
+    return decided.with_columns(pl.coalesce("yes", "picked").alias("yes")), (f"{CROSSFIT}{where}",)
+
+
+def _published(store: Store, run: RunRecord, info: dict[str, Any], items: pl.DataFrame) -> list[Line]:
+    """The votes of others that came with the data."""
+    votes = gold_answers(store, run.dataset)
+    lines = []
+    for name in votes["gold_rater"].unique(maintain_order=True).sort():
+        if name == info["gold"]:
+            continue
+        mine = votes.filter(pl.col("gold_rater") == name).select(
+            "item",
+            pl.col("gold").alias("label"),
+            pl.lit(Status.OK.value).alias("status"),
+            pl.col("gold_value").cast(pl.Float64).alias("value"),
+        )
+        frame, _ = _decided(items, mine, 1)
+        if frame["yes"].null_count() < len(frame):
+            note = "votes published with the data; nobody was asked here"
+            lines.append(Line(name, name, "none", None, None, frame, PUBLISHED, False, (note,)))
+    return lines
+
+
+# -- what was said ----------------------------------------------------------------------------------------------------------
+
+
+def relevance_answers(store: Store, run: int, items: pl.DataFrame) -> pl.DataFrame:
+    """Every pair a run has asked about, with the last answer to it.
+
+    A list that failed left no judgments: what it still lacks counts as failed.
+    """
+    answers = run_answers(store, run).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    failed = pl.col("status") == Status.FAILED.value
+    answered = answers.filter(~failed).join(items, on="item", how="semi", maintain_order="left")
+    about = pl.concat([items.select("item", about="item"), items.select("item", about="list_name")])
+    keys = ["item", "rater", "view", "sample"]
+    lost = answers.filter(failed).rename({"item": "about"}).join(about, on="about", maintain_order="left")
+    lost = lost.join(answered, on=keys, how="anti").unique(keys, keep="last", maintain_order=True)
+    return pl.concat([answered, lost.select(answered.columns)])
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------------
+
+
+def opened_relevance(scores: RelevanceScores) -> RunLines:
+    """The lines of a relevance run with their metrics, the slices that tell pairs apart, and what people said of the same pairs."""
+    items = scores.items
+    return RunLines(
+        scores.run,
+        scores.info,
+        "relevance",
+        scores.lines,
+        RELEVANCE_METRICS,
+        [(name,) for name in SLICES if name in items.columns and items[name].n_unique() > 1],
+        references=[
+            Reference("relevance", "yes_rate", "yes", "relevant", scores.info["gold"], margin="score")
+        ],
+        features=[
+            Feature("hedged", "hedged attributes", lambda frame: frame["hedged"] == "hedged"),
+            Feature("list_length", "attributes on long lists", _on_long_lists),
+        ],
+    )
+
+
+def _on_long_lists(frame: pl.DataFrame) -> pl.Series:
+    """Whether the list is longer than those that most attributes are on."""
+    size = frame.select(pl.len().over("list_name")).to_series()
+    return size > size.median()
+
+
+def _detected(name: detecting.Metric) -> Metric:
+    """A figure of yes-or-no answers: no mean, but compared by what each pair does to it."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        return detecting.detection(rows["yes"], rows["relevant"], name, rows["person"], rows["prompt"])
+
+    def values(rows: pl.DataFrame) -> pl.Series:
+        return pl.Series(detecting.pseudo_values(rows["yes"], rows["relevant"], name)).fill_nan(None)
+
+    return Metric(
+        name,
+        "yes",
+        (-1.0, 1.0) if name == "kappa" else None if name == "over_selection" else (0.0, 1.0),
+        estimate=estimate,
+        values=values,
+        holds=("yes", "relevant"),
+        by=None if name in SLICED else WHOLE,
+        compared=name in COMPARED,
+        how=HOW,
+        better=None if name in NEITHER else "higher",
+    )
+
+
+def _ranking(figure: Ranking) -> Callable[[pl.DataFrame], Estimate]:
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        if rows["score"].n_unique() <= FEW_VALUES:
+            return Estimate(None, None, None, 0, 0, "it gives no scores to rank by")
+        return detecting.mean_ranking(
+            rows["score"], rows["relevant"], rows["list_name"], rows["person"], rows["prompt"], figure
+        )
+
+    return estimate
+
+
+RELEVANCE_METRICS = [
+    *map(_detected, detecting.METRICS),
+    *(
+        Metric(
+            name,
+            "score",
+            estimate=_ranking(name),
+            holds=("score", "relevant", "list_name"),
+            by=WHOLE,
+            noted=False,
+        )
+        for name in RANKED
+    ),
+    *(
+        Metric(f"{name}_share", f"{column} {grade}", by=WHOLE, under=(("grade", grade),), noted=False)
+        for grade in GRADES
+        for name, column in (("grade", "given"), ("relevant", "relevant"))
+    ),
+]

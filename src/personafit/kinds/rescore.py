@@ -19,8 +19,6 @@ from personafit.store import Judgment, RunRecord, Status, Store
 from personafit.store import tables as t
 
 BATCH = 2000
-Readings = dict[tuple[str, str], Row[Any]]
-"""The last judgment of each part of an ask, by item and target."""
 
 
 def rescore(store: Store, run: RunRecord) -> tuple[int, int]:
@@ -44,7 +42,8 @@ def rescore(store: Store, run: RunRecord) -> tuple[int, int]:
         if any(_from_scores(row, now) for row in before.values()):
             continue
         read += 1
-        if _said(before) == {_name(one): (_status(one), one.label) for one in now}:
+        said = {name: (Status(row.status), row.label) for name, row in before.items()}
+        if said == {_name(one): (one.status or Status.OK, one.label) for one in now}:
             continue
         changed += 1
         parse = 1 + max((row.parse for row in before.values()), default=-1)
@@ -74,16 +73,8 @@ def _from_scores(row: Row[Any], now: Sequence[PartAnswer]) -> bool:
     return row.status == Status.OK and not whole and all(one.scores == () for one in now)
 
 
-def _said(before: Readings) -> dict[tuple[str, str], tuple[Status, str | None]]:
-    return {name: (Status(row.status), row.label) for name, row in before.items()}
-
-
 def _name(answer: PartAnswer) -> tuple[str, str]:
     return answer.part.item, answer.part.target
-
-
-def _status(answer: PartAnswer) -> Status:
-    return answer.status or Status.OK
 
 
 def _judgment(ask: Row[Any], answer: PartAnswer, parse: int) -> Judgment:
@@ -94,7 +85,7 @@ def _judgment(ask: Row[Any], answer: PartAnswer, parse: int) -> Judgment:
         rater=ask.rater,
         target=answer.part.target,
         parse=parse,
-        status=_status(answer),
+        status=answer.status or Status.OK,
         label=answer.label,
         value=answer.value,
     )

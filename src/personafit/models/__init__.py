@@ -1,6 +1,5 @@
 """Whatever answers: an embedded model, an endpoint, a function, a recording. Add a kind with one line below."""
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -17,37 +16,18 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.functions import (
-    PYTHON_OPTIONS,
-    call,
-    code_hash,
-    load_instance,
-    load_object,
-)
 from personafit.models.placing import current_place
 from personafit.models.spec import Spec, parse_spec
 
-
-def _made_by(target: str) -> Callable[[Spec], Model]:
-    """Makes models of a class whose module is imported when the first is made."""
-
-    def make(spec: Spec) -> Model:
-        module, _, name = target.partition(":")
-        model: Model = getattr(import_module(module), name)(spec)
-        return model
-
-    return make
-
-
-MODELS: dict[str, Callable[[Spec], Model]] = {
-    "embedded": _made_by("personafit.models.embedded:EmbeddedModel"),
-    "hf": _made_by("personafit.models.local:LocalModel"),
-    "inspect": _made_by("personafit.models.inspect_provider:InspectModel"),
-    "openai": _made_by("personafit.models.openai:OpenAIModel"),
-    "python": _made_by("personafit.models.functions:FunctionModel"),
-    "replay": _made_by("personafit.models.replay:ReplayModel"),
+MODELS: dict[str, str] = {
+    "embedded": "embedded:EmbeddedModel",
+    "hf": "local:LocalModel",
+    "inspect": "inspect_provider:InspectModel",
+    "openai": "openai:OpenAIModel",
+    "python": "functions:FunctionModel",
+    "replay": "replay:ReplayModel",
 }
-"""Kind of spec to what makes the model."""
+"""Kind of spec to module and class of the model; the module is imported when the first is made."""
 
 
 def is_fixed(model: Model) -> bool:
@@ -68,14 +48,20 @@ def make_model(spec: str | Spec) -> Model:
         raise UserError(
             f"'{spec.text}' names no model; kinds are {', '.join(MODELS)}, as in openai:MODEL@URL."
         )
-    model, place = MODELS[spec.kind](spec), current_place()
+    model, place = open_model(spec), current_place()
     return model if place is None else place.model(spec, model)
+
+
+def open_model(spec: Spec) -> Model:
+    """The model a spec names, within this process."""
+    module, _, name = MODELS[spec.kind].partition(":")
+    model: Model = getattr(import_module(f"{__name__}.{module}"), name)(spec)
+    return model
 
 
 __all__ = [
     "LIKELIHOOD",
     "MODELS",
-    "PYTHON_OPTIONS",
     "ChatReply",
     "ChatRequest",
     "Message",
@@ -85,12 +71,9 @@ __all__ = [
     "Transient",
     "Unanswerable",
     "Unusable",
-    "call",
-    "code_hash",
     "is_fixed",
-    "load_instance",
-    "load_object",
     "make_model",
     "one_line",
+    "open_model",
     "parse_spec",
 ]

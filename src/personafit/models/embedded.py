@@ -15,8 +15,8 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.models.catalog import CATALOG, cache_folder, fetched, is_address
 from personafit.models.chat import LIKELIHOOD, ChatReply, ChatRequest, Unanswerable, Unusable
-from personafit.models.completions import letter_scores
 from personafit.models.likelihood import LikelihoodModel
+from personafit.models.openai import letter_scores
 from personafit.models.spec import Spec
 from personafit.models.weights import telling_parts
 

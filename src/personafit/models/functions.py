@@ -1,25 +1,29 @@
-"""`python:MODULE:OBJECT`: a callable of the user's own as a model; and the import that raters share."""
+"""Callables of the user's own: as models (`python:MODULE:OBJECT`), how they are imported and called, and what they are known by.
+
+What a callable said before is used again only where it would say the same. One that `python:MODULE:OBJECT` names is known by its
+version, else by its module's source. One handed over in this process is known by its `version`, else by its source and the plain
+values it carries (defaults, closure, arguments of a partial, attributes). Others are asked anew each time. Globals of other sorts,
+such as a client or loaded weights, are not seen: give a `version` where they matter.
+"""
 
 import importlib
 import inspect
 import math
 import sys
+import textwrap
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
+from personafit._hashing import content_hash, hash_text
 from personafit.models.calls import in_thread
-from personafit.models.chat import ChatReply, ChatRequest, Unanswerable, one_line
-from personafit.models.completions import MOST_TOKENS
-from personafit.models.identity import GIVEN, version_of
-from personafit.models.spec import Spec
-from personafit.models.tokens import paid_for
+from personafit.models.chat import MOST_TOKENS, ChatReply, ChatRequest, Unanswerable, one_line
+from personafit.models.purse import Payment
+from personafit.models.spec import GIVEN, GivenCallable, Spec
 
-PYTHON_OPTIONS = ("concurrency", "version")
-"""Options of every `python:` spec."""
+PYTHON_OPTIONS = ("concurrency", "version")  # options of every `python:` spec
 
 
 def load_object(spec: Spec) -> Any:
@@ -54,15 +58,6 @@ def load_instance(spec: Spec) -> Any:
         raise UserError(
             f"{spec.text}: {spec.name}() raised {type(error).__name__}: {one_line(error)}."
         ) from error
-
-
-def load_function(spec: Spec, page: str) -> Callable[..., Any]:
-    """What `python:MODULE:OBJECT` names as something to be called, a class by making one of it; `page` of docs/ says how."""
-    found = load_instance(spec)
-    if not callable(found):
-        raise UserError(f"{spec.text}: {spec.name} is not callable; see docs/{page}.")
-    function: Callable[..., Any] = found
-    return function
 
 
 def _import(spec: Spec, module_name: str) -> Any:
@@ -154,16 +149,6 @@ def parameters_of(function: Any) -> tuple[list[str], list[str], bool] | None:
     return needed, taken, any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
 
 
-def takes_two(function: Any) -> bool:
-    """Whether a callable insists on a second argument."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (ValueError, TypeError):
-        return False
-    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(one.kind in places and one.default is one.empty for one in parameters) == 2
-
-
 ABOUT_PERSON = ("person", "question", "person_id", "question_id")
 """What a system is given if its parameters are so called: what it may know of the person, what was asked last, and their ids."""
 
@@ -189,8 +174,11 @@ class FunctionModel:
             raise UserError(
                 f"{spec.text}: {spec.name} is not callable; it must take messages and return a text."
             )
-        self._takes_context = takes_two(self._function)
-        self._by_name = _wanted_names(self._function)
+        self._dearest = 0.0
+        """The most that a call has cost so far, in USD: what the next one may cost."""
+        found = parameters_of(self._function)
+        self._takes_context = found is not None and len(found[0]) == 2
+        self._by_name = _wanted_names(found)
         self.settings: dict[str, Any] = {
             "kind": "python",
             "object": spec.name,
@@ -199,6 +187,12 @@ class FunctionModel:
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Call the function with the messages, or with what its parameters name."""
+        async with Payment(self._dearest) as payment:
+            reply = await self._call(request)
+            self._dearest = max(self._dearest, payment.pay(reply.cost))
+        return reply
+
+    async def _call(self, request: ChatRequest) -> ChatReply:
         messages = [dict(message) for message in request.messages]
         if self._by_name:
             about = {"messages": messages, **_about_person(request)}
@@ -210,7 +204,6 @@ class FunctionModel:
         if isinstance(result, ChatReply):
             if (fault := _fault(result)) is not None:
                 raise Unanswerable(f"{self.name} returned a ChatReply whose {fault}.")
-            paid_for(result.cost)
             return result
         if not isinstance(result, str):
             raise Unanswerable(f"{self.name} returned {type(result).__name__}; it must return a text.")
@@ -220,14 +213,10 @@ class FunctionModel:
         """Nothing to release."""
 
 
-def _wanted_names(function: Any) -> list[str]:
+def _wanted_names(found: tuple[list[str], list[str], bool] | None) -> list[str]:
     """The parameters to call a system by; none where it takes messages in place of them."""
-    found = parameters_of(function)
-    if (
-        found is None
-        or not set(found[0]) <= {"messages", *ABOUT_PERSON}
-        or not set(found[1]) & {*ABOUT_PERSON}
-    ):
+    known = {"messages", *ABOUT_PERSON}
+    if found is None or not set(found[0]) <= known or not set(found[1]) & set(ABOUT_PERSON):
         return []
     return [name for name in ("messages", *ABOUT_PERSON) if name in found[1]]
 
@@ -261,3 +250,86 @@ def _fault(reply: Any) -> str | None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
+
+
+PLAIN = (str, int, float, bool, bytes, type(None))
+DEEPEST = 6  # containers and functions within each other
+
+
+class Unknowable(Exception):
+    """Something that a callable carries could be anything."""
+
+
+def given_callable(function: Any) -> GivenCallable:
+    """A callable with what it is known by."""
+    try:
+        return GivenCallable(function, identity_of(function))
+    except Unknowable:
+        return GivenCallable(function, f"anew:{uuid.uuid4().hex}", anew=True)
+
+
+def version_of(function: Any) -> str | None:
+    """The `version` that a callable says it has; None where it says none."""
+    version = getattr(function, "version", None)
+    return str(version) if isinstance(version, str | int | float) and version != "" else None
+
+
+def identity_of(function: Any) -> str:
+    """What a callable is known by; raises `Unknowable` where its source cannot be read or it carries more than plain values."""
+    version = version_of(function)
+    if version is not None:
+        return f"version:{version}"
+    return content_hash(_known(function, DEEPEST))[:16]
+
+
+def _known(thing: Any, depth: int) -> Any:
+    """Everything that decides what a callable does, as plain data."""
+    if depth == 0:
+        raise Unknowable
+    if isinstance(thing, partial):
+        return ["partial", _known(thing.func, depth - 1), _plain([thing.args, thing.keywords], depth - 1)]
+    if inspect.ismethod(thing):
+        return ["method", thing.__name__, _known(thing.__self__, depth - 1)]
+    if inspect.isclass(thing):
+        return ["class", _known_source(thing)]
+    if not inspect.isfunction(thing):
+        return ["object", _known_source(type(thing)), _plain(dict(getattr(thing, "__dict__", {})), depth - 1)]
+    carried = inspect.getclosurevars(thing)
+    own = {name: value for name, value in carried.globals.items() if _counts(thing, value)}
+    return [
+        "function",
+        _known_source(thing),
+        _plain([thing.__defaults__, thing.__kwdefaults__], depth - 1),
+        _plain(dict(carried.nonlocals), depth - 1),
+        _plain(own, depth - 1),
+    ]
+
+
+def _counts(function: Any, value: Any) -> bool:
+    """Whether a global is part of what a function does: a plain value, or a function of the same module other than itself."""
+    if inspect.isfunction(value):
+        return value is not function and value.__module__ == function.__module__
+    return isinstance(value, PLAIN)
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth == 0:
+        raise Unknowable
+    if isinstance(value, bytes):
+        return ["bytes", value.hex()]
+    if isinstance(value, PLAIN):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one, depth - 1) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one, depth - 1) for one in value]
+    if inspect.isfunction(value) or isinstance(value, partial):
+        return _known(value, depth - 1)
+    raise Unknowable
+
+
+def _known_source(thing: Any) -> str:
+    source = _source(thing)
+    if source is None:
+        raise Unknowable
+    return textwrap.dedent(source)

@@ -50,33 +50,32 @@ def hub_errors(repo: str, doing: str, kind: str = "data set") -> Iterator[None]:
 
     try:
         yield
-    except errors.GatedRepoError as error:
-        raise UserError(
-            f"{repo} is gated: ask for access on its page, then set {TOKEN} to a token of yours and try again."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise UserError(
-            f"There is no {kind} {repo} on the hub, or it is private; "
-            f"{f'{TOKEN} gives no access to it' if hub_token() else f'for a private one set {TOKEN}'}."
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise UserError(
-            f"{repo} has no such revision; look at its history, or leave out --revision."
-        ) from error
-    except errors.RemoteEntryNotFoundError as error:
-        raise UserError(f"{repo} cannot be {doing}: the hub has no such file in that repository.") from error
-    except (errors.OfflineModeIsEnabled, errors.LocalEntryNotFoundError) as error:
-        raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
-    except errors.HfHubHTTPError as error:
-        status = error.response.status_code
-        hint = f"; {TOKEN} must hold a token that may do this" if status in (401, 403) else ""
-        raise UserError(f"{repo} cannot be {doing}: the hub answered {status}{hint}.") from error
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise UserError(f"{repo} cannot be {doing}: the hub cannot be reached ({_short(error)}).") from error
-    except OSError as error:
+    except (errors.HfHubHTTPError, httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise UserError(_refusal(error, repo, doing, kind)) from error
+    except OSError as error:  # offline, or a file that is not there or cannot be written
         raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
     except (ValueError, KeyError, TypeError) as error:  # an answer that is not what a hub says
         raise UserError(f"{repo} cannot be {doing}: {_short(error)}.") from error
+
+
+def _refusal(error: Exception, repo: str, doing: str, kind: str) -> str:
+    """What the hub said, as a sentence."""
+    from huggingface_hub import errors
+
+    if isinstance(error, errors.GatedRepoError):
+        return f"{repo} is gated: ask for access on its page, then set {TOKEN} to a token of yours and try again."
+    if isinstance(error, errors.RepositoryNotFoundError):
+        access = f"{TOKEN} gives no access to it" if hub_token() else f"for a private one set {TOKEN}"
+        return f"There is no {kind} {repo} on the hub, or it is private; {access}."
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"{repo} has no such revision; look at its history, or leave out --revision."
+    if isinstance(error, errors.RemoteEntryNotFoundError):
+        return f"{repo} cannot be {doing}: the hub has no such file in that repository."
+    if isinstance(error, errors.HfHubHTTPError):
+        status = error.response.status_code
+        hint = f"; {TOKEN} must hold a token that may do this" if status in (401, 403) else ""
+        return f"{repo} cannot be {doing}: the hub answered {status}{hint}."
+    return f"{repo} cannot be {doing}: the hub cannot be reached ({_short(error)})."
 
 
 def _reason(error: Exception) -> str:

@@ -4,6 +4,7 @@ Keys and addresses are found as Inspect finds them, in the provider's own enviro
 the engine does, so that what came of every try is in the store. Letters are read where the provider gives log-probabilities.
 """
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,9 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.completions import NAMED, REJECTIONS, letter_scores
-from personafit.models.openai import TOP_LOGPROBS
+from personafit.models.openai import NAMED, REJECTIONS, TOP_LOGPROBS, letter_scores
+from personafit.models.purse import Payment, reply_cost
 from personafit.models.spec import Spec
-from personafit.models.tokens import paid_for, reply_cost
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 OPTIONS = ("base_url", "effort", "price", "concurrency", "timeout", "temperature")
 ARGUMENT = "arg_"  # arg_NAME=VALUE is what `inspect eval -M NAME=VALUE` would be
 # Settings a provider may refuse by name; what it refuses is left out from then on.
-_DROPPABLE = {
-    "logprobs": ("logprobs", "top_logprobs"),
-    "temperature": ("temperature",),
-    "seed": ("seed",),
+_DROPPABLE = {"logprobs": ("logprobs", "top_logprobs"), "temperature": ("temperature",), "seed": ("seed",)}
+
+_FATAL = {
+    401: ("refuses the key", "set the provider's variable and run again"),
+    403: ("may not be used with this key", "check the key and the model"),
+    404: ("is not known there", "check provider and model"),
 }
 
 
@@ -74,14 +76,17 @@ class InspectModel:
         """Ask once; settings the provider refuses are dropped and the request sent again at once."""
         for _ in range(len(_DROPPABLE) + 1):
             config = self._config(request)
-            try:
-                output = await self._model.generate(_messages(request), config=config)
-            except Exception as raised:  # every provider has errors of its own
-                error = _unwrapped(raised)
-                if self._adapt(error, config):
-                    continue
-                raise self._sorted(error) from None
-            return self._read(output, request)
+            async with Payment.for_request(request, self.price) as payment:
+                try:
+                    output = await self._model.generate(_messages(request), config=config)
+                except Exception as raised:  # every provider has errors of its own
+                    error = _unwrapped(raised)
+                    if self._adapt(error, config):
+                        continue
+                    raise self._sorted(error) from None
+                reply = self._read(output, request)
+                reply.cost = payment.pay(reply_cost(request, reply, self.price))
+                return reply
         raise Unusable(f"{self.name} rejects every form of the request.")
 
     async def close(self) -> None:
@@ -116,32 +121,25 @@ class InspectModel:
     def _sorted(self, error: Exception) -> ModelError:
         """The error as one of our three sorts."""
         status, said = _status(error), masked(_sentence(error))
-        if status == 401:
-            return Unusable(
-                f"{self.name} refuses the key (HTTP 401: {said}); set the provider's variable and run again."
-            )
-        if status == 403:
-            return Unusable(
-                f"{self.name} may not be used with this key (HTTP 403: {said}); check the key and the model."
-            )
-        if status == 404:
-            return Unusable(f"{self.name} is not known there (HTTP 404: {said}); check provider and model.")
+        if status in _FATAL:
+            fault, do = _FATAL[status]
+            return Unusable(f"{self.name} {fault} (HTTP {status}: {said}); {do}.")
         if isinstance(error, TimeoutError) or type(error).__name__ == "AttemptTimeoutError":
-            return Transient(f"{self.name} did not answer within {self.timeout:g} s.")
+            return Transient(f"{self.name} did not answer within {self.timeout:g} s.", sent=True)
         decision = self._model.api.should_retry(error)
         if decision:
             limited = getattr(decision, "kind", "") == "rate_limit"
             return Transient(
                 f"{self.name} failed: {said}.", getattr(decision, "retry_after", None), overloaded=limited
             )
-        if _is_prerequisite(error):
+        if type(error).__name__ == "PrerequisiteError":
             return Unusable(f"{self.name}: {said}.")
         return Unanswerable(f"{self.name} rejected the request: {said}.")
 
     def _read(self, output: "ModelOutput", request: ChatRequest) -> ChatReply:
         if not output.choices:
             said = f" ({masked(output.error)})" if output.error else ""
-            raise Transient(f"{self.name} answered nothing{said}.")
+            raise Transient(f"{self.name} answered nothing{said}.", sent=True)
         choice, usage = output.choices[0], output.usage
         reasoning = _reasoning(choice.message.content)
         reply = ChatReply(
@@ -157,7 +155,6 @@ class InspectModel:
             reply.tokens_reasoning = usage.reasoning_tokens or 0
         if request.letters and reasoning is None and choice.logprobs is not None:
             reply.letter_scores = letter_scores(choice.logprobs.model_dump(), request.letters)
-        reply.cost = paid_for(reply_cost(request, reply, self.price))
         return reply
 
 
@@ -217,17 +214,9 @@ def _status(error: BaseException) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _is_prerequisite(error: BaseException) -> bool:
-    from inspect_ai._util.error import PrerequisiteError
-
-    return isinstance(error, PrerequisiteError)
-
-
 def _sentence(error: BaseException) -> str:
     """What an error says, without markup."""
-    said = str(getattr(error, "message", error))
-    for markup in ("[bold]", "[/bold]", "[blue]", "[/blue]", "[/]"):
-        said = said.replace(markup, "")
+    said = re.sub(r"\[/?(?:bold|blue)?\]", "", str(getattr(error, "message", error)))
     return one_line(Exception(said)) if said.strip() else one_line(error)
 
 

@@ -166,53 +166,31 @@ def _library() -> ctypes.CDLL:
         raise Unusable("likelihoods need the embedded engine: pip install 'personafit[embedded]'.") from None
     (path,) = Path(xllamacpp.__file__).parent.glob("xllamacpp*.so")
     lib = ctypes.CDLL(str(path))
-    pointer, integer = ctypes.c_void_p, ctypes.c_int32
+    pointer, integer, text, flag = ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_bool
+    natural, messages, tokens = ctypes.c_uint32, ctypes.POINTER(_Message), ctypes.POINTER(integer)
     for name, result, arguments in (
         ("llama_log_set", None, [pointer, pointer]),
         ("llama_backend_init", None, []),
         ("llama_model_default_params", _Settings, []),
         ("llama_context_default_params", _Settings, []),
-        ("llama_model_load_from_file", pointer, [ctypes.c_char_p, _Settings]),
+        ("llama_model_load_from_file", pointer, [text, _Settings]),
         ("llama_init_from_model", pointer, [pointer, _Settings]),
-        ("llama_n_ctx", ctypes.c_uint32, [pointer]),
-        ("llama_n_batch", ctypes.c_uint32, [pointer]),
-        ("llama_n_ubatch", ctypes.c_uint32, [pointer]),
-        ("llama_n_seq_max", ctypes.c_uint32, [pointer]),
+        ("llama_n_ctx", natural, [pointer]),
+        ("llama_n_batch", natural, [pointer]),
+        ("llama_n_ubatch", natural, [pointer]),
+        ("llama_n_seq_max", natural, [pointer]),
         ("llama_set_n_threads", None, [pointer, integer, integer]),
         ("llama_model_get_vocab", pointer, [pointer]),
         ("llama_vocab_n_tokens", integer, [pointer]),
         ("llama_get_memory", pointer, [pointer]),
-        ("llama_memory_seq_rm", ctypes.c_bool, [pointer, integer, integer, integer]),
+        ("llama_memory_seq_rm", flag, [pointer, integer, integer, integer]),
         ("llama_batch_init", _Batch, [integer, integer, integer]),
         ("llama_batch_free", None, [_Batch]),
         ("llama_decode", integer, [pointer, _Batch]),
         ("llama_get_logits_ith", ctypes.POINTER(ctypes.c_float), [pointer, integer]),
-        ("llama_model_chat_template", ctypes.c_char_p, [pointer, ctypes.c_char_p]),
-        (
-            "llama_chat_apply_template",
-            integer,
-            [
-                ctypes.c_char_p,
-                ctypes.POINTER(_Message),
-                ctypes.c_size_t,
-                ctypes.c_bool,
-                ctypes.c_char_p,
-                integer,
-            ],
-        ),
-        (
-            "llama_tokenize",
-            integer,
-            [
-                pointer,
-                ctypes.c_char_p,
-                integer,
-                ctypes.POINTER(integer),
-                integer,
-                ctypes.c_bool,
-                ctypes.c_bool,
-            ],
-        ),
+        ("llama_model_chat_template", text, [pointer, text]),
+        ("llama_chat_apply_template", integer, [text, messages, ctypes.c_size_t, flag, text, integer]),
+        ("llama_tokenize", integer, [pointer, text, integer, tokens, integer, flag, flag]),
         ("llama_free", None, [pointer]),
         ("llama_model_free", None, [pointer]),
     ):

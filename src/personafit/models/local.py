@@ -5,11 +5,10 @@ name a letter cost one pass. A given reply is weighed in one pass too. Otherwise
 requests of one kind that wait at the same time share a pass, which is what makes a GPU worth its price.
 """
 
-import asyncio
+import math
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pickle import UnpicklingError  # nosec B403 # what is no tensor in a .bin file is refused with it
+from dataclasses import dataclass
 from typing import Any
 
 from personafit._errors import UserError
@@ -23,14 +22,11 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.local_passes import Passes, ReplyTokens
 from personafit.models.spec import Spec
-from personafit.models.weights import NEEDS, source_of, switch, weights_hash
+from personafit.models.weights import NEEDS, Batcher, loading, source_of, switch, weights_hash
 
-_THOUGHT = re.compile(r"^\s*(?:<think>)?(.*?)</think>|^\s*<think>(.*)\Z", re.DOTALL)
+_THOUGHT = re.compile(r"^\s*+(?:<think>)?+(.*?)</think>|^\s*+<think>(.*)\Z", re.DOTALL)
 _OPENS = ("<think>", "<|thinking|>")
-
-Waiting = tuple[ChatRequest, asyncio.Future[ChatReply]]
 
 
 class LocalModel:
@@ -55,76 +51,36 @@ class LocalModel:
             "think": spec.options.get("think"),
         }
         self._model: Any = None
-        self._waiting: list[Waiting] = []
-        self._busy: asyncio.Task[None] | None = None
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hf")
+        self._batches = Batcher(self._answers, self.max_concurrency, _kind)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
         """Answer one request on the model's own thread, together with others that wait."""
-        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
-        self._waiting.append((request, future))
-        if self._busy is None or self._busy.done():
-            self._busy = asyncio.create_task(self._serve())
-        return await future
+        return await self._batches.submit(request)
 
     async def close(self) -> None:
         """Free the model's memory."""
-        self._worker.shutdown(wait=True, cancel_futures=True)
+        await self._batches.close()
         self._model = None
-
-    async def _serve(self) -> None:
-        """Take what waits, as many of one kind as fit, until nothing does."""
-        loop = asyncio.get_running_loop()
-        await asyncio.sleep(0)  # whoever asks at the same moment comes along
-        while self._waiting:
-            kind = _kind(self._waiting[0][0])
-            batch = [waiting for waiting in self._waiting if _kind(waiting[0]) == kind][
-                : self.max_concurrency
-            ]
-            self._waiting = [waiting for waiting in self._waiting if waiting not in batch]
-            batch = [waiting for waiting in batch if not waiting[1].done()]
-            if not batch:
-                continue
-            try:
-                replies = await loop.run_in_executor(self._worker, self._answers, [one for one, _ in batch])
-            except BaseException as error:
-                for _, future in batch:
-                    if not future.done():
-                        future.set_exception(error)
-                if not isinstance(error, Exception):
-                    raise
-                continue
-            for (_, future), reply in zip(batch, replies, strict=True):
-                if future.done():
-                    continue
-                if isinstance(reply, Exception):
-                    future.set_exception(reply)
-                else:
-                    future.set_result(reply)
 
     def _answers(self, requests: Sequence[ChatRequest]) -> list[ChatReply | Exception]:
         """A reply to each request, or why there is none; all are of one kind."""
         if self._model is None:
             self._model = self._load()
-        prompts: list[list[int]] = []
-        found: dict[int, ChatReply | Exception] = {}
-        for place, request in enumerate(requests):
-            prompts.append(self._prompt(request.messages))
-            if (room := self._room()) is not None and len(prompts[-1]) >= room:
-                found[place] = Unanswerable(
-                    f"{self.name} reads at most {room:,} tokens, and this prompt has {len(prompts[-1]):,}."
-                )
-        left = [place for place in range(len(requests)) if place not in found]
+        prompts = [self._prompt(request.messages) for request in requests]
+        room = self._room()
+        found: list[ChatReply | Exception] = [
+            Unanswerable(f"{self.name} reads at most {room:,} tokens, and this prompt has {len(prompt):,}.")
+            for prompt in prompts
+        ]
+        left = [place for place, prompt in enumerate(prompts) if len(prompt) < room]
         if left:
             try:
-                replies = self._together(
-                    [requests[place] for place in left], [prompts[place] for place in left]
-                )
-                found.update(zip(left, replies, strict=True))
+                replies = self._together([requests[at] for at in left], [prompts[at] for at in left])
             except (RuntimeError, MemoryError) as error:  # running out of memory is one
-                sentence = f"{self.name} cannot answer ({one_line(error)})."
-                found.update((place, Unanswerable(sentence)) for place in left)
-        return [found[place] for place in range(len(requests))]
+                replies = [Unanswerable(f"{self.name} cannot answer ({one_line(error)}).")] * len(left)
+            for place, reply in zip(left, replies, strict=True):
+                found[place] = reply
+        return found
 
     def _together(
         self, requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
@@ -145,30 +101,22 @@ class LocalModel:
         return self._write(passes, requests, prompts)
 
     def _weigh(
-        self, passes: Passes, requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
+        self, passes: "Passes", requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
     ) -> list[ChatReply | Exception]:
         """How likely each given reply is, by the mean over its tokens."""
         replies = [self._tokenizer(one.weighed, add_special_tokens=False)["input_ids"] for one in requests]
-        room = self._room()
+        pairs = list(zip(prompts, replies, strict=True))
+        fit = [pair for pair in pairs if pair[1] and len(pair[0]) + len(pair[1]) <= self._room()]
+        values = iter(passes.likelihoods(fit) if fit else [])
         found: list[ChatReply | Exception] = []
-        fit = [
-            bool(reply) and (room is None or len(prompt) + len(reply) <= room)
-            for prompt, reply in zip(prompts, replies, strict=True)
-        ]
-        chosen = [place for place, fits in enumerate(fit) if fits]
-        values = iter(
-            passes.likelihoods([prompts[place] for place in chosen], [replies[place] for place in chosen])
-            if chosen
-            else []
-        )
-        for prompt, reply, fits in zip(prompts, replies, fit, strict=True):
-            if not fits:
-                long = f"{len(prompt) + len(reply):,} tokens are more than {self.name} reads."
+        for prompt, reply in pairs:
+            tokens = len(prompt) + len(reply)
+            if not reply or tokens > self._room():
+                long = f"{tokens:,} tokens are more than {self.name} reads."
                 found.append(Unanswerable(long if reply else "an empty text has no likelihood."))
-            elif not _finite(value := next(values)):
+            elif not math.isfinite(value := next(values)):
                 found.append(Unanswerable(f"{self.name} gives no finite score to the text."))
             else:
-                tokens = len(prompt) + len(reply)
                 found.append(ChatReply(text="", letter_scores={LIKELIHOOD: value}, tokens_in=tokens))
         return found
 
@@ -197,7 +145,7 @@ class LocalModel:
             if not tokens:
                 return None
             found[letter] = float(torch.logsumexp(scores[tokens], dim=0))
-        if not all(map(_finite, found.values())):
+        if not all(map(math.isfinite, found.values())):
             return Unanswerable(f"{self.name} gives no finite score to the letters.")
         return ChatReply(text=likeliest, letter_scores=found, tokens_in=len(prompt), tokens_out=1)
 
@@ -211,17 +159,14 @@ class LocalModel:
         return sorted(found)
 
     def _write(
-        self, passes: Passes, requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
+        self, passes: "Passes", requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
     ) -> list[ChatReply]:
-        room = self._room()
-        limits = [request.max_tokens for request in requests]
-        if room is not None:
-            left = room - max(map(len, prompts))
-            limits = [min(limit, left) for limit in limits]
+        left = self._room() - max(map(len, prompts))
+        limits = [int(min(request.max_tokens, left)) for request in requests]
         written = passes.write(prompts, limits, requests[0].temperature, requests[0].seed or 0)
         return [self._reply(prompt, one) for prompt, one in zip(prompts, written, strict=True)]
 
-    def _reply(self, prompt: list[int], written: ReplyTokens) -> ChatReply:
+    def _reply(self, prompt: list[int], written: "ReplyTokens") -> ChatReply:
         text = self._tokenizer.decode(written.tokens, skip_special_tokens=True)
         thought = _THOUGHT.match(text)
         reasoning = (thought[1] or thought[2] or "").strip() if thought else None
@@ -235,9 +180,9 @@ class LocalModel:
             tokens_reasoning=len(self._tokenizer(reasoning)["input_ids"]) if reasoning else 0,
         )
 
-    def _room(self) -> int | None:
-        room: int | None = getattr(self._model.config, "max_position_embeddings", None)
-        return room
+    def _room(self) -> float:
+        """The most tokens that it reads."""
+        return getattr(self._model.config, "max_position_embeddings", None) or math.inf
 
     def _ends(self) -> list[int]:
         ends = self._model.generation_config.eos_token_id
@@ -262,22 +207,12 @@ class LocalModel:
         import torch
         from transformers import AutoModelForCausalLM
 
-        gpu = torch.cuda.is_available()
-        try:
+        dtype, device = ("bfloat16", "cuda") if torch.cuda.is_available() else ("float32", "cpu")
+        with loading(self.name):
             model: Any = AutoModelForCausalLM.from_pretrained(
-                self.source, dtype="bfloat16" if gpu else "float32", trust_remote_code=self._trust
+                self.source, dtype=dtype, trust_remote_code=self._trust
             )
-            return model.to("cuda" if gpu else "cpu").eval()
-        except UnpicklingError as error:
-            raise Unusable(
-                f"{self.name}: the weights cannot be loaded (they hold more than numbers)."
-            ) from error
-        except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError) as error:
-            raise Unusable(f"{self.name}: the weights cannot be loaded ({one_line(error)}).") from error
-
-
-def _finite(value: float) -> bool:
-    return abs(value) < float("inf")  # false for nan too
+            return model.to(device).eval()
 
 
 def _kind(request: ChatRequest) -> tuple[Any, ...]:
@@ -292,3 +227,91 @@ def _batch(spec: Spec) -> int:
     if not given.isdecimal() or int(given) < 1:
         raise UserError(f"{spec.text}: batch is a number of requests, 1 or more, not '{given}'.")
     return int(given)
+
+
+@dataclass(frozen=True)
+class ReplyTokens:
+    """The tokens of one reply, and whether the limit cut it off."""
+
+    tokens: list[int]
+    cut: bool
+
+
+class Passes:
+    """A loaded model and the passes made through it, for several prompts at once: weigh letters, weigh given replies, write.
+
+    Prompts are padded on the left, so that what is asked about ends at the same place in every row.
+    """
+
+    def __init__(self, model: Any, ends: Sequence[int]) -> None:
+        self._model = model
+        self._ends = list(ends)
+
+    def next_scores(self, prompts: Sequence[Sequence[int]]) -> Any:
+        """The log-probabilities of the token after each prompt: a row for each, over the vocabulary."""
+        import torch
+
+        with torch.inference_mode():
+            logits = self._logits(prompts, 1)[:, -1]
+            return torch.log_softmax(logits.float(), dim=-1)
+
+    def likelihoods(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:
+        """The mean log-probability of each reply's tokens after its prompt."""
+        import torch
+
+        found = []
+        with torch.inference_mode():
+            logits = self._logits(
+                [prompt + reply for prompt, reply in pairs], 1 + max(len(reply) for _, reply in pairs)
+            )
+            for row, (_, reply) in zip(logits, pairs, strict=True):
+                # The logits at a token are about the one after it.
+                scores = torch.log_softmax(row[-len(reply) - 1 : -1].float(), dim=-1)
+                wanted = torch.tensor(reply, device=scores.device)
+                found.append(float(scores.gather(1, wanted[:, None]).mean()))
+        return found
+
+    def write(
+        self, prompts: Sequence[Sequence[int]], limits: Sequence[int], temperature: float, seed: int
+    ) -> list[ReplyTokens]:
+        """A reply to each prompt of at most as many tokens as its limit says."""
+        import torch
+
+        tokens, mask = self._padded(prompts)
+        settings: dict[str, Any] = {"temperature": temperature} if temperature > 0 else {}
+        with torch.random.fork_rng(), torch.inference_mode():
+            torch.manual_seed(seed)
+            out = self._model.generate(
+                input_ids=tokens,
+                attention_mask=mask,
+                max_new_tokens=max(limits),
+                do_sample=temperature > 0,
+                pad_token_id=self._ends[0] if self._ends else 0,
+                **settings,
+            )
+        rows = out[:, tokens.shape[1] :].tolist()
+        return [self._ended(row[:limit], limit) for row, limit in zip(rows, limits, strict=True)]
+
+    def _ended(self, row: list[int], limit: int) -> ReplyTokens:
+        """A row up to its first end; what follows it is padding."""
+        for place, token in enumerate(row):
+            if token in self._ends:
+                return ReplyTokens(row[: place + 1], cut=False)
+        return ReplyTokens(row, cut=len(row) >= limit)
+
+    def _logits(self, rows: Sequence[Sequence[int]], last: int) -> Any:
+        tokens, mask = self._padded(rows)
+        places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        return self._model(
+            input_ids=tokens, attention_mask=mask, position_ids=places, use_cache=False, logits_to_keep=last
+        ).logits
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+        import torch
+
+        width = max(map(len, rows))
+        filler = self._ends[0] if self._ends else 0
+        tokens = [[filler] * (width - len(row)) + list(row) for row in rows]
+        mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
+        device = self._model.device
+        return torch.tensor(tokens, device=device), torch.tensor(mask, device=device)

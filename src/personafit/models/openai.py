@@ -1,10 +1,16 @@
-"""Any OpenAI-compatible endpoint, over aiohttp.
+"""Any OpenAI-compatible endpoint, over aiohttp; and what such endpoints answer, read with care, since some answer nonsense.
 
 Servers differ in what they accept, and in the HTTP status they reject it with. A setting that a rejection names is left out from then on. Reasoning, whether in its own field or between <think> tags, is kept apart.
 """
 
 import asyncio
+import json
+import math
 import os
+import re
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -13,22 +19,34 @@ import orjson
 from personafit._errors import UserError
 from personafit._secrets import key_for, masked, refuse_secrets, without
 from personafit.models.calls import Deadlines, borrow_pool, give_pool_back
-from personafit.models.chat import ChatReply, ChatRequest, Transient, Unanswerable, Unusable, one_line
-from personafit.models.completions import (
-    DEFAULT_URL,
-    NAMED,
-    REJECTIONS,
-    decoded,
-    error_text,
-    pause_asked,
-    read_completion,
+from personafit.models.chat import (
+    MOST_TOKENS,
+    ChatReply,
+    ChatRequest,
+    Transient,
+    Unanswerable,
+    Unusable,
+    one_line,
 )
+from personafit.models.purse import Payment, reply_cost
 from personafit.models.spec import Spec
-from personafit.models.tokens import paid_for, reply_cost
 
 if TYPE_CHECKING:
     import aiohttp
 
+DEFAULT_URL = "https://api.openai.com/v1"
+CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")  # how servers say that the token limit ended a reply
+REJECTIONS = (400, 403, 404, 405, 415, 422, 501)
+"""Statuses of which the sentence may be about a setting, and not about the key or the address."""
+NAMED = {
+    "logprobs": re.compile(r"log[ _-]?prob"),
+    "temperature": re.compile(r"\btemperature\b"),
+    "seed": re.compile(r"\bseed\b"),
+    "reasoning_effort": re.compile(r"\breasoning[ _.-]effort\b"),
+}
+"""How such a sentence, in lower case, names each setting that can be left out."""
+# Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
+_THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
 TOP_LOGPROBS = 20
 LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can write
@@ -93,9 +111,12 @@ class OpenAIModel:
             raise Unusable(self.missing_key)
         for _ in range(len(NAMED) + len(LIMITS)):
             body = self._body(request)
-            status, payload, retry_after = await self._post(body)
-            if status == 200:
-                return self._read(payload, request)
+            async with Payment.for_request(request, self.price) as payment:
+                status, payload, retry_after = await self._post(body)
+                if status == 200:
+                    reply = self._read(payload, request)
+                    reply.cost = payment.pay(reply_cost(request, reply, self.price))
+                    return reply
             message = error_text(payload)
             if status in REJECTIONS and self._adapt(message, body):
                 continue
@@ -148,20 +169,30 @@ class OpenAIModel:
             )
         task = self._deadlines.begin()
         try:
-            async with self._session.post(address or self._address, data=orjson.dumps(body)) as response:
-                data = without(self._key, await self._whole(response))
+            post = self._session.post(
+                address or self._address, data=orjson.dumps(body), allow_redirects=False
+            )
+            async with post as response:
+                if (
+                    300 <= response.status < 400
+                ):  # what is asked is about people, and meant for this server only
+                    target = masked(response.headers.get("Location", "nowhere")[:200])
+                    raise Unusable(
+                        f"{self.url} redirects to {target}; name that address in the spec if it is yours."
+                    )
+                payload = decoded(await self._whole(response))
                 pause = None if response.status == 200 else pause_asked(response.headers)
-                return response.status, decoded(data), pause
+                return response.status, payload, pause
         except asyncio.CancelledError:
             if not self._deadlines.passed(task):
                 raise
-            raise Transient(f"{self.url} did not answer within {self.timeout:g} s.") from None
+            raise Transient(f"{self.url} did not answer within {self.timeout:g} s.", sent=True) from None
         except ValueError:  # InvalidURL is one, and so is a header that no server would take
             raise Unusable(f"{self.url} is not a usable address, or the key is not a usable one.") from None
         except aiohttp.ClientConnectorError as error:
             raise Transient(f"{self.url} cannot be reached ({one_line(error.os_error)}).") from error
         except (aiohttp.ClientError, asyncio.IncompleteReadError, OSError) as error:
-            raise Transient(f"{self.url} broke off: {masked(one_line(error))}.") from error
+            raise Transient(f"{self.url} broke off: {masked(one_line(error))}.", sent=True) from error
         finally:
             self._deadlines.end(task)
 
@@ -177,7 +208,9 @@ class OpenAIModel:
             size += len(part)
             if size > LARGEST_REPLY:
                 response.close()
-                raise Transient(f"{self.url} sent more than {LARGEST_REPLY >> 20} MB as one reply.")
+                raise Transient(
+                    f"{self.url} sent more than {LARGEST_REPLY >> 20} MB as one reply.", sent=True
+                )
         return b"".join(parts)
 
     def _adapt(self, message: str, body: dict[str, Any]) -> bool:
@@ -197,29 +230,153 @@ class OpenAIModel:
     def _raise(
         self, status: int, message: str, retry_after: float | None, offered: str = "chat completions"
     ) -> None:
-        said = f" ({masked(message)})" if message else ""
-        if status == 401:
-            fault = "refuses the key" if self._key else "wants a key"
-            raise Unusable(f"{self.url} {fault} (HTTP 401){said}; set {self._key_env} and run again.")
-        if status == 403:
-            raise Unusable(
-                f"{self.url} does not let this key use model '{self.model}' (HTTP 403){said}; check {self._key_env} and the name."
-            )
-        if status == 404:
-            raise Unusable(
-                f"{self.url} knows no model '{self.model}' or no {offered} (HTTP 404){said}; check name and URL."
-            )
-        if status == 429:
-            raise Transient(f"{self.url} is overloaded (HTTP 429){said}.", retry_after, overloaded=True)
-        if status in (408, 409, 425) or status >= 500:
-            raise Transient(
-                f"{self.url} failed (HTTP {status}){said}.", retry_after, overloaded=status == 503
-            )
+        said = f" ({masked(without(self._key, message))})" if message else ""
+        fatal = {
+            401: ("refuses the key" if self._key else "wants a key", f"set {self._key_env} and run again"),
+            403: (f"does not let this key use model '{self.model}'", f"check {self._key_env} and the name"),
+            404: (f"knows no model '{self.model}' or no {offered}", "check name and URL"),
+        }
+        if status in fatal:
+            fault, do = fatal[status]
+            raise Unusable(f"{self.url} {fault} (HTTP {status}){said}; {do}.")
+        if status in (408, 409, 425, 429) or status >= 500:
+            fault = "is overloaded" if status == 429 else "failed"
+            sentence = f"{self.url} {fault} (HTTP {status}){said}."
+            raise Transient(sentence, retry_after, overloaded=status in (429, 503))
         raise Unanswerable(f"{self.url} rejected the request (HTTP {status}){said}.")
 
     def _read(self, payload: Any, request: ChatRequest) -> ChatReply:
         reply = read_completion(payload, request.letters)
         if reply is None:
-            raise Transient(f"{self.url} answered something that is not a chat completion.")
-        reply.cost = paid_for(reply_cost(request, reply, self.price))
+            raise Transient(f"{self.url} answered something that is not a chat completion.", sent=True)
+        reply.text = without(self._key, reply.text)
+        reply.reasoning = reply.reasoning and without(self._key, reply.reasoning)
         return reply
+
+
+def read_completion(payload: Any, letters: tuple[str, ...]) -> ChatReply | None:
+    """The reply in a chat completion; None where the payload is not one."""
+    try:
+        choice = payload["choices"][0]
+        message = choice["message"]
+        content = message.get("content")
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return None
+    text = content if isinstance(content, str) else ""
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    if "think>" in text and (match := _THINK.match(text)):
+        reasoning = reasoning or (match[1] or match[2] or "").strip()
+        text = text[match.end() :]
+    usage = _object(payload.get("usage"))
+    reply = ChatReply(
+        text=text,
+        reasoning=reasoning if isinstance(reasoning, str) and reasoning else None,
+        refused=choice.get("finish_reason") == "content_filter" or bool(message.get("refusal")),
+        cut=choice.get("finish_reason") in CUT_OFF,
+        tokens_in=_count(usage, "prompt_tokens"),
+        tokens_out=_count(usage, "completion_tokens"),
+        tokens_reasoning=_count(_object(usage.get("completion_tokens_details")), "reasoning_tokens"),
+    )
+    if reply.reasoning and not reply.tokens_reasoning:
+        reply.tokens_reasoning = max(0, reply.tokens_out - len(text) // 4)  # not reported: all but the answer
+    if letters and not reply.reasoning:
+        reply.letter_scores = letter_scores(choice.get("logprobs"), letters)
+    return reply
+
+
+def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] | None:
+    """The log-probability of each letter at the first token that carries text, or None if no letter is there.
+
+    A letter outside the listed alternatives is at most as likely as the last of them, and gets that bound.
+    """
+    try:
+        for token in logprobs["content"]:
+            alternatives: dict[str, float] = {}
+            for entry in [*token["top_logprobs"], token]:
+                letter = entry["token"].strip()
+                if letter in letters:
+                    alternatives[letter] = max(entry["logprob"], alternatives.get(letter, -1e9))
+            if alternatives:
+                floor = min(entry["logprob"] for entry in [*token["top_logprobs"], token])
+                scores = {letter: float(alternatives.get(letter, floor)) for letter in letters}
+                return scores if all(map(math.isfinite, scores.values())) else None
+            if token["token"].strip():
+                return None
+    except (TypeError, KeyError, IndexError, AttributeError, ValueError, OverflowError):
+        return None
+    return None
+
+
+def decoded(data: bytes) -> Any:
+    """What a body says as JSON, or else the beginning of its text."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        text = data.decode("utf-8", "replace")
+    try:
+        # Half an emoji, cut off at the token limit, is JSON to the standard library only.
+        whole = json.dumps(json.loads(text), ensure_ascii=False)
+        return json.loads(whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    except (ValueError, RecursionError):
+        return text[:200]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return int(value) if isinstance(value, int | float) and 0 < value < MOST_TOKENS else 0
+
+
+def error_text(payload: Any) -> str:
+    """The sentence in an error's payload, wherever the server puts it."""
+    if isinstance(payload, dict):
+        error = payload.get("error", payload.get("detail", payload.get("message")))
+        if isinstance(error, dict):
+            named = error.get("param")
+            payload = f"{error.get('message')} ({named})" if _unsaid(named, error) else error.get("message")
+        else:
+            payload = error
+    if isinstance(
+        payload, list
+    ):  # FastAPI's, which repeats what was sent beside each complaint, people included
+        payload = "; ".join(map(_complaint, payload))
+    text = re.sub(r"<[^>]*>", " ", str(payload or ""))
+    return " ".join(text.split())[:200]
+
+
+def _unsaid(named: Any, error: dict[str, Any]) -> bool:
+    """Whether the setting an error is about stands beside its sentence and not in it."""
+    return isinstance(named, str) and bool(named) and named not in str(error.get("message"))
+
+
+def _complaint(detail: Any) -> str:
+    if not isinstance(detail, dict) or "msg" not in detail:
+        return str(detail)
+    place = detail.get("loc")
+    return f"{'.'.join(map(str, place))}: {detail['msg']}" if isinstance(place, list) else str(detail["msg"])
+
+
+def pause_asked(headers: Mapping[str, str]) -> float | None:
+    """Seconds from the header's two forms, a number or a date; None when it is absent or neither."""
+    value = headers.get("Retry-After")
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        until, now = _date(value), _date(headers.get("Date", ""))
+        if until is None:
+            return None
+        # By the server's own clock, where it tells it: ours may be wrong, or be set while we run.
+        seconds = until - (time.time() if now is None else now)
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _date(value: str) -> float | None:
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

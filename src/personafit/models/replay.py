@@ -4,6 +4,7 @@ Each line has `key` (as exports write it: item, view, order and sample) and `rep
 `letter_scores` and token counts. A request that was never recorded is unanswerable, not guessed.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +49,9 @@ class ReplayModel:
             text=row["reply"],
             reasoning=row.get("reasoning"),
             letter_scores=row.get("letter_scores"),
-            tokens_in=row.get("tokens_in", 0),
-            tokens_out=row.get("tokens_out", 0),
-            tokens_reasoning=row.get("tokens_reasoning", 0),
+            tokens_in=row.get("tokens_in") or 0,
+            tokens_out=row.get("tokens_out") or 0,
+            tokens_reasoning=row.get("tokens_reasoning") or 0,
         )
 
     async def close(self) -> None:
@@ -69,24 +70,31 @@ def _check_lines(path: Path) -> None:
                 )
 
 
+_TEXT = ("be a text; each line is one recorded reply", lambda value: isinstance(value, str))
+_COUNT = ("be a whole number", lambda value: value is None or type(value) is int)
+_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "key": _TEXT,
+    "reply": _TEXT,
+    "tokens_in": _COUNT,
+    "tokens_out": _COUNT,
+    "tokens_reasoning": _COUNT,
+    "reasoning": ("be a text", lambda value: isinstance(value, str | None)),
+    "letter_scores": ("map letters to numbers", lambda value: value is None or _are_scores(value)),
+}
+"""What a field of a line must be, in words and as a check."""
+
+
 def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError as error:
         raise UserError(f"{located(path, number)} is not JSON ({error}).") from error
-    for field in ("key", "reply"):
-        if not isinstance(row, dict) or not isinstance(row.get(field), str):
-            raise UserError(
-                f"{located(path, number, field)} must be a text; each line is one recorded reply."
-            )
-    for field in ("tokens_in", "tokens_out", "tokens_reasoning"):
-        if type(row.get(field, 0)) is not int:
-            raise UserError(f"{located(path, number, field)} must be a whole number.")
-    if not isinstance(row.get("reasoning"), str | None):
-        raise UserError(f"{located(path, number, 'reasoning')} must be a text.")
-    scores = row.get("letter_scores")
-    if scores is not None and not (
-        isinstance(scores, dict) and all(type(score) in (int, float) for score in scores.values())
-    ):
-        raise UserError(f"{located(path, number, 'letter_scores')} must map letters to numbers.")
-    return dict(row)
+    row = row if isinstance(row, dict) else {}
+    for field, (wanted, holds) in _FIELDS.items():
+        if not holds(row.get(field)):
+            raise UserError(f"{located(path, number, field)} must {wanted}.")
+    return row
+
+
+def _are_scores(value: Any) -> bool:
+    return isinstance(value, dict) and all(type(score) in (int, float) for score in value.values())

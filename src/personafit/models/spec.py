@@ -5,12 +5,40 @@ The grammar is `KIND[:NAME][@URL][,OPTION=VALUE]...`; which options exist is the
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
 from personafit._errors import UserError
 from personafit._secrets import refuse_secrets
-from personafit.models.identity import GIVEN
+
+
+@dataclass(frozen=True)
+class GivenCallable:
+    """A callable that was handed over in this process, under the name that specs call it by."""
+
+    function: Any
+    identity: str  # what it is known by
+    anew: bool = False  # whether nothing is known of it, so that it is asked anew each time
+
+
+NONE: Mapping[str, GivenCallable] = MappingProxyType({})
+GIVEN: ContextVar[Mapping[str, GivenCallable]] = ContextVar("GIVEN", default=NONE)
+"""The callables that `python:NAME` may name here, besides what modules hold."""
+
+
+@contextmanager
+def giving(callables: Mapping[str, GivenCallable]) -> Iterator[None]:
+    """Let specs name these callables."""
+    token = GIVEN.set(callables)
+    try:
+        yield
+    finally:
+        GIVEN.reset(token)
+
 
 _OPTION = re.compile(r",([a-z_]+)=([^,]*)$")
 

@@ -1,19 +1,23 @@
-"""Weights on this machine, in a folder of the transformers library or by a name on the hub: found, and told apart."""
+"""Weights on this machine, in a folder of the transformers library or by a name on the hub: found, told apart, and asked in batches."""
 
+import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError  # nosec B403 # what is no tensor in a .bin file is refused with it
+from typing import Generic, TypeVar
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
+from personafit.models.chat import Unusable, one_line
 from personafit.models.spec import Spec
 
 NEEDS = "PyTorch and transformers are not installed; they come with pip install 'personafit[train]'"
 ENDS = 1 << 20  # bytes at both ends of a file
-PLACES, PLACE = (
-    1024,
-    4096,
-)  # between them, so many times so many bytes: a layer of its own training may lie anywhere
+# Between them, so many times so many bytes: a layer of its own training may lie anywhere.
+PLACES, PLACE = 1024, 4096
 TEXTS = (
     "adapter_config.json",
     "chat_template.jinja",
@@ -67,9 +71,89 @@ def telling_parts(path: Path) -> Iterator[bytes]:
         yield file.read(ENDS)
 
 
+@contextmanager
+def loading(name: str) -> Iterator[None]:
+    """Whatever is wrong with weights while they are loaded becomes one sentence."""
+    try:
+        yield
+    except UnpicklingError as error:
+        raise Unusable(f"{name}: the weights cannot be loaded (they hold more than numbers).") from error
+    except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError) as error:
+        raise Unusable(f"{name}: the weights cannot be loaded ({one_line(error)}).") from error
+
+
 def switch(spec: Spec, option: str, default: str = "no") -> bool:
     """An option that is yes or no."""
     value = spec.options.get(option, default)
     if value not in ("yes", "no"):
         raise UserError(f"{spec.text}: {option} is yes or no, not '{value}'.")
     return value == "yes"
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Batcher(Generic[T, R]):
+    """Hands what callers bring to a function of batches, on a thread of its own."""
+
+    def __init__(
+        self,
+        work: Callable[[Sequence[T]], Sequence[R | Exception]],
+        most: int,
+        alike: Callable[[T], object] = lambda _: None,
+    ) -> None:
+        self._work = work
+        self._most = most
+        self._alike = alike
+        """What must be equal for requests to share a batch."""
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
+        self._drain: asyncio.Task[None] | None = None
+
+    async def submit(self, one: T) -> R:
+        """Return the result for one request; if its batch failed, raise the batch's error."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[R] = loop.create_future()
+        self._waiting.append((one, future))
+        if self._drain is None or self._drain.done():
+            self._drain = loop.create_task(self._run())
+        return await future
+
+    async def close(self) -> None:
+        """Let the batch under way end; what still waits is given up."""
+        for _, future in self._waiting:
+            future.cancel()
+        self._waiting.clear()
+        if self._drain is not None:
+            await asyncio.gather(self._drain, return_exceptions=True)
+        self._worker.shutdown(wait=True)
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            await asyncio.sleep(0)  # whoever is about to come in may come along
+            batch = self._next()
+            if not batch:
+                continue
+            results: Sequence[R | Exception]
+            try:
+                results = await loop.run_in_executor(self._worker, self._work, [one for one, _ in batch])
+            except Exception as error:
+                results = [error] * len(batch)
+            for (_, future), result in zip(batch, results, strict=True):
+                if future.done():
+                    continue
+                if isinstance(result, Exception):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+
+    def _next(self) -> list[tuple[T, "asyncio.Future[R]"]]:
+        """What is asked together next; callers may have left."""
+        waiting = [one for one in self._waiting if not one[1].done()]
+        kinds = [self._alike(request) for request, _ in waiting]
+        chosen = [place for place, kind in enumerate(kinds) if kind == kinds[0]][: self._most]
+        taken = set(chosen)
+        self._waiting = [one for place, one in enumerate(waiting) if place not in taken]
+        return [waiting[place] for place in chosen]

@@ -6,12 +6,11 @@ are not looked for; a text that went through here is not anonymous.
 """
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-
-EMAIL, PHONE, CARD, KEY = "e-mail", "phone", "card", "key"
-KINDS = (EMAIL, PHONE, CARD, KEY)
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,79 +94,12 @@ def _is_secret(text: str) -> bool:
     return len(text) >= 8 and (mixed or bool(re.search(r"[!@#$%^&*=+~]", text))) and text[0] not in "<[{*$"
 
 
-def _rules() -> Iterator[tuple[str, re.Pattern[str], Callable[[str], bool] | None]]:
-    yield (
-        KEY,
-        re.compile(
-            r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL
-        ),
-        None,
+_CHECKS = {"card": _is_card, "phone": _is_phone, "secret": _is_secret}
+_RULES = [
+    (
+        rule["kind"],
+        re.compile("|".join(rule["expression"].strip("\n").split("\n"))),
+        _CHECKS.get(rule.get("check")),
     )
-    yield (
-        KEY,
-        re.compile(
-            r"(?<![A-Za-z0-9_-])(?:"
-            r"sk-[A-Za-z0-9_-]{16,}|(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|gsk_[A-Za-z0-9]{16,}|xai-[A-Za-z0-9]{16,}"
-            r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
-            r"|hf_[A-Za-z0-9]{16,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}"
-            r"|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
-            r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
-            r")(?![A-Za-z0-9_-])"
-        ),
-        None,
-    )
-    yield (
-        KEY,
-        re.compile(
-            r"(?i)(?:(?<![a-z0-9_-])(?:[a-z0-9]{1,40}[_-]){0,6}(?:api[ _-]?key|access[ _-]?token|secret(?:[ _-]?key)?|password|passwd|pwd|token)"
-            r"|密码|口令|密钥)[\"']?\s*(?:is\s*[:=]?|=|:|：|是|为)\s*[\"'`]?(?P<secret>[^\s\"'`,;，。；]{8,200})"
-        ),
-        _is_secret,
-    )
-    yield KEY, re.compile(r"://[^\s/:@]{1,100}:(?P<secret>[^\s/@\[]{1,200})@"), None
-    yield (
-        EMAIL,
-        re.compile(
-            r"(?<![A-Za-z0-9._%+@-])[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}[A-Za-z]{2,24}"
-            r"(?![A-Za-z0-9-]|\.[A-Za-z0-9])"
-        ),
-        None,
-    )
-    yield (
-        CARD,
-        re.compile(
-            r"(?<![A-Za-z0-9_.,/-])(?:\d{4}([ -])\d{4}\1\d{4}\1\d{1,7}|\d{4}([ -])\d{6}\2\d{4,5})(?![A-Za-z0-9_/-])"
-        ),
-        _is_card,
-    )
-    yield CARD, re.compile(r"(?<![A-Za-z0-9_.,/-])\d{13,19}(?![A-Za-z0-9_/-])"), _is_card
-    yield (
-        PHONE,
-        re.compile(r"(?<![\w+.])\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,4}(?!\d)"),
-        _is_phone,
-    )
-    yield (
-        PHONE,
-        re.compile(r"(?<![\w.+-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])"),
-        None,
-    )
-    yield PHONE, re.compile(r"(?<![\dA-Za-z.+_-])1[3-9]\d(?:[ -]?\d{4}){2}(?![\dA-Za-z_-])"), None
-    yield (
-        PHONE,
-        re.compile(
-            r"(?<![\dA-Za-z.+_-])0(?:7\d{3} ?\d{3} ?\d{3}|20 ?\d{4} ?\d{4}|1\d{2,3} \d{3} ?\d{3,4})(?![\dA-Za-z_-])"
-        ),
-        None,
-    )
-    yield PHONE, re.compile(r"(?<![\dA-Za-z.+_-])0\d{2,3}-\d{7,8}(?![\dA-Za-z_-])"), None
-    yield (
-        PHONE,
-        re.compile(
-            r"(?i)(?:\b(?:phone|mobile|cell|tel|telephone|whatsapp)\b(?: ?(?:number|no\.?))?|电话|手机|手机号|微信)"
-            r"(?:\s*(?:is|is:|=|:|：|是|为))\s*(?P<secret>\(?\d[\d ().-]{5,18}\d)(?!\d)"
-        ),
-        _is_phone,
-    )
-
-
-_RULES = tuple(_rules())
+    for rule in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["rules"]
+]

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 from personafit._errors import UserError
 from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.engine.ask import Exchange
-from personafit.items import FIT
-from personafit.items.choice import CHOICES, TAGS
+from personafit.items.choice import ASPECTS, CHOICES, FIT, TAGS
 from personafit.items.reading import (
     Part,
     PartAnswer,
@@ -27,22 +26,19 @@ from personafit.items.reading import (
     words_of,
 )
 from personafit.models import (
-    PYTHON_OPTIONS,
     ChatReply,
     ChatRequest,
     Message,
     Model,
     Spec,
     Unanswerable,
-    load_instance,
     make_model,
-    parse_spec,
 )
+from personafit.models.functions import PYTHON_OPTIONS, load_instance
 from personafit.raters.function import FunctionRater
 from personafit.raters.prompted import ModelRater
-from personafit.raters.rater import Rater, rater_record
+from personafit.raters.rater import Rater, inner_spec, rater_record
 
-ASPECTS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 _WORDS = words_of("aspects")
 SHORT_REPLY = 64  # five lines of a word and a digit
 
@@ -68,13 +64,8 @@ class AspectQuestion:
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
         """The prompt for one answer; what both answers share comes first, so that prompt caches are hit."""
         person = TAGS.tagged("person", shown.context.text) if shown.context.text else self.unknown
-        parts = [
-            self.task,
-            person,
-            TAGS.tagged("question", shown.prompt),
-            TAGS.tagged("answer", shown.texts[index]),
-        ]
-        return ({"role": "user", "content": "\n\n".join([*parts, self.closing])},)
+        asked, answer = TAGS.tagged("question", shown.prompt), TAGS.tagged("answer", shown.texts[index])
+        return ({"role": "user", "content": "\n\n".join([self.task, person, asked, answer, self.closing])},)
 
     @property
     def again(self) -> str:
@@ -100,12 +91,7 @@ def aspect_rater(spec: Spec, asks: QuestionSet) -> Rater:
     """The rater behind `aspects:SPEC`; what follows the first colon is a spec of its own, address and options included."""
     if asks.kind != "choice":
         raise UserError(f"{spec.text}: aspects are of single answers, and cannot say {asks.by_score.sought}.")
-    text = spec.text.strip().partition(":")[2]
-    if not text:
-        raise UserError(
-            f"{spec.text}: say who scores, as in aspects:openai:MODEL@URL or aspects:python:MODULE:OBJECT."
-        )
-    inner = parse_spec(text)
+    inner = inner_spec(spec, "say who scores, as in aspects:openai:MODEL@URL or aspects:python:MODULE:OBJECT")
     if inner.kind == "python":
         return AspectFunctionRater(spec, inner)
     return AspectRater(make_model(inner))

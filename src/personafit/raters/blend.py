@@ -6,7 +6,6 @@ which answer people choose.
 
 import asyncio
 import re
-from collections.abc import Sequence
 from statistics import fmean
 
 import orjson
@@ -14,13 +13,12 @@ import orjson
 from personafit._errors import UserError
 from personafit.items.reading import PartAnswer, QuestionSet, Shown, Verdict
 from personafit.models import ChatRequest, Spec, parse_spec
-from personafit.raters.fitted.rater import fitted_rater
+from personafit.raters.fitted.model import fitted_rater
 from personafit.raters.rater import Rater, rater_record
 from personafit.raters.reward import reward_rater
 from personafit.store import Status
 
-MEMBERS = {"fitted": fitted_rater, "reward": reward_rater}
-"""Kinds whose margin is the log-odds of a choice."""
+MEMBERS = {"fitted": fitted_rater, "reward": reward_rater}  # kinds whose margin is the log-odds of a choice
 _NEXT_MEMBER = re.compile(r"\+(?=[a-z]+:)")  # a folder's name may have a plus too
 
 
@@ -35,10 +33,13 @@ class BlendRater(Rater):
         self._members = members = _members(spec, asks)
         self.questions = (asks.by_score,)
         # A fitted rater answers at once and holds nobody up; the others are not to be asked more than they can take.
-        limited = [member for member in members if member.endpoint != "fitted"] or members
+        limited = [member for member in members if member.record.kind != "fitted"] or members
         tightest = min(limited, key=lambda member: member.max_concurrency)
         self.endpoint, self.max_concurrency = tightest.endpoint, tightest.max_concurrency
-        self.price = _price(members)
+        # The dearest member's price, so that no estimate is too low; unknown if any is.
+        prices = [member.price for member in members if member.price is not None]
+        dearest = (max(into for into, _ in prices), max(out for _, out in prices)) if prices else None
+        self.price = dearest if len(prices) == len(members) else None
         self.fitted_on = frozenset().union(*(member.fitted_on for member in members))
         prints = sorted(member.record.fingerprint for member in members)
         self.record = rater_record(spec.text, "blend", {"members": prints})
@@ -51,17 +52,16 @@ class BlendRater(Rater):
         finally:
             for ask in asks:
                 ask.cancel()
-        names = [member.record.name for member in self._members]
-        margins = {name: verdict.answers[0].value for name, verdict in zip(names, said, strict=True)}
-        details = [
-            f"{name}: {verdict.detail or verdict.status}"
-            for name, verdict in zip(names, said, strict=True)
-            if verdict.detail or verdict.status != Status.OK
-        ]
+        by_name = {member.record.name: verdict for member, verdict in zip(self._members, said, strict=True)}
         blended = Verdict(
             status=next((verdict.status for verdict in said if verdict.status != Status.OK), Status.OK),
-            reply=orjson.dumps(margins).decode(),
-            detail="; ".join(details) or None,
+            reply=orjson.dumps({name: one.answers[0].value for name, one in by_name.items()}).decode(),
+            detail="; ".join(
+                f"{name}: {verdict.detail or verdict.status}"
+                for name, verdict in by_name.items()
+                if verdict.detail or verdict.status != Status.OK
+            )
+            or None,
             tokens_in=sum(verdict.tokens_in for verdict in said),
             tokens_out=sum(verdict.tokens_out for verdict in said),
             cost=sum(verdict.cost for verdict in said),
@@ -69,9 +69,12 @@ class BlendRater(Rater):
         )
         if blended.status != Status.OK:
             blended.answers = [PartAnswer(shown.parts[0])]
-        else:
-            scores = _scores(said, len(shown.texts))
-            blended.answers = shown.question.decide(shown, scores, "answer", None, False)
+            return blended
+        if len(shown.texts) == 2:  # the first answer's mean lead
+            scores = [fmean(verdict.answers[0].value or 0.0 for verdict in said), 0.0]
+        else:  # who compares two at most has raised for more
+            scores = [fmean(one) for one in zip(*(orjson.loads(v.reply or "[]") for v in said), strict=True)]
+        blended.answers = shown.question.decide(shown, scores, "answer", None, False)
         return blended
 
     def request(self, shown: Shown) -> ChatRequest | None:
@@ -92,8 +95,8 @@ def _members(spec: Spec, asks: QuestionSet) -> list[Rater]:
         raise UserError(
             f"{spec.text}: name two or more raters joined by +, as in blend:fitted:NAME+reward:PATH."
         )
-    specs = [parse_spec(text) for text in texts]
-    for member in specs:
+    found: dict[str, Rater] = {}
+    for member in map(parse_spec, texts):
         if member.kind == spec.kind:
             raise UserError(f"{spec.text}: a blend holds no blend; name all members after one blend:.")
         if member.kind not in MEMBERS:
@@ -101,27 +104,10 @@ def _members(spec: Spec, asks: QuestionSet) -> list[Rater]:
                 f"{spec.text}: {member.text} cannot be blended, because its margin was not fitted to be the log-odds of people's choices; "
                 f"members are {' and '.join(f'{kind}:' for kind in MEMBERS)}."
             )
-    members: list[Rater] = [MEMBERS[member.kind](member, asks) for member in specs]
-    seen: dict[str, str] = {}
-    for rater in members:
-        if rater.record.fingerprint in seen:
+        rater = MEMBERS[member.kind](member, asks)
+        same = found.setdefault(rater.record.fingerprint, rater)
+        if same is not rater:
             raise UserError(
-                f"{spec.text}: {seen[rater.record.fingerprint]} and {rater.record.name} are the same rater; name each once."
+                f"{spec.text}: {same.record.name} and {rater.record.name} are the same rater; name each once."
             )
-        seen[rater.record.fingerprint] = rater.record.name
-    return members
-
-
-def _price(members: Sequence[Rater]) -> tuple[float, float] | None:
-    """The dearest member's, so that no estimate is too low; unknown if any is."""
-    prices = [member.price for member in members if member.price is not None]
-    if len(prices) < len(members):
-        return None
-    return max(into for into, _ in prices), max(out for _, out in prices)
-
-
-def _scores(said: Sequence[Verdict], answers: int) -> list[float]:
-    """Mean scores of the answers; of two, the first's mean lead. Who compares two at most has raised for more."""
-    if answers == 2:
-        return [fmean(verdict.answers[0].value or 0.0 for verdict in said), 0.0]
-    return [fmean(of_one) for of_one in zip(*(orjson.loads(v.reply or "[]") for v in said), strict=True)]
+    return list(found.values())

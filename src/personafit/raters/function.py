@@ -16,11 +16,10 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.items.reading import QuestionSet, Shown, Unit, Verdict
-from personafit.models import PYTHON_OPTIONS, Spec, Unanswerable, code_hash, load_instance
-from personafit.models.functions import call_named, parameters_of
+from personafit.models import Spec, Unanswerable
+from personafit.models.functions import PYTHON_OPTIONS, call_named, code_hash, load_instance, parameters_of
 from personafit.people import Person
-from personafit.raters.rater import Rater, rater_record
-from personafit.raters.scored import ScoredRater, Scorer
+from personafit.raters.rater import Rater, ScoredRater, Scorer, rater_record, without_samples
 
 NAMES = ("person", "question", "answers", "person_id")
 ALWAYS = NAMES[:3]  # what a function gets that says nothing of its parameters
@@ -30,9 +29,14 @@ EARLIER = ("prompt", "attributes", "person", "answers")
 
 def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], function: Any = None) -> Rater:
     """The rater behind `python:MODULE:OBJECT`: an object with `score` scores answers, any other callable judges."""
+    spec, samples = without_samples(spec, asks)
     spec.allow(PYTHON_OPTIONS)
-    found = load_instance(spec) if function is None else _instance(function)
+    found = (
+        load_instance(spec) if function is None else function() if isinstance(function, type) else function
+    )
     if callable(getattr(found, "score", None)):
+        if samples > 1:
+            raise UserError(f"{spec.text}: what gives scores is asked once; leave samples= out.")
         record = rater_record(spec.text, "reward", {"object": spec.name, "code": code_hash(found, spec)})
         return ScoredRater(ObjectScorer(found, spec), asks.by_score, record)
     if not callable(found):
@@ -40,7 +44,9 @@ def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], fu
             f"{spec.text}: {spec.name} neither has `score` nor can be called; see docs/extend.md."
         )
     name = spec.name if function is None else getattr(function, NAME, spec.name)
-    return FunctionRater(spec, asks, people, found, name)
+    rater = FunctionRater(spec, asks, people, found, name)
+    rater.samples = samples
+    return rater
 
 
 def takes_messages(spec: Spec) -> bool:
@@ -119,10 +125,6 @@ class ObjectScorer(Scorer):
         if not math.isfinite(score):
             raise Unanswerable(f"{self._name} must give a finite number, not {said!r:.80}.")
         return score
-
-
-def _instance(function: Any) -> Any:
-    return function() if isinstance(function, type) else function
 
 
 def _wanted(name: str, function: Any, asks: QuestionSet) -> tuple[tuple[str, ...] | None, bool]:

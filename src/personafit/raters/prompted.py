@@ -15,10 +15,11 @@ from personafit._hashing import content_hash
 from personafit._versions import fingerprint_of, other_words, own_version
 from personafit.contexts import Context
 from personafit.engine.ask import Asker
-from personafit.items import FIT
+from personafit.items.choice import CHOICES, FIT, guarded_question
 from personafit.items.reading import (
     PartAnswer,
     Question,
+    QuestionSet,
     Reading,
     Shown,
     Verdict,
@@ -36,7 +37,7 @@ from personafit.models import (
     Unanswerable,
     make_model,
 )
-from personafit.raters.rater import Rater, rater_record
+from personafit.raters.rater import Rater, inner_spec, rater_record, without_samples
 from personafit.store import Status
 
 
@@ -167,9 +168,8 @@ class LikelihoodRater(ModelRater):
     def __init__(self, model: Model) -> None:
         super().__init__(model, model.name, {"question": TELLING.fingerprint, "reading": "likelihood-1"})
         self._person: str | None = None
-        self._untold: dict[
-            tuple[str, int], float
-        ] = {}  # of the person at work: every view needs the same ones
+        # Of the person at work: every view needs the same ones.
+        self._untold: dict[tuple[str, int], float] = {}
 
     async def rate(self, shown: Shown) -> Verdict:
         """Weigh the answers with and without the person; the one that gains more is chosen."""
@@ -212,16 +212,27 @@ class LikelihoodRater(ModelRater):
         return score
 
 
-def likelihood_rater(spec: Spec) -> LikelihoodRater:
-    """The rater behind `,ask=likelihood`."""
-    if spec.options["ask"] != LIKELIHOOD:
+def prompted_rater(spec: Spec, asks: QuestionSet) -> Rater:
+    """A model that is asked the plain question, or by `list:SPEC` and the like another one; options say how: ask=likelihood and
+    guard= for choices, samples= for dialogues.
+    """
+    if spec.kind in asks.prefixed:
+        model = make_model(inner_spec(spec, f"say which model is asked, as in {spec.kind}:openai:MODEL@URL"))
+        return PromptedRater(model, (asks.prefixed[spec.kind],), name=f"{spec.kind}:{model.name}")
+    spec, samples = without_samples(spec, asks)
+    questions, options = asks.asked, dict(spec.options)
+    how = options.pop("ask", None) if asks.kind == CHOICES.kind else None
+    if how is None and asks.kind == CHOICES.kind and "guard" in options:
+        questions = (guarded_question(options.pop("guard")),)
+    model_spec = replace(spec, options=options)
+    if how is None:
+        return PromptedRater(make_model(model_spec), questions, samples=samples)
+    if how != LIKELIHOOD:
         raise UserError(
-            f"{spec.text}: ask={spec.options['ask']} is unknown; there is ask=likelihood, and without it answers are "
-            "compared by letter."
+            f"{spec.text}: ask={how} is unknown; there is ask=likelihood, and without it answers are compared by letter."
         )
     if spec.kind not in KINDS:
         raise UserError(
             f"{spec.text}: ask=likelihood needs a model that can weigh a text it did not write; {', '.join(KINDS)} can."
         )
-    rest = {name: value for name, value in spec.options.items() if name != "ask"}
-    return LikelihoodRater(make_model(replace(spec, options=rest)))
+    return LikelihoodRater(make_model(model_spec))

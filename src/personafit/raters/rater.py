@@ -1,18 +1,20 @@
 """What a rater is: someone who answers questions about items, with a fingerprint of all that shapes the answer; one rating as a keyed
-job, and all of a rater's as a lane.
+job, and all of a rater's as a lane; and raters that score: rules, embeddings, reward models, fitted models, objects of the user's own.
 """
 
+import asyncio
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
 from personafit.engine.ask import AskKey, Rows, ask_job
-from personafit.items.reading import PartAnswer, Question, Shown, Verdict
-from personafit.models import ChatRequest
-from personafit.models.tokens import estimated_cost
+from personafit.items.reading import PartAnswer, Question, QuestionSet, Shown, Unit, Verdict
+from personafit.models import ChatRequest, Spec, Unanswerable, parse_spec
 from personafit.store import Ask, Judgment, RaterRecord, Status
 
 
@@ -59,6 +61,30 @@ def rater_record(name: str, kind: str, settings: dict[str, Any]) -> RaterRecord:
     return RaterRecord(fingerprint=content_hash([kind, settings]), name=name, kind=kind, settings=settings)
 
 
+def fitted_mark(person: str) -> str:
+    """How a person is noted in a fitted model's card: enough to recognise, not to read."""
+    return hash_text("fitted", person)[:8]
+
+
+def inner_spec(spec: Spec, wanted: str) -> Spec:
+    """What follows the first colon of `list:SPEC` and the like: a spec of its own, address and options included."""
+    text = spec.text.strip().partition(":")[2]
+    if not text:
+        raise UserError(f"{spec.text}: {wanted}.")
+    return parse_spec(text)
+
+
+def without_samples(spec: Spec, asks: QuestionSet) -> tuple[Spec, int]:
+    """The spec without `samples=`, and how often a judge of dialogues is asked the same; other kinds have no such option."""
+    if len(asks.asked) == 1 or "samples" not in spec.options:
+        return spec, 1
+    number = spec.number("samples", 1, least=1)
+    if number != int(number):
+        raise UserError(f"{spec.text}: samples must be a whole number.")
+    options = {name: value for name, value in spec.options.items() if name != "samples"}
+    return replace(spec, options=options), int(number)
+
+
 SHORT_REPLY = 16  # tokens; a model that reasons first shows its real cost with the first reply
 
 
@@ -79,9 +105,9 @@ def key_of(
     return AskKey(job, item, question, rater, view, context, order, sample)
 
 
-def rating_key(rater: Rater, shown: Shown) -> AskKey:
-    """The key of a rating."""
-    return key_of(
+def rating_job(rater: Rater, shown: Shown) -> Job:
+    """The job that puts what is shown before a rater and stores its judgments."""
+    key = key_of(
         item=shown.about,
         content=shown.content,
         question=shown.question.name,
@@ -93,14 +119,10 @@ def rating_key(rater: Rater, shown: Shown) -> AskKey:
         sample=shown.sample,
     )
 
-
-def rating_job(rater: Rater, shown: Shown) -> Job:
-    """The job that puts what is shown before a rater and stores its judgments."""
-
     async def ask(_: str) -> Verdict:
         return await rated(rater, shown)
 
-    return ask_job(rating_key(rater, shown), ask, _rows)
+    return ask_job(key, ask, _rows)
 
 
 async def rated(rater: Rater, shown: Shown) -> Verdict:
@@ -120,23 +142,22 @@ async def rated(rater: Rater, shown: Shown) -> Verdict:
 
 
 def _rows(ask: Ask, verdict: Verdict) -> Rows:
-    return [_judgment(ask, answer, answer.status or verdict.status) for answer in verdict.answers], []
+    def judgment(answer: PartAnswer) -> Judgment:
+        extra = {"letters": dict(answer.letters)} if answer.letters else None
+        return Judgment.built(
+            ask=ask.id,
+            item=answer.part.item,
+            question=ask.question,
+            rater=ask.rater,
+            target=answer.part.target,
+            parse=0,
+            status=answer.status or verdict.status,
+            label=answer.label,
+            value=answer.value,
+            extra={"scores": list(answer.scores)} if answer.scores else extra,
+        )
 
-
-def _judgment(ask: Ask, answer: PartAnswer, status: Status) -> Judgment:
-    extra = {"letters": dict(answer.letters)} if answer.letters else None
-    return Judgment.built(
-        ask=ask.id,
-        item=answer.part.item,
-        question=ask.question,
-        rater=ask.rater,
-        target=answer.part.target,
-        parse=0,
-        status=status,
-        label=answer.label,
-        value=answer.value,
-        extra={"scores": list(answer.scores)} if answer.scores else extra,
-    )
+    return [judgment(answer) for answer in verdict.answers], []
 
 
 def short_reply(request: ChatRequest) -> int:
@@ -144,30 +165,150 @@ def short_reply(request: ChatRequest) -> int:
     return min(request.max_tokens, SHORT_REPLY)
 
 
-def rater_lane(
-    rater: Rater,
-    shown: Callable[[], Iterable[Shown]],
-    total: int,
-    reply_tokens: Callable[[ChatRequest], int] = short_reply,
-) -> Lane:
-    """The lane of a rater; the first of what it is shown is looked at for what one ask costs."""
+def rater_lane(rater: Rater, shown: Iterable[Shown], total: int) -> Lane:
+    """The lane of a rater."""
     return Lane(
         name=rater.record.name,
         endpoint=rater.endpoint,
-        jobs=(rating_job(rater, one) for one in shown()),
+        jobs=(rating_job(rater, one) for one in shown),
         total=total,
         max_concurrency=rater.max_concurrency,
-        ask_cost=_ask_cost(rater, shown, reply_tokens),
-        free=rater.price == (0.0, 0.0),
     )
 
 
-def _ask_cost(
-    rater: Rater, shown: Callable[[], Iterable[Shown]], reply_tokens: Callable[[ChatRequest], int]
-) -> float:
-    """About what one ask of the rater costs: the first one's prompt, and a reply of the usual length."""
-    if rater.price in (None, (0.0, 0.0)):
-        return 0.0
-    first = next(iter(shown()), None)
-    request = None if first is None else rater.request(first)
-    return estimated_cost(request, rater.price, reply_tokens(request)) if request else 0.0
+# -- raters that score --------------------------------------------------------------------------------------------------
+# A scorer scores units of one sort: an answer for a person, an attribute for a prompt, two answers as somebody with an attribute
+# sees them (a pair), or as one person sees them (a choice). The question says which units it needs and turns their scores into
+# answers, so one scorer serves every kind it has units for.
+
+UNIT_WORDS = {
+    "answer": "scores answers",
+    "attribute": "scores attributes",
+    "pair": "compares two answers by an attribute",
+    "choice": "compares two answers",
+}
+
+
+class Scorer(ABC):
+    """Gives numbers, of which higher is better; any scale."""
+
+    unit: str  # what it scores: `answer`, `attribute`, `pair` or `choice`
+    threshold: float | None = None  # where yes begins; None where nothing says so
+    on_scale: bool = False  # whether its scores are marks on the question's own scale
+    endpoint: str = "here"
+    max_concurrency: int = 1
+    price: tuple[float, float] | None = (0.0, 0.0)
+    needs_prompt: bool = False
+    fitted_on: frozenset[str] = frozenset()
+
+    @abstractmethod
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """One number per unit; what it took is added to the verdict."""
+
+    def request(self, units: Sequence[Unit]) -> ChatRequest | None:
+        """The call that would be made, for estimates; None when no model is paid."""
+        return None
+
+    async def close(self) -> None:  # noqa: B027  # most have nothing to release
+        """Release what it holds."""
+
+
+class ScoredRater(Rater):
+    """Answers by the scores of a scorer, which looks at each unit by itself: no order can matter."""
+
+    def __init__(self, scorer: Scorer, question: Question, record: RaterRecord) -> None:
+        if scorer.unit not in question.scored_by:
+            raise UserError(
+                f"{record.name} {UNIT_WORDS[scorer.unit]} and cannot say {question.sought}; name another rater."
+            )
+        self._scorer = scorer
+        self.record = record
+        self.questions = (question,)
+        for name in ("endpoint", "max_concurrency", "price", "needs_prompt", "fitted_on"):
+            setattr(self, name, getattr(scorer, name))
+
+    async def rate(self, shown: Shown) -> Verdict:
+        """Score, and decide by the scores; a part without a finite score has no answer."""
+        verdict = Verdict()
+        units = self._units(shown)
+        scores = await self._scorer.scores(units, verdict)
+        if all(map(math.isfinite, scores)):
+            verdict.answers = self._decide(shown, scores)
+            return verdict
+        size = len(units) // len(shown.parts)
+        each = [scores[start : start + size] for start in range(0, len(scores), size)]
+        known = {
+            part: own for part, own in zip(shown.parts, each, strict=True) if all(map(math.isfinite, own))
+        }
+        parts, kept = tuple(known), [score for own in known.values() for score in own]
+        decided = self._decide(replace(shown, parts=parts), kept) if parts else []
+        found = dict(zip(parts, decided, strict=True))
+        verdict.answers = [
+            found.get(part) or PartAnswer(part, status=Status.UNPARSED) for part in shown.parts
+        ]
+        said = f"the model gave no finite score: {', '.join(f'{score:g}' for score in scores)}"
+        verdict.detail = "; ".join(filter(None, (said, verdict.detail)))
+        verdict.reply = None
+        if not parts:
+            verdict.status = Status.UNPARSED
+        return verdict
+
+    def request(self, shown: Shown) -> ChatRequest | None:
+        """The call that would be made, for estimates."""
+        return self._scorer.request(self._units(shown))
+
+    async def close(self) -> None:
+        """Close the scorer."""
+        await self._scorer.close()
+
+    def _units(self, shown: Shown) -> list[Unit]:
+        if self._scorer.unit == "choice" and len(shown.texts) != 2:
+            raise Unanswerable(f"{self.record.name} compares two answers, not {len(shown.texts)}.")
+        return shown.question.units(shown, self._scorer.unit)
+
+    def _decide(self, shown: Shown, scores: Sequence[float]) -> list[PartAnswer]:
+        scorer = self._scorer
+        return shown.question.decide(shown, scores, scorer.unit, scorer.threshold, scorer.on_scale)
+
+
+class EmbeddingScorer(Scorer):
+    """`embedding[:NAME]`: cosine similarity of an attribute to the prompt, or of an answer to what is known of the person.
+
+    Each text is embedded once.
+    """
+
+    def __init__(self, spec: Spec, unit: str) -> None:
+        from personafit.models.embeddings import make_embedder
+
+        self.unit = unit
+        self.embedder = make_embedder(spec.name)
+        self.endpoint = spec.text
+        self.needs_prompt = unit == "attribute"
+        self._known: dict[str, Any] = {}
+
+    async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """The cosines; without anything to compare with, no text is nearer than another."""
+        pairs = [
+            (unit.prompt if self.unit == "attribute" else unit.context.text, unit.text) for unit in units
+        ]
+        return await asyncio.to_thread(self._cosines, pairs)
+
+    def _cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        new = list({text: None for pair in pairs for text in pair if text and text not in self._known})
+        if new:
+            self._known.update(zip(new, self.embedder.embed(new), strict=True))
+        return [
+            float(self._known[other] @ self._known[text]) if other and text else 0.0 for other, text in pairs
+        ]
+
+
+def embedding_rater(spec: Spec, asks: QuestionSet) -> ScoredRater:
+    """The rater behind `embedding`."""
+    spec.allow(())
+    question = asks.by_score
+    unit = next((unit for unit in question.scored_by if unit in ("attribute", "answer")), None)
+    if unit is None:
+        raise UserError(f"{spec.text} compares texts and cannot say {question.sought}; name another rater.")
+    scorer = EmbeddingScorer(spec, unit)
+    settings = {"cosine": scorer.embedder.fingerprint} | ({} if unit == "attribute" else {"unit": unit})
+    return ScoredRater(scorer, question, rater_record(spec.text, "rule", settings))

@@ -12,34 +12,25 @@ from typing import NamedTuple
 from personafit._errors import UserError
 from personafit._versions import fingerprint_of
 from personafit.contexts import Context
-from personafit.items.preference import HIGHEST, MIDDLE
 from personafit.items.reading import Question, QuestionSet, Unit, Verdict
 from personafit.models import Spec
 from personafit.people import names_of
-from personafit.raters.rater import rater_record
-from personafit.raters.scored import ScoredRater, Scorer
-from personafit.raters.text import HAN, content_stems, distinct_sentences, han_pairs, long_words, neighbours
+from personafit.raters.rater import ScoredRater, Scorer, rater_record
+from personafit.raters.text import (
+    HAN,
+    content_stems,
+    distinct_sentences,
+    han_pairs,
+    long_words,
+    neighbours,
+    pattern,
+)
 
-NAMING_VERSION = "1"
-"""Of `names_attribute`; whatever makes it say otherwise raises it."""
+NAMING_VERSION = "1"  # of `names_attribute`; whatever makes it say otherwise raises it
 
 # What turns a sentence about a subject into one about the reader.
-_ASCRIBES = re.compile(
-    r"\b(?:since|given|because|as|knowing|considering)\b(?:\s+\w+){0,3}?\s+(?:you|your)\b"
-    r"|\bas\s+(?:an?|someone|somebody)\b"
-    r"|\b(?:for|to|like)\s+(?:someone|somebody|people|a\s+person)\b"
-    r"|\b(?:for|as)\s+an?\s+(?:\w+\s+){0,3}?(?:fan|lover|user|person|student|learner|beginner|developer|parent|reader)\b"
-    r"|\byou(?:['’]re|\s+are|\s+(?:likely|may|might|probably|already|clearly|do|also|seem\s+to|tend\s+to))?"
-    r"\s*(?:value|like|love|enjoy|prefer|want|appreciate|care|work|have|live|wear|play|teach|study|practi[cs]e|know)\b"
-    r"|\byou(?:['’]re|\s+are)\s+(?:likely\s+|probably\s+)?(?:an?|coming|interested|someone|familiar)\b"
-    r"|\byou\s+(?:may|might)\s+be\s+an?\b"
-    r"|\byour\s+(?:\S+\s+){0,3}?(?:background|interest|interests|experience|perspective|love|work|shift|condition|budget|style)\b"
-    r"|\bwell\s+done\b|\btailored\s+(?:for|to)\b|\b\w+-conscious\b|\bwith\s+your\b",
-    re.IGNORECASE,
-)
-_HAN_ASCRIBES = re.compile(
-    "考虑到你|考虑到您|作为|你平时|您平时|既然[你您]|因为[你您]|[你您](?:每|有|是|喜欢|平时)|我(?:天天|每天|是)"
-)
+_ASCRIBES = pattern("ascribing", "ascribes")
+_HAN_ASCRIBES = pattern("ascribing", "han_ascribes")
 _FEWEST_HAN = 2
 
 
@@ -122,12 +113,14 @@ def longer(unit: Unit) -> float:
 
 def mention(unit: Unit) -> float:
     """5 where the first answer names the attribute, else 3: what a judge would say to whom mention is merit."""
+    from personafit.items.preference import HIGHEST, MIDDLE
+
     first, second = unit.answers
     return float(HIGHEST if names_attribute(unit.text, unit.prompt, second, first) else MIDDLE)
 
 
 _YOU = re.compile(r"\b(?:you|your|yours|yourself)\b|[你您]", re.IGNORECASE)
-_MARKUP = re.compile(r"\*\*|`|^\s*(?:#+|[-*•]|\d+[.)、])\s", re.MULTILINE)
+_MARKUP = re.compile(r"\*\*|`|^[^\S\n]*(?:#+|[-*•]|\d+[.)、])\s", re.MULTILINE)
 
 
 Score = Callable[[Sequence[Unit]], list[float]]
@@ -141,8 +134,7 @@ class Rule(NamedTuple):
     """A rule for one sort of unit."""
 
     score: Score
-    threshold: float | None = None
-    """Where yes begins; None where nothing says so."""
+    threshold: float | None = None  # where yes begins; None where nothing says so
     on_scale: bool = False
     version: str = "1"
 

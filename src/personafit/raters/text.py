@@ -15,6 +15,8 @@ from importlib.resources import files
 from operator import add
 from typing import Any
 
+from personafit.items.reading import expression
+
 
 @cache
 def lexicon() -> dict[str, Any]:
@@ -26,6 +28,11 @@ def lexicon() -> dict[str, Any]:
 def word_list(name: str) -> frozenset[str]:
     """The words of one list of the lexicon."""
     return frozenset(lexicon()[name].split())
+
+
+def pattern(table: str, name: str) -> re.Pattern[str]:
+    """One expression of a table of the lexicon."""
+    return expression(lexicon()[table][name])
 
 
 # -- characters ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from personafit.engine import Job, Lane, together
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job
 from personafit.items import inert
 from personafit.models import ChatReply, ChatRequest, Message, Model, is_fixed
-from personafit.models.tokens import estimated_cost
 from personafit.people import Person
 from personafit.people.prompts import prompt_messages
 from personafit.simulate.speakers import WORDINGS
@@ -61,6 +60,7 @@ def _words(reply: ChatReply, _: str | None) -> str | None:
 
 MAX_TOKENS = 1024
 USUAL_TOKENS = 300
+PAGE = 500
 PLAIN, KNOWING = WORDINGS["answer"]["plain"], WORDINGS["answer"]["knowing"]
 
 
@@ -76,17 +76,22 @@ class Answering:
     selected: frozenset[str] | None = None
     attempt: str = ""
     """The run that makes answers anew: its answers are no other's. A system whose fingerprint covers what it does has one set for all."""
+    samples: int = 0
+    """How many candidates are drawn of each answer; 0 for one answer at temperature 0."""
+    temperature: float = 0.0
+    """How freely candidates are drawn."""
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """Hash of the system and of how it is told about people."""
-        return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS])
+        """Hash of the system, of how it is told about people, and of how freely it answers."""
+        drawn = [self.temperature] if self.samples else []
+        return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS, *drawn])
 
     @property
     def count(self) -> int:
         """How many answers there are to be."""
         items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
-        return items * len(self.givens)
+        return items * len(self.givens) * max(1, self.samples)
 
     def items(self) -> Iterator[Item]:
         """The questions."""
@@ -106,25 +111,15 @@ class Answering:
             jobs=self._jobs(),
             total=self.count,
             max_concurrency=self.system.max_concurrency,
-            ask_cost=self._ask_cost(),
-            free=self.system.price == (0.0, 0.0),
             together=together(self.system),
         )
 
-    def _ask_cost(self) -> float:
-        """About what one answer costs: the first question's prompt, and an answer of usual length."""
-        if self.system.price in (None, (0.0, 0.0)):
-            return 0.0
-        item, contexts = next(self.prompts(), (None, []))
-        if item is None or not contexts:
-            return 0.0
-        messages = answer_messages(item.prompt, contexts[0])
-        return estimated_cost(ChatRequest(messages), self.system.price, USUAL_TOKENS)
-
-    def key(self, item: Item, context: Context) -> str:
+    def key(self, item: Item, context: Context, sample: int = 0) -> str:
         """The job key of one answer."""
         parts = [item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id]
-        if self.attempt and not self._is_fixed:
+        if self.samples:
+            parts.append(str(sample))
+        elif self.attempt and not self._is_fixed:
             parts.append(self.attempt)
         return hash_text(*parts)
 
@@ -145,144 +140,59 @@ class Answering:
         for item, contexts in self.prompts():
             self.store.add_products(context.product for context in contexts)
             for context in contexts:
-                yield self._job(item, context)
-
-    def _job(self, item: Item, context: Context) -> Job:
-        request = ChatRequest(
-            answer_messages(item.prompt, context),
-            MAX_TOKENS,
-            key=f"{item.id}|{context.name}",
-            context=_about(item, context),
-        )
-        return answer_job(self._asker, self.fingerprint, self.key(item, context), item, context, request)
-
-    def answers(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
-        """Every question with the answers made to it so far, by context name."""
-        for item, texts in self.tried(page):
-            yield item, {name: text for name, text in texts.items() if text}
-
-    def tried(self, page: int = 500) -> Iterator[tuple[Item, dict[str, str]]]:
-        """Every question with an answer for each context that could be told, "" where the system made none."""
-        batch: list[tuple[Item, dict[str, str]]] = []
-        for item, contexts in self.prompts():
-            batch.append((item, {context.name: self.key(item, context) for context in contexts}))
-            if len(batch) == page:
-                yield from self._texts(batch)
-                batch = []
-        yield from self._texts(batch)
-
-    def unmade(self) -> int:
-        """How many answers were asked for and not made: failed, refused or empty."""
-        return sum(not text for _, texts in self.tried() for text in texts.values())
-
-    def spent(self, page: int = 500) -> dict[tuple[str, str], tuple[float, float]]:
-        """Seconds and USD of every answer that was made, by the question's id and the context's name."""
-        found: dict[tuple[str, str], tuple[float, float]] = {}
-        prompts = self.prompts()
-        while batch := list(islice(prompts, page)):
-            keys = {self.key(item, one): (item.id, one.name) for item, contexts in batch for one in contexts}
-            asks = self.store.final_asks(list(keys))
-            found |= {keys[key]: (ask.seconds, ask.cost) for key, ask in asks.items()}
-        return found
-
-    def _texts(self, batch: list[tuple[Item, dict[str, str]]]) -> Iterator[tuple[Item, dict[str, str]]]:
-        states = self.store.job_states([key for _, keys in batch for key in keys.values()])
-        products = {key: hash_text(key, str(state.generation)) for key, state in states.items()}
-        texts = self.store.texts(products.values())
-        for item, keys in batch:
-            yield item, {name: texts.get(products.get(key, "")) or "" for name, key in keys.items()}
-
-
-def answer_messages(question: str, context: Context) -> tuple[Message, ...]:
-    """What the system is sent: what it is told of the person, then the question's turns."""
-    told = KNOWING.format(person=inert(context.text)) if context.text else PLAIN
-    return ({"role": "system", "content": told}, *prompt_messages(question))
-
-
-def _about(item: Item, context: Context) -> dict[str, str]:
-    """What a callable can be told apart from messages; under `none` the person's own id would tell whose memory to look up."""
-    return {
-        "person": context.about or "",
-        "question": item.id,
-        "given": context.name,
-        "text": context.text,
-    }
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """A system, the questions it gets, what it is told about who asks, and how often it is asked."""
-
-    store: Store
-    dataset: str
-    people: Mapping[str, Person]
-    system: Model
-    given: ContextBuilder
-    count: int
-    temperature: float
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the system, of how it is told about people, and of how freely it answers."""
-        return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS, self.temperature])
-
-    @cached_property
-    def _asker(self) -> Asker:
-        return Asker(self.system)
-
-    def lane(self) -> Lane:
-        """All answers to be made."""
-        return Lane(
-            name=f"{self.system.name} answers",
-            endpoint=self.system.endpoint,
-            jobs=(self._job(item, context, sample) for item, context, sample in self._asked()),
-            total=self.store.count_items(self.dataset) * self.count,
-            max_concurrency=self.system.max_concurrency,
-            ask_cost=self._ask_cost(),
-            free=self.system.price == (0.0, 0.0),
-        )
-
-    def answers(self) -> Iterator[tuple[Item, list[str]]]:
-        """Every question with the answers made to it so far; those that are the same word for word stand once."""
-        for item in self.store.items(self.dataset):
-            context = self._context(item)
-            keys = [self.key(item, context, sample) for sample in range(self.count)]
-            states = self.store.job_states(keys)
-            made = [hash_text(key, str(states[key].generation)) for key in keys if key in states]
-            texts = self.store.texts(made)
-            yield item, list(dict.fromkeys(texts[product] for product in made if product in texts))
-
-    def key(self, item: Item, context: Context, sample: int) -> str:
-        """The job key of one answer."""
-        return hash_text(
-            item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id, str(sample)
-        )
-
-    def _context(self, item: Item) -> Context:
-        return self.given.build(self.people[item.person], item)
-
-    def _asked(self) -> Iterator[tuple[Item, Context, int]]:
-        for item in self.store.items(self.dataset):
-            context = self._context(item)
-            self.store.add_products([context.product])
-            for sample in range(self.count):
-                yield item, context, sample
-
-    def _ask_cost(self) -> float:
-        first = next(self.store.items(self.dataset), None)
-        if first is None or self.system.price in (None, (0.0, 0.0)):
-            return 0.0
-        messages = answer_messages(first.prompt, self._context(first))
-        return estimated_cost(ChatRequest(messages), self.system.price, USUAL_TOKENS)
+                for sample in range(max(1, self.samples)):
+                    yield self._job(item, context, sample)
 
     def _job(self, item: Item, context: Context, sample: int) -> Job:
         request = ChatRequest(
             answer_messages(item.prompt, context),
             MAX_TOKENS,
             temperature=self.temperature,
-            seed=sample + 1,
-            key=f"{item.id}|{context.name}|{sample}",
-            context=_about(item, context),
+            seed=sample + 1 if self.samples else None,
+            key=f"{item.id}|{context.name}" + (f"|{sample}" if self.samples else ""),
+            # What a callable can be told apart from messages; under `none` the person's own id would tell whose memory to look up.
+            context={
+                "person": context.about or "",
+                "question": item.id,
+                "given": context.name,
+                "text": context.text,
+            },
         )
         key = self.key(item, context, sample)
         return answer_job(self._asker, self.fingerprint, key, item, context, request, sample)
+
+    def answers(self) -> Iterator[tuple[Item, dict[str, str]]]:
+        """Every question with the answers made to it so far, by context name, candidates by context name and number."""
+        for item, texts in self.tried():
+            yield item, {name: text for name, text in texts.items() if text}
+
+    def tried(self) -> Iterator[tuple[Item, dict[str, str]]]:
+        """Every question with an answer for each context that could be told, "" where the system made none."""
+        for batch in self._pages():
+            states = self.store.job_states([key for _, keys in batch for key in keys.values()])
+            products = {key: hash_text(key, str(state.generation)) for key, state in states.items()}
+            texts = self.store.texts(products.values())
+            for item, keys in batch:
+                yield item, {name: texts.get(products.get(key, "")) or "" for name, key in keys.items()}
+
+    def unmade(self) -> int:
+        """How many answers were asked for and not made: failed, refused or empty."""
+        return sum(not text for _, texts in self.tried() for text in texts.values())
+
+    def _pages(self) -> Iterator[list[tuple[Item, dict[str, str]]]]:
+        """The questions with the job keys of their answers, a page at a time."""
+        prompts = self.prompts()
+        while batch := list(islice(prompts, PAGE)):
+            yield [(item, self._keys(item, contexts)) for item, contexts in batch]
+
+    def _keys(self, item: Item, contexts: Sequence[Context]) -> dict[str, str]:
+        if not self.samples:
+            return {context.name: self.key(item, context) for context in contexts}
+        each = [(context, sample) for context in contexts for sample in range(self.samples)]
+        return {f"{context.name}|{sample}": self.key(item, context, sample) for context, sample in each}
+
+
+def answer_messages(question: str, context: Context) -> tuple[Message, ...]:
+    """What the system is sent: what it is told of the person, then the question's turns."""
+    told = KNOWING.format(person=inert(context.text)) if context.text else PLAIN
+    return ({"role": "system", "content": told}, *prompt_messages(question))

@@ -1,21 +1,37 @@
-"""All dialogues a simulated user has with an assistant: who can take part, and which there are, as one lane."""
+"""All dialogues a simulated user has with an assistant, as one lane: who can take part, which there are, and each turn as a keyed job.
+
+The key of a turn is made from everything that was said before it, so a dialogue that was interrupted goes on exactly where
+it stood, and no finished turn is asked for again. What follows from a reply is decided by `_step` alone, from the reply as
+stored.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash
-from personafit.contexts import ContextBuilder, TaskItem, Unmade
+from personafit._hashing import content_hash, hash_text
+from personafit.contexts import Context, ContextBuilder, TaskItem, Unmade
 from personafit.engine import Job, Lane, together
-from personafit.models import ChatReply, ChatRequest, Model, Spec, is_fixed, make_model, parse_spec
-from personafit.models.tokens import estimated_cost
-from personafit.people import Person
-from personafit.simulate.speakers import WORDINGS, Assistant, UserAgent, user_brief
-from personafit.simulate.turns import Scene, opening_job
-from personafit.store import Store
+from personafit.engine.ask import AskKey, Rows, ask_job
+from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
+from personafit.models import ChatReply, ChatRequest, Message, Model, Spec, is_fixed, make_model, parse_spec
+from personafit.people import Person, Task
+from personafit.simulate.records import DIALOGUE, QUESTIONS, TURN, dialogue_product, turn_key
+from personafit.simulate.speakers import (
+    WORDINGS,
+    Assistant,
+    Signal,
+    Spoken,
+    UserAgent,
+    UserMessage,
+    read_user,
+    user_brief,
+)
+from personafit.store import Ask, Outcome, Product, Status, Store
+from personafit.store.records import storable
 
 STYLES = ("vanilla", "cot")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -61,6 +77,252 @@ def make_user(text: str) -> UserAgent:
     return UserAgent(make_model(Spec(spec.text, spec.kind, spec.name, spec.url, options)), style)
 
 
+# -- turns --------------------------------------------------------------------------------------------------------------
+
+CAPS = {"SD": 20, "MD": 30}  # exchanges
+SEEDS = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One dialogue that is wanted: who talks with whom about what, and what each was told."""
+
+    dataset: str
+    item: TaskItem
+    person: Person
+    told: Context
+    brief: Context
+    system: Assistant
+    user: UserAgent
+    seed: int
+    sample: int
+    attempt: str = ""
+
+    @property
+    def task(self) -> Task:
+        """What the user wants."""
+        return self.item.task
+
+    @property
+    def cap(self) -> int:
+        """The most exchanges."""
+        return CAPS[self.task.kind]
+
+    @property
+    def slot(self) -> str:
+        """Names the dialogue within everything that was ever run: readable at its beginning, exact at its end."""
+        exact = hash_text(
+            self.item.hash,
+            self.told.name,
+            self.told.id,
+            self.brief.id,
+            self.system.fingerprint,
+            self.user.fingerprint,
+            str(self.cap),
+            str(self.seed),
+            str(self.sample),
+            *([self.attempt] if self.attempt else []),
+        )
+        return f"{self.item.id}|{self.told.name}|{exact}"
+
+
+class _Part(NamedTuple):
+    """One side of a dialogue: who speaks, and what its asks and turns say of it."""
+
+    role: Role
+    speaker: Assistant | UserAgent
+    fingerprint: str
+    view: str
+    context: str
+
+
+class _Play(NamedTuple):
+    """What is the same for every turn of a dialogue."""
+
+    scene: Scene
+    slot: str
+    parts: tuple[_Part, _Part]  # the user's and the assistant's, who take turns in that order
+    about: dict[str, str]
+
+
+class _State(NamedTuple):
+    """A dialogue so far, the key of the turn that comes next, and what each side is sent for it."""
+
+    play: _Play
+    turns: tuple[DialogueTurn, ...]
+    key: str
+    to_user: tuple[Message, ...]
+    to_system: tuple[Message, ...]
+
+    @property
+    def part(self) -> _Part:
+        """Whose turn it is."""
+        return self.play.parts[len(self.turns) % 2]
+
+    def after(self, turn: DialogueTurn) -> "_State":
+        """The dialogue once that was said."""
+        play, _, key, to_user, to_system = self
+        return _State(
+            play,
+            (*self.turns, turn),
+            hash_text(key, turn.text),
+            (*to_user, play.scene.user.hears(turn)),
+            (*to_system, play.scene.system.hears(turn)),
+        )
+
+
+class _Step(NamedTuple):
+    """What follows from a reply: another turn, or the end."""
+
+    turn: DialogueTurn | None = None
+    stop: StopReason | None = None
+    closing: str = ""
+
+
+def opening_job(scene: Scene) -> Job:
+    """The first turn of a dialogue; the others follow from it."""
+    slot, told, brief = scene.slot, scene.told, scene.brief
+    parts = (
+        _Part("user", scene.user, scene.user.fingerprint, brief.name, brief.id),
+        _Part("assistant", scene.system, scene.system.fingerprint, told.name, told.id),
+    )
+    about = {"person": scene.person.id, "task": scene.task.id, "given": told.name, "text": told.text}
+    play = _Play(scene, slot, parts, about)
+    to_user = scene.user.opening(brief, scene.person.language)
+    return _job(_State(play, (), hash_text("dialogue", slot), to_user, scene.system.opening(told)))
+
+
+def _job(state: _State, found: tuple[Product, ...] = ()) -> Job:
+    """The next turn; `found` are turns that were read from stored asks, kept once more in case an older version named them otherwise."""
+    scene, part = state.play.scene, state.part
+    fresh: dict[str, _Step] = {}  # what follows from the ask just made: it need not be found out twice
+
+    async def ask(ask_id: str) -> Spoken:
+        spoken = await _speak(state, ask_id)
+        kept = storable(spoken.reply or "")
+        if kept != spoken.reply:  # what follows is decided from the reply as stored
+            spoken.reply, spoken.said = kept, None
+        return spoken
+
+    def rows(ask: Ask, spoken: Spoken) -> Rows:
+        step = fresh[ask.id] = _step(state, ask, spoken.said)
+        products = list(found)
+        if step.turn is not None:
+            products.append(_turn_product(state, step.turn, ask.cost))
+        if step.stop is not None:
+            products.append(_ending(state, ask, step))
+        return [], products
+
+    def failed(ask: Ask) -> list[Product]:
+        return [*found, _ending(state, ask, _Step(stop=StopReason.FAILED))]
+
+    def then(outcome: Outcome) -> Job | None:
+        ask = outcome.ask
+        step = fresh.get(ask.id)
+        turn = (step or _step(state, ask)).turn
+        if turn is None:
+            return None
+        return _job(state.after(turn), () if step else (*found, _turn_product(state, turn, ask.cost)))
+
+    key = AskKey(
+        job=state.key,
+        item=scene.item.id,
+        question=QUESTIONS[part.role],
+        rater=part.fingerprint,
+        view=part.view,
+        context=part.context,
+        sample=scene.sample,
+    )
+    return ask_job(key, ask, rows, failed=failed, then=then, endpoint=part.speaker.model.endpoint)
+
+
+async def _speak(state: _State, ask: str) -> Spoken:
+    play, place = state.play, len(state.turns)
+    scene = play.scene
+    name = turn_key(scene.item.id, scene.told.name, scene.sample, place)
+    if place % 2 == 0:
+        request = scene.user.request(state.to_user, name, _seed(ask), play.about)
+        return await scene.user.speak(request, opening=place == 0)
+    # At temperature 0 a seed says nothing, and some servers refuse one.
+    seed_or_none = _seed(ask) if scene.sample else None
+    about = play.about | {"person": scene.told.about or ""}  # told of nobody, a system cannot look anybody up
+    return await scene.system.speak(scene.system.request(state.to_system, name, seed_or_none, about))
+
+
+def _seed(ask: str) -> int:
+    """The seed of a turn: its ask's id is a hash of the dialogue, with seed and sample, and of all that was said."""
+    return int(ask, 16) % SEEDS
+
+
+def _step(state: _State, ask: Ask, said: UserMessage | None = None) -> _Step:
+    """What follows from a reply that was kept; `said` is the reply taken apart, where that was done already."""
+    if ask.status != Status.OK:
+        return _Step(stop=StopReason.REFUSED if ask.status == Status.REFUSED else StopReason.EMPTY)
+    reply, place = ask.reply or "", len(state.turns)
+    if place % 2:
+        return _Step(_turn(state, reply, place, ask.id))
+    said = said or read_user(reply)
+    if place == 0:  # nothing was answered yet: whatever is signalled, the dialogue begins
+        return _Step(_turn(state, said.text, place, ask.id, said.thought))
+    if said.signal == Signal.SATISFIED:
+        return _Step(stop=StopReason.SATISFIED, closing=said.text)
+    if said.signal == Signal.GIVE_UP:
+        return _Step(stop=StopReason.GAVE_UP, closing=said.text)
+    if place >= 2 * state.play.scene.cap:
+        return _Step(stop=StopReason.CAP, closing=said.text)
+    return _Step(_turn(state, said.text, place, ask.id, said.thought))
+
+
+def _turn(state: _State, text: str, place: int, ask: str, thought: str | None = None) -> DialogueTurn:
+    """A turn goes by the ask it came from and its text: another process may have asked the same and heard something else."""
+    return DialogueTurn(state.part.role, text, place, ask, f"{TURN}{hash_text(ask, text)}", thought)
+
+
+def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:
+    scene, part, turns = state.play.scene, state.part, state.turns
+    return Product.built(
+        id=turn.product,
+        kind="turn",
+        text=turn.text,
+        maker=part.fingerprint,
+        given=part.context,
+        about=scene.person.id,
+        parents=[scene.item.id, turns[-1].product] if turns else [scene.item.id],
+        status=Status.OK,
+        cost=cost,
+        sample=scene.sample,
+    )
+
+
+def _ending(state: _State, ask: Ask, step: _Step) -> Product:
+    """The dialogue as it is kept, whole or not."""
+    scene = state.play.scene
+    assert step.stop is not None
+    dialogue = Dialogue(
+        id=f"{DIALOGUE}{ask.id}",
+        slot=state.play.slot,
+        dataset=scene.dataset,
+        person=scene.person.id,
+        task=scene.task,
+        system=scene.system.fingerprint,
+        system_name=scene.system.model.name,
+        user=scene.user.fingerprint,
+        user_name=scene.user.model.name,
+        given=scene.told.name,
+        context=scene.told.id,
+        brief=scene.brief.id,
+        seed=scene.seed,
+        sample=scene.sample,
+        turns=state.turns,
+        stop=step.stop,
+        closing=step.closing,
+        detail=None if step.stop.whole else ask.detail,
+    )
+    return dialogue_product(dialogue, scene.item.products[0], ask.status)
+
+
+# -- all of them --------------------------------------------------------------------------------------------------------
+
 USUAL_TOKENS = 150
 PAGE = 100  # dialogues whose contexts are stored together
 
@@ -93,8 +355,6 @@ class Simulation:
             jobs=self._jobs(),
             total=self.count * len(self.givens) * self.samples,
             max_concurrency=system.max_concurrency,
-            ask_cost=self._ask_cost(),
-            free=system.price == user.price == (0.0, 0.0),
             chains=system.max_concurrency + sum(endpoints.values()),
             endpoints=endpoints,
             together=together(system, user),
@@ -111,18 +371,10 @@ class Simulation:
                     told = given.build(person, item)
                 except Unmade:  # a model should have made it and did not: no dialogue is held without it
                     continue
+                who = (self.system, self.user)
                 for sample in range(self.samples):
                     yield Scene(
-                        dataset=self.dataset,
-                        item=item,
-                        person=person,
-                        told=told,
-                        brief=brief,
-                        system=self.system,
-                        user=self.user,
-                        seed=self.seed,
-                        sample=sample,
-                        attempt=attempt,
+                        self.dataset, item, person, told, brief, *who, self.seed, sample, attempt=attempt
                     )
 
     def _jobs(self) -> Iterator[Job]:
@@ -131,15 +383,3 @@ class Simulation:
             contexts = {told.id: told.product for scene in page for told in (scene.told, scene.brief)}
             self.store.add_products(contexts.values())
             yield from map(opening_job, page)
-
-    def _ask_cost(self) -> float:
-        """About what the dearer side's turn costs at the beginning."""
-        scene = next(self.scenes(), None)
-        if scene is None:
-            return 0.0
-        user = ChatRequest(self.user.opening(scene.brief, scene.person.language))
-        system = ChatRequest(self.system.opening(scene.told))
-        return max(
-            estimated_cost(user, self.user.model.price, USUAL_TOKENS),
-            estimated_cost(system, self.system.model.price, USUAL_TOKENS),
-        )

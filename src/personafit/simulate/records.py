@@ -165,15 +165,24 @@ def dialogue_recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
         if len(found) != 1:
             named = ", ".join(one["name"] for one in found)
             raise UserError(f"{run.name} must have one {role} to be recorded; it has {named}.")
-    lines: dict[str, dict[str, Any]] = {}
-    asked = {one.id: one for one in dialogues(store, run.id)}
-    turns = {ask: key for dialogue in asked.values() for ask, key in _turns(dialogue)}
-    for row in _replies(store, run.id, [*QUESTIONS.values(), *QUESTIONS_BY_NAME]):
+    held = {one.id: one for one in dialogues(store, run.id)}
+    turns = {ask: key for dialogue in held.values() for ask, key in _turns(dialogue)}
+    ask, lines = t.asks.c, dict[str, dict[str, Any]]()
+    query = (
+        select(ask.id, ask.item, ask.question, ask.view, ask.sample, ask.status, ask.reply, ask.reasoning)
+        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
+        .where(
+            t.run_jobs.c.run == run.id,
+            ask.question.in_([*QUESTIONS.values(), *QUESTIONS_BY_NAME]),
+            ask.reply.is_not(None),
+            ask.status.in_((Status.OK, Status.UNPARSED)),
+        )
+        .order_by(ask.item, ask.at, ask.generation)  # earlier generations first
+    )
+    for row in (row for rows in store.stream(query, ROWS) for row in rows):
+        key, judged = turns.get(row.id), held.get(row.item)
         if row.question in QUESTIONS_BY_NAME:
-            judged = asked.get(row.item)
             key = judge_key(judged, row.view, row.question, row.sample) if judged else None
-        else:
-            key = turns.get(row.id)
         if key is None:
             continue  # a dialogue that is not over, or that was held again
         said = {"reply": row.reply} | ({"reasoning": row.reasoning} if row.reasoning else {})
@@ -189,21 +198,3 @@ def _turns(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
     item = f"{dialogue.person}/{dialogue.task.id}"
     for place, ask in enumerate(asks):
         yield ask, turn_key(item, dialogue.given, dialogue.sample, place)
-
-
-def _replies(store: Store, run: int, questions: list[str]) -> Iterator[Any]:
-    """The run's usable replies to these questions, earlier generations first."""
-    ask = t.asks.c
-    query = (
-        select(ask.id, ask.item, ask.question, ask.rater, ask.view, ask.sample, ask.status, ask.reply, ask.reasoning)
-        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
-        .where(
-            t.run_jobs.c.run == run,
-            ask.question.in_(questions),
-            ask.reply.is_not(None),
-            ask.status.in_((Status.OK, Status.UNPARSED)),
-        )
-        .order_by(ask.item, ask.at, ask.generation)
-    )  # fmt: skip
-    for rows in store.stream(query, ROWS):
-        yield from rows

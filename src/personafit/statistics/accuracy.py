@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.clusters import Estimate, clustered
 
 TIE = "tie"
 UNIT = (0.0, 1.0)
@@ -137,19 +137,4 @@ def mean_by_item(items: pl.DataFrame, column: str, bounds: tuple[float, float] |
     if scored.is_empty():
         return Estimate(None, None, None, 0, 0, "no item has an answer")
     people, prompts = scored["person"].to_numpy(), scored["prompt"].to_numpy()
-    two_way = prompts_recur(people, prompts)
-    return cluster_mean(scored[column].to_numpy(), people, prompts if two_way else None, bounds)
-
-
-def paired_difference(first: pl.DataFrame, second: pl.DataFrame, column: str) -> Estimate:
-    """The clustered mean of first minus second over the items both have."""
-    both = first.join(second.select("item", pl.col(column).alias("other")), on="item", how="inner")
-    return mean_by_item(
-        both.with_columns((pl.col(column) - pl.col("other")).alias("difference")), "difference", (-1.0, 1.0)
-    )
-
-
-def coverage(items: pl.DataFrame) -> float | None:
-    """The share of asks that brought an answer."""
-    asked = int(items["asked"].sum()) if len(items) else 0
-    return int(items["answered"].sum()) / asked if asked else None
+    return clustered(scored[column].to_numpy(), people, prompts, bounds)

@@ -17,15 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, dense_codes
-from personafit.statistics.influence import influence_estimate
-from personafit.statistics.student import student_p_value, student_reach
+from personafit.statistics.clusters import (
+    FEWEST_PEOPLE,
+    Estimate,
+    dense_codes,
+    student_p_value,
+    student_reach,
+)
+from personafit.statistics.influence import RIDGE, influence_estimate, logistic
 
 Floats = NDArray[np.float64]
 
-# A faint pull of the coefficients to zero: keeps separated data finite, moves others by less than they are known.
-RIDGE = 0.05
-STEPS = 100
 NO_SCALE = "cannot be told from steadiness: people do not clearly go by any other feature"
 SEPARATED = "no interval: these features tell every choice apart, so the odds have no upper bound"
 
@@ -89,11 +91,9 @@ def fit_choices(
         raise ValueError("design, choices and people must have one row per choice")
     if len(y) and not (np.isfinite(x).all() and (y >= 0).all() and (y <= 1).all()):
         raise ValueError("designs must be finite and choices within 0 and 1")
-    weights = _newton(x, y, ridge)
-    p = expit(x @ weights)
-    information = x.T @ (x * (p * (1 - p))[:, None]) + ridge * np.eye(x.shape[1])
-    influence = np.linalg.solve(information, (x * (y - p)[:, None]).T).T
-    return Fit(weights, influence, who, asked, not _balanced(x, y, y - p) and separated(x, y))
+    weights, influence = logistic(x, y, ridge)
+    balanced = _balanced(x, y, y - expit(x @ weights))
+    return Fit(weights, influence, who, asked, not balanced and separated(x, y))
 
 
 def _own_prompts(people: NDArray[Any]) -> NDArray[Any]:
@@ -258,25 +258,3 @@ def _estimate(value: float, parts: Sequence[Parts]) -> Estimate:
 def _direction(weights: Floats) -> Floats:
     """The weights scaled to length 1, so that neither chooser decides alone what the scale is made of."""
     return weights / (float(np.linalg.norm(weights)) or 1.0)
-
-
-def _newton(x: Floats, y: Floats, ridge: float) -> Floats:
-    """The maximum of the penalised likelihood, which is concave; a step that overshoots is halved."""
-    weights = np.zeros(x.shape[1])
-
-    def likelihood(w: Floats) -> float:
-        lead = x @ w
-        return float(y @ lead - np.logaddexp(0, lead).sum() - ridge * w @ w / 2)
-
-    for _ in range(STEPS):
-        p = expit(x @ weights)
-        gradient = x.T @ (y - p) - ridge * weights
-        information = x.T @ (x * (p * (1 - p))[:, None]) + ridge * np.eye(len(weights))
-        step = np.linalg.solve(information, gradient)
-        before, size = likelihood(weights), 1.0
-        while size > 1e-10 and likelihood(weights + size * step) < before - 1e-12 * abs(before):
-            size /= 2
-        weights = weights + size * step
-        if float(np.abs(step).max(initial=0.0)) < 1e-10:
-            break
-    return weights

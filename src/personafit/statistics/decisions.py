@@ -13,8 +13,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import nctdtrinc, stdtr, stdtrit
 
-from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
-from personafit.statistics.student import student_p_value, student_reach
+from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE, student_p_value, student_reach
 
 ALPHA = 0.05
 """Chance of at least one false claim among those tested together."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, clustered
 
 Floats = NDArray[np.float64]
 Metric = Literal["precision", "recall", "f1", "f2", "accuracy", "kappa", "yes_rate", "over_selection"]
@@ -62,7 +62,7 @@ def detection(
         return Estimate(float(values.mean()), None, None, count, who, note)
     if not (values - values[0]).any():
         return _constant(float(values[0]), metric, said, relevant, people, prompts)
-    return cluster_mean(values, people, _second_way(people, prompts), _BOUNDS.get(metric, (0.0, 1.0)))
+    return clustered(values, people, prompts, _BOUNDS.get(metric, (0.0, 1.0)))
 
 
 def _constant(
@@ -83,7 +83,7 @@ def _constant(
         note = f"no interval: {why}"
         return Estimate(value, None, None, len(counted), who, note)
     owners, asked = np.asarray(people)[counted], np.asarray(prompts)[counted]
-    exact = cluster_mean(np.full(len(owners), value), owners, _second_way(owners, asked), (0.0, 1.0))
+    exact = clustered(np.full(len(owners), value), owners, asked, (0.0, 1.0))
     return Estimate(value, exact.low, exact.high, len(counted), who, exact.note)
 
 
@@ -112,7 +112,7 @@ def detection_difference(
     if who < FEWEST_PEOPLE:
         note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {who}"
         return Estimate(float(values.mean()), None, None, count, who, note)
-    return cluster_mean(values, people, _second_way(people, prompts))
+    return clustered(values, people, prompts)
 
 
 def pseudo_values(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> Floats:
@@ -224,17 +224,13 @@ def mean_ranking(
     if not rows:
         return Estimate(None, None, None, 0, 0, "undefined: nothing is relevant")
     figures, who, asked = (np.array(column) for column in zip(*rows, strict=True))
-    return cluster_mean(figures, who, _second_way(who, asked), (0.0, 1.0))
+    return clustered(figures, who, asked, (0.0, 1.0))
 
 
 def _members(labels: NDArray[Any]) -> Sequence[NDArray[np.intp]]:
     _, codes = np.unique(labels, return_inverse=True)
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-
-
-def _second_way(people: ArrayLike, prompts: ArrayLike) -> ArrayLike | None:
-    return prompts if prompts_recur(people, prompts) else None
 
 
 def _kappa(totals: Floats) -> tuple[float, Floats]:

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 
 from personafit.statistics.agreement import Figure, Floats, Ints
 from personafit.statistics.agreement_intervals import people_index
-from personafit.statistics.clusters import FEWEST_PEOPLE, prompts_recur
-from personafit.statistics.student import student_reach
+from personafit.statistics.clusters import FEWEST_PEOPLE, prompts_recur, student_reach
 
 POWER = 0.8
 _MOST = 10_000_000

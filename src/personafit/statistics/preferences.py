@@ -7,7 +7,7 @@ interval of a mean serves it too.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.clusters import Estimate, clustered
 
 Floats = NDArray[np.float64]
 
@@ -44,13 +44,6 @@ def group_difference_gap(
     """How much larger that difference is for one rater than for another on the same units."""
     gap = _difference_values(first, inside) - _difference_values(second, inside)
     return _estimate(gap, inside, people, prompts)
-
-
-def clustered(
-    values: ArrayLike, people: ArrayLike, prompts: ArrayLike, bounds: tuple[float, float] | None = None
-) -> Estimate:
-    """The mean, two-way clustered where prompts recur across people."""
-    return cluster_mean(values, people, prompts if prompts_recur(people, prompts) else None, bounds)
 
 
 def _difference_values(values: ArrayLike, inside: ArrayLike) -> Floats:

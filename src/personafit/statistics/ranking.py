@@ -15,10 +15,9 @@ from scipy.special import expit
 
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import people_index
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, prompts_recur
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, prompts_recur, student_reach
 from personafit.statistics.decisions import holm
 from personafit.statistics.influence import influence_estimate
-from personafit.statistics.student import student_reach
 
 WITHHELD = "withheld: prompts recur across people, and swapping whole people does not account for what answers to one prompt share"
 ROUNDING = 1e-9  # systems with the same answers differ by rounding only

@@ -27,8 +27,7 @@ from personafit.statistics.agreement import (
     fleiss_of,
     label_counts,
 )
-from personafit.statistics.agreement_influence import fleiss_influence
-from personafit.statistics.agreement_intervals import SCALE, UnitGroups
+from personafit.statistics.agreement_intervals import SCALE, UnitGroups, fleiss_influence
 from personafit.statistics.clusters import Estimate
 
 MEDIUM_ABOVE = 0.6
@@ -73,7 +72,7 @@ def vote_tiers(codes: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = 
     """Medium and Hard among pairs × raters of codes (-1 where a rater gave none).
 
     Codes must not tell which answer is the better one by construction: if the better one always came first, all ratings would be the
-    same label and kappa, which corrects for that, would be undefined or wrong. `labeling.gold` codes answers by a draw per item.
+    same label and kappa, which corrects for that, would be undefined or wrong. `label.gold` codes answers by a draw per item.
     """
     ratings = as_codes(codes)
     if not (ratings >= 0).any():

@@ -24,8 +24,7 @@ from personafit.store.records import (
     RaterRecord,
     Status,
 )
-from personafit.store.runs import FORGOTTEN_NOTE, MET, JobState, RunRecord
-from personafit.store.store import Store, StoredPeople
+from personafit.store.store import FORGOTTEN_NOTE, MET, JobState, RunRecord, Store, StoredPeople
 
 __all__ = [
     "FORGOTTEN_NOTE",

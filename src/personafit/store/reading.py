@@ -12,8 +12,7 @@ from sqlalchemy import ColumnElement, FromClause, Select, and_, func, select
 from personafit._errors import UserError
 from personafit.store import tables as t
 from personafit.store.records import Status
-from personafit.store.runs import RunRecord
-from personafit.store.store import Store
+from personafit.store.store import RunRecord, Store
 
 SPENDING = ("tokens_in", "tokens_out", "tokens_reasoning", "cost", "seconds")
 
@@ -85,8 +84,7 @@ def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.Dat
             t.judgments.c.extra,
         ).where(and_(*conditions))
     )
-    tiers = [(orjson.loads(extra) if extra else {}).get("tier") for extra in frame["extra"]]
-    return frame.drop("extra").with_columns(pl.Series("tier", tiers, dtype=pl.String))
+    return _with_tier(frame)
 
 
 def judgments_table(store: Store, run: RunRecord) -> pl.DataFrame:
@@ -126,26 +124,26 @@ def run_items(store: Store, run: RunRecord) -> pl.DataFrame:
     return items if selected is None else items.filter(pl.col("item").is_in(selected))
 
 
-def option_counts(store: Store, dataset: str) -> pl.DataFrame:
-    """Per item how many answers it has."""
+def _products(store: Store, dataset: str) -> tuple[pl.DataFrame, list[list[str]]]:
+    """The ids of the items, and of each the ids of its products."""
     rows = store.frame(
         select(t.items.c.id.label("item"), t.items.c.products).where(t.items.c.dataset == dataset)
     )
-    counts = pl.Series(
-        "option_count", [len(orjson.loads(value)) for value in rows["products"]], dtype=pl.Int64
-    )
-    return rows.drop("products").with_columns(counts)
+    return rows.select("item"), [orjson.loads(value) for value in rows["products"]]
+
+
+def option_counts(store: Store, dataset: str) -> pl.DataFrame:
+    """Per item how many answers it has."""
+    items, products = _products(store, dataset)
+    return items.with_columns(pl.Series("option_count", list(map(len, products)), dtype=pl.Int64))
 
 
 def pair_lengths(store: Store, dataset: str) -> pl.DataFrame:
     """Per item how many code points longer product 0 is than product 1."""
-    pairs = store.frame(
-        select(t.items.c.id.label("item"), t.items.c.products).where(t.items.c.dataset == dataset)
-    )
-    products = [orjson.loads(value) for value in pairs["products"]]
+    items, products = _products(store, dataset)
     lengths = store.lengths({product for pair in products for product in pair})
     longer = [lengths[pair[0]] - lengths[pair[1]] if len(pair) == 2 else None for pair in products]
-    return pairs.select("item").with_columns(pl.Series("longer", longer, dtype=pl.Int64))
+    return items.with_columns(pl.Series("longer", longer, dtype=pl.Int64))
 
 
 def count_status(store: Store, run: int) -> dict[str, int]:

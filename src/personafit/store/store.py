@@ -1,16 +1,83 @@
-"""The store: everything judged, by whom, of what, in one place; written in batches, read as frames."""
+"""The store: everything judged, by whom, of what, in one place; written in batches, read as frames.
+
+It holds data sets (items, people, the texts they refer to), runs (which jobs each needs, and which of them are done: the anti-join),
+and outcomes.
+"""
 
 import shutil
+import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, func, or_, select, tuple_, update
 
 from personafit._hashing import hash_text
+from personafit._secrets import masked
 from personafit.people import Person
-from personafit.store.datasets import Datasets
+from personafit.store import tables as t
+from personafit.store.database import Database, among, repeated_when_lost
 from personafit.store.forgetting import Forgotten, forget_person, forgotten_among
-from personafit.store.runs import Runs
+from personafit.store.inserting import insert_new
+from personafit.store.records import (
+    Ask,
+    Item,
+    Judgment,
+    Outcome,
+    Product,
+    RaterRecord,
+    Status,
+    ask_row,
+    item_row,
+    judgment_row,
+    product_row,
+    storable,
+)
+
+FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit data forget), and are left out: {}."
+"""Said of a data set whose people were forgotten."""
+
+MET = " was fitted on "
+"""After a rater's name, how the note of a run begins that says the rater met these people or prompts when it was fitted."""
+
+CLOCK_STEP = 0.001  # seconds between two uses of runs on a clock that stands still or goes back
+
+
+class JobState(NamedTuple):
+    """Where a job stands: its last final status and generation."""
+
+    status: Status
+    generation: int
+
+
+class RunRecord(NamedTuple):
+    """One run: a name for a set of jobs and the configuration that planned them."""
+
+    id: int
+    name: str
+    dataset: str
+    config: dict[str, Any]
+    planned: int
+    started: float
+    finished: float | None
+
+    @property
+    def met_people(self) -> dict[str, str]:
+        """Fingerprint of each rater that was fitted on people (or prompts) of this run, to the sentence that says so.
+
+        Such a rater's scores here show memory, not skill: no claim may be made of them.
+        """
+        notes: list[str] = self.config.get("notes", [])
+        return {
+            rater["fingerprint"]: note
+            for rater in self.config.get("raters", [])
+            for note in notes
+            if note.startswith(f"{rater['name']}{MET}")
+        }
+
 
 PEOPLE_HELD = 1_024
 PEOPLE_AHEAD = 64
@@ -24,7 +91,7 @@ def person_folder(folder: Path, person: str) -> Path:
 class StoredPeople(Mapping[str, Person]):
     """The people of a data set; only ids and languages are held, and those who were looked at last."""
 
-    def __init__(self, store: Datasets, dataset: str) -> None:
+    def __init__(self, store: "Store", dataset: str) -> None:
         self.languages = store.languages(dataset)
         self.index_folder = store.index_folder
         self._store, self._dataset = store, dataset
@@ -61,8 +128,121 @@ class StoredPeople(Mapping[str, Person]):
         return person in self.languages
 
 
-class Store(Datasets, Runs):
+class Store(Database):
     """One database of products, items, asks and judgments."""
+
+    # -- data sets: what runs and studies are about --------------------------------------------------------------------
+
+    def has_dataset(self, dataset: str) -> bool:
+        """Whether the data set is in the store, whole."""
+        query = select(t.datasets.c.id).where(t.datasets.c.id == dataset, t.datasets.c.complete == 1)
+        return bool(self.rows(query))
+
+    def dataset_info(self, dataset: str) -> dict[str, Any]:
+        """What the benchmark says of itself, as stored with its data."""
+        (row,) = self.rows(select(t.datasets.c.info).where(t.datasets.c.id == dataset))
+        loaded: dict[str, Any] = orjson.loads(row.info)
+        return loaded
+
+    def begin_dataset(self, dataset: str, benchmark: str, info: dict[str, Any]) -> None:
+        """Announce a data set; it counts as present only after `finish_dataset`."""
+        row = {"id": dataset, "benchmark": benchmark, "info": orjson.dumps(info).decode(), "complete": 0}
+        self._write((t.datasets, [row]))
+
+    @repeated_when_lost
+    def finish_dataset(self, dataset: str) -> None:
+        """Mark a data set as whole."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.datasets).where(t.datasets.c.id == dataset).values(complete=1))
+            self._count_anew(connection, t.people, t.products, t.items, t.judgments)
+
+    def add_people(self, dataset: str, people: Iterable[Person]) -> None:
+        """Store the people of a data set."""
+        rows = [
+            {
+                "dataset": dataset,
+                "id": person.id,
+                "version": person.version,
+                "language": person.language,
+                "body": person.model_dump_json(),
+            }
+            for person in people
+        ]
+        self._write((t.people, rows))
+
+    def add_items(self, dataset: str, items: Iterable[tuple[int, Item]]) -> None:
+        """Store items with their place in the source; work goes by person, then by that."""
+        rows = [item_row(dataset, position, item) for position, item in items]
+        self._write((t.items, rows))
+
+    def add_products(self, products: Iterable[Product]) -> None:
+        """Store products; one that is there already stays as it is."""
+        self._write((t.products, [product_row(product) for product in products]))
+
+    def add_raters(self, raters: Iterable[RaterRecord]) -> None:
+        """Store who answers."""
+        rows = [{**r.model_dump(), "settings": orjson.dumps(r.settings).decode()} for r in raters]
+        self._write((t.raters, rows))
+
+    def add_judgments(self, judgments: Iterable[Judgment]) -> None:
+        """Store judgments that come without an ask of their own: gold, imports, re-readings."""
+        self._write((t.judgments, [judgment_row(judgment) for judgment in judgments]))
+
+    def person_bodies(self, dataset: str, people: Sequence[str]) -> dict[str, str]:
+        """Some people of a data set as they are stored, by id."""
+        query = select(t.people.c.id, t.people.c.body).where(
+            t.people.c.dataset == dataset, t.people.c.id.in_(people)
+        )
+        return {row.id: row.body for row in self.rows(query)}
+
+    def languages(self, dataset: str) -> dict[str, str]:
+        """Everyone's id, in order, with the language they are written about in."""
+        query = select(t.people.c.id, t.people.c.language).where(t.people.c.dataset == dataset)
+        return dict(sorted(tuple(row) for row in self.rows(query)))
+
+    def items(self, dataset: str, page: int = 1000) -> Iterator[Item]:
+        """All items in the order of work, a page at a time so that memory stays flat."""
+        items, last = t.items, ("", -1)
+        while True:
+            query = (
+                select(items)
+                .where(items.c.dataset == dataset)
+                # As one comparison of pairs, which the index answers at once however far the reading has come.
+                .where(tuple_(items.c.person, items.c.position) > tuple_(*last))
+                .order_by(items.c.person, items.c.position)
+                .limit(page)
+            )
+            rows = self.rows(query)
+            for row in rows:
+                last = (row.person, row.position)
+                yield Item.model_construct(
+                    id=row.id,
+                    kind=row.kind,
+                    person=row.person,
+                    prompt=row.prompt,
+                    products=orjson.loads(row.products),
+                    group=row.grp,
+                    slices=orjson.loads(row.slices),
+                    hash=row.hash,
+                )
+            if len(rows) < page:
+                return
+
+    def count_items(self, dataset: str) -> int:
+        """How many items the data set has."""
+        query = select(func.count()).select_from(t.items).where(t.items.c.dataset == dataset)
+        return int(self.rows(query)[0][0])
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        """The texts of products by id; an unknown id is absent."""
+        query = select(t.products.c.id, t.products.c.text)
+        return {row.id: row.text for row in self.rows_among(query, t.products.c.id, list(ids))}
+
+    def lengths(self, ids: Iterable[str]) -> dict[str, int]:
+        """How many code points each product has."""
+        length = func.length(t.products.c.text).label("length")
+        found = self.rows_among(select(t.products.c.id, length), t.products.c.id, list(ids))
+        return {row.id: row.length for row in found}
 
     def people(self, dataset: str) -> StoredPeople:
         """All people of a data set by id, read when they are looked at."""
@@ -78,3 +258,128 @@ class Store(Datasets, Runs):
     def forgotten(self, people: Collection[str]) -> set[str]:
         """Which of these people were forgotten and must not come back."""
         return forgotten_among(self._engine, people)
+
+    # -- runs: what was asked, and what came of it ----------------------------------------------------------------------
+
+    @repeated_when_lost
+    def begin_run(self, name: str, dataset: str, config: dict[str, Any], planned: int) -> RunRecord:
+        """Open a run, or take it up again when one of that name is there."""
+        now = time.time()
+        if config.get("command"):
+            config = config | {"command": storable(masked(config["command"]))}
+        info = self.rows(select(t.datasets.c.info).where(t.datasets.c.id == dataset))
+        if missing := orjson.loads(info[0].info).get("forgotten", 0) if info else 0:
+            config = config | {"notes": [*config.get("notes", ()), FORGOTTEN_NOTE.format(missing)]}
+        row = {
+            "name": name,
+            "dataset": dataset,
+            "config": orjson.dumps(config).decode(),
+            "planned": planned,
+            "started": now,
+            "touched": now,
+            "finished": None,
+        }
+        with self._engine.begin() as connection:
+            # The last used run is the last, even if the machine's clock was set back since another one.
+            latest = connection.execute(select(func.max(t.runs.c.touched))).scalar()
+            touched = now if latest is None else max(now, latest + CLOCK_STEP)
+            connection.execute(insert_new(t.runs, connection.dialect).values(**row))
+            connection.execute(
+                update(t.runs)
+                .where(t.runs.c.name == name)
+                .values(
+                    dataset=dataset, config=row["config"], planned=planned, touched=touched, finished=None
+                )
+            )
+        return self.run(name)
+
+    @repeated_when_lost
+    def finish_run(self, name: str) -> None:
+        """Note that every job of the run has been tried."""
+        with self._engine.begin() as connection:
+            connection.execute(update(t.runs).where(t.runs.c.name == name).values(finished=time.time()))
+            self._count_anew(connection, t.run_jobs, t.products, t.asks, t.judgments)
+
+    def runs(self) -> list[RunRecord]:
+        """All runs, the last used first."""
+        rows = self.rows(select(t.runs).order_by(t.runs.c.touched.desc()))
+        return [
+            RunRecord(r.id, r.name, r.dataset, orjson.loads(r.config), r.planned, r.started, r.finished)
+            for r in rows
+        ]
+
+    def run(self, name: str) -> RunRecord:
+        """One run by name, or `last`."""
+        for run in self.runs():
+            if name in (run.name, "last"):
+                return run
+        raise KeyError(name)
+
+    @repeated_when_lost
+    def plan_jobs(self, run: int, keys: Sequence[str]) -> dict[str, JobState]:
+        """Note that the run needs these jobs, and say which of them are already final (the anti-join)."""
+        with self._engine.begin() as connection:
+            self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in keys])
+            return _states(connection, keys)
+
+    @repeated_when_lost
+    def job_states(self, keys: Sequence[str]) -> dict[str, JobState]:
+        """Which of these jobs are final, and how."""
+        with self._read() as connection:
+            return _states(connection, keys)
+
+    def final_asks(self, keys: Sequence[str]) -> dict[str, Ask]:
+        """The last final ask of each of these jobs that has one."""
+        found: dict[str, Ask] = {}
+        query = select(t.asks).where(t.asks.c.status != Status.FAILED)
+        for row in self.rows_among(query, t.asks.c.job, keys):
+            values = row._mapping
+            if row.job not in found or found[row.job].generation < row.generation:
+                found[row.job] = Ask.model_construct(**{**values, "status": Status(row.status)})
+        return found
+
+    def replies(self, jobs: Iterable[str]) -> dict[str, tuple[str | None, str | None]]:
+        """The raw reply and the reasoning of each ask of some jobs, by the ask's id, where there are any."""
+        ask = t.asks.c
+        query = select(ask.id, ask.reply, ask.reasoning).where(
+            or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
+        )
+        return {row.id: (row.reply, row.reasoning) for row in self.rows_among(query, ask.job, list(jobs))}
+
+    @repeated_when_lost
+    def write(self, outcomes: Sequence[Outcome], run: int | None = None, links: Sequence[str] = ()) -> None:
+        """Store finished asks with their judgments and products, all or nothing.
+
+        `links` are keys of jobs that followed from others and so could not be planned: the run is noted to need them.
+        """
+        asks = [ask_row(outcome.ask) for outcome in outcomes]
+        products = [product_row(p) for outcome in outcomes for p in outcome.products]
+        with self._engine.begin() as connection:
+            self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in links])
+            self._insert(connection, t.products, products)
+            self._insert(connection, t.asks, asks)
+            theirs = _made_elsewhere(connection, outcomes)
+            ours = (outcome for outcome in outcomes if outcome.ask.id not in theirs)
+            self._insert(connection, t.judgments, [judgment_row(j) for one in ours for j in one.judgments])
+
+
+def _made_elsewhere(connection: Connection, outcomes: Sequence[Outcome]) -> set[str]:
+    """Asks that another process stored first, where judgments of ours beside theirs would be read from two replies."""
+    asks = {
+        one.ask.id: one.ask
+        for one in outcomes
+        if any(j.target or j.item != one.ask.item for j in one.judgments)
+    }
+    stored = among(
+        connection, select(t.asks.c.id, t.asks.c.at), t.asks.c.job, [ask.job for ask in asks.values()]
+    )
+    return {row.id for row in stored if row.id in asks and row.at != asks[row.id].at}
+
+
+def _states(connection: Connection, keys: Sequence[str]) -> dict[str, JobState]:
+    states: dict[str, JobState] = {}
+    query = select(t.asks.c.job, t.asks.c.status, t.asks.c.generation).where(t.asks.c.status != Status.FAILED)
+    for row in among(connection, query, t.asks.c.job, keys):
+        if row.job not in states or states[row.job].generation < row.generation:
+            states[row.job] = JobState(Status(row.status), row.generation)
+    return states

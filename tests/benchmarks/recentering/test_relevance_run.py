@@ -10,9 +10,9 @@ from personafit.benchmarks import write_folder
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.recentering import RelevanceLabels
 from personafit.kinds.lines import Line
-from personafit.kinds.relevance_scores import RelevanceScores, load_relevance
-from personafit.reporting.line_results import line_coverage
-from personafit.reporting.relevance import relevance_results
+from personafit.kinds.relevance import RelevanceScores, load_relevance
+from personafit.reports.line_results import line_coverage
+from personafit.reports.relevance import relevance_results
 from personafit.run import estimate, execute
 from personafit.store import Store
 from tests.benchmarks.recentering.test_labels import DATA, needs_data

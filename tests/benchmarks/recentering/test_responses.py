@@ -41,14 +41,14 @@ def test_a_pair_without_a_relevant_attribute_is_left_out_and_said(tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"generic": ""}, "line 1, field 'generic' is empty"),
-        ({"prompt_index": None}, "field 'prompt_index' must be"),
-        ({"attributes": {}}, "field 'attributes' must be a list"),
+        ({"generic": ""}, "line 1, field 'generic': it is empty"),
+        ({"prompt_index": None}, "field 'prompt_index': input should be"),
+        ({"attributes": {}}, "field 'attributes': input should be a valid list"),
         (
             {"attributes": [{"attribute": "x", "is_relevant": 1}]},
-            "attributes.0.is_relevant' must be true or false",
+            "attributes.0.is_relevant': input should be a valid boolean",
         ),
-        ({"attributes": [{"text": "x"}]}, "'attributes.0' must have an 'attribute'"),
+        ({"attributes": [{"text": "x"}]}, "attributes.0.attribute': field required"),
     ],
 )
 def test_faults_name_file_line_and_field(tmp_path: Path, change: dict[str, object], words: str) -> None:

@@ -12,7 +12,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.engine import Silence
 from personafit.kinds.preference_scores import load_preferences
-from personafit.reporting.run_report import open_report
+from personafit.reports.run_report import open_report
 from personafit.run import execute
 from personafit.store import Store
 from tests.preference_world import plays_all_parts, write_pairs, write_preferences

@@ -32,7 +32,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster(_quiet: None) -> Iterator[Any]:
     """A head that only keeps the books, and one node of one core that stays."""
     from ray.cluster_utils import Cluster

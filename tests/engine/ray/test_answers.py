@@ -12,6 +12,7 @@ from personafit.engine.ray.pipeline import pipeline
 from personafit.store import Store
 from tests.engine.ray.test_dialogues import said
 from tests.faults.world import write_benchmark
+from tests.raters.reward.tiny import save_chat
 from tests.scripted import run
 from tests.tiny_models import save_tiny_gguf
 
@@ -47,3 +48,20 @@ def test_the_same_answers_as_locally(
     assert handed == [ANSWERS]
     assert found == expected
     assert len([row for row in found if row[2] == "answer" and row[4]]) == ANSWERS
+
+
+@pytest.mark.slow
+def test_a_model_whose_weights_are_gone_stops_its_lane(
+    cluster: Any, second_node: Any, tmp_path: Path
+) -> None:
+    write_benchmark(tmp_path / "world", QUESTIONS)
+    chat = save_chat(tmp_path / "chat")
+    config = RunConfig(
+        "answers", data=tmp_path / "world", systems=[f"hf:{chat}"], raters=["rule:length"], views=["profile"]
+    )
+    (chat / "model.safetensors").unlink()
+    with Store(tmp_path / "ray.db") as store, working_on(f"ray://{cluster.address}"):
+        lane = run(store, config).summary.lanes[0]
+        assert lane.unusable
+        assert "the weights cannot be loaded" in str(lane.stopped)
+        assert not [row for row in said(store) if row[2] == "answer"]

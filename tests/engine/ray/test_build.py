@@ -15,42 +15,32 @@ from tests.engine.ray.commands import PATIENCE, at_work
 from tests.helpers import run_cli
 from tests.tiny_models import save_tiny_gguf
 
-QUOTA, MEMORIES = 5, 24
-NOTES = QUOTA * MEMORIES  # asked of the people of the benchmark, then as many of those for training
-# The tiny model writes nonsense; what cannot be used of it is asked for again and then stands as rejected.
+QUOTA, QUESTIONS = 5, 20
+VOTES = QUOTA * QUESTIONS  # of the tiny model in the first study; the second has as many and more
+# Templates write and answer; the tiny model votes with the letter it finds the likeliest, beside two functions.
 CONFIG = f"""
 [build]
 languages = ["en", "zh"]
 [models]
-writer = "embedded:tiny.gguf,cache=off,threads=1"
+writer = "template"
 checker = "python:checker:content"
+raters = ["embedded:tiny.gguf,cache=off,threads=1", "python:checker:content", "python:checker:last"]
 [people]
 quota = {QUOTA}
-training = {QUOTA}
-asks = "fields"
-fields = ["Social"]
 max_share = 1.0
 max_interest_share = 1.0
-[memories]
-per_person = {MEMORIES}
-asks = "one"
-sampled = 2
-features = 1
 [questions]
-specific = 1
+specific = {QUESTIONS}
 general = 0
-asks = "short"
+shares = {{recommendations = 0.5, leisure = 0.5}}
+similarity = 1.0
 [answers]
 words = 30
-bearing = "words"
-asks = "short"
-tries = 8
-improved = 1
-degraded = 1
 [studies]
 voters = "simulated"
 raters = 3
 pairs = 2
+balanced = false
 """
 STORED = (
     "SELECT id, job, generation, item, question, status, reply, attempts, tokens_in, tokens_out FROM asks ORDER BY id",
@@ -63,7 +53,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A config, its models, and what the command makes of them without a cluster."""
     folder = tmp_path_factory.mktemp("factory")
     save_tiny_gguf(folder / "tiny.gguf")
-    (folder / "checker.py").write_text('def content(messages):\n    return "A"\n', encoding="utf-8")
+    (folder / "checker.py").write_text(
+        'def content(messages):\n    return "A"\n\ndef last(messages):\n    return "B"\n', encoding="utf-8"
+    )
     (folder / "build.toml").write_text(CONFIG, encoding="utf-8")
     run_cli("build", "build.toml", "--out", "local", cwd=folder)
     return folder
@@ -80,9 +72,10 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
             return []
 
 
-def noted(folder: Path) -> int:
-    """How many memories the writer has been asked for."""
-    return len(rows(folder, "SELECT id FROM asks WHERE question LIKE 'memories.note%'"))
+def voted(folder: Path) -> int:
+    """How many votes the tiny model has been asked for."""
+    query = "SELECT asks.id FROM asks JOIN raters ON fingerprint = rater WHERE question LIKE 'studies.vote%' AND name LIKE 'emb%'"
+    return len(rows(folder, query))
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -103,28 +96,28 @@ def test_a_build_that_is_interrupted_and_loses_a_worker_and_a_node_is_the_same_a
         return [pid for node in nodes for pid in workers_of(node)]
 
     with at_work(*command, cwd=world) as build:
-        build.wait_until(lambda: noted(made) > 0)
+        build.wait_until(lambda: voted(made) > 0)
         assert pipeline_workers()
         build.signalled(signal.SIGINT)
         said = build.end(130)
     assert said == ["interrupted; what was made is kept and the same command goes on from there."]
-    before = rows(made, STORED[0])
-    assert 0 < noted(made) < NOTES, "it was not in the middle of a pipeline"
+    before, begun = rows(made, STORED[0]), voted(made)
+    assert 0 < voted(made) < VOTES, "it was not in the middle of a pipeline"
     deadline = time.monotonic() + PATIENCE
     while left := pipeline_workers():
         assert time.monotonic() < deadline, f"still there: {left}"
         time.sleep(0.1)
 
     with at_work(*command, cwd=world) as build:
-        build.wait_until(lambda: noted(made) > len(before))
+        build.wait_until(lambda: voted(made) > begun)
         killed = workers_of(second_node)
         for worker in killed:
             os.kill(worker, signal.SIGKILL)
         assert killed
-        assert noted(made) < NOTES, "the worker was lost too late"
-        build.wait_until(lambda: noted(made) > NOTES)
+        assert voted(made) < VOTES, "the worker was lost too late"
+        build.wait_until(lambda: voted(made) > VOTES)
         cluster.remove_node(second_node, allow_graceful=False)
-        assert noted(made) < 2 * NOTES, "the node was lost too late"
+        assert voted(made) < 2 * VOTES, "the node was lost too late"
         assert build.end() == []
 
     assert set(before) <= set(rows(made, STORED[0])), "what was made before is kept"

@@ -20,10 +20,10 @@ from tests.engine.ray.commands import PATIENCE, at_work
 from tests.engine.ray.conftest import processes
 from tests.faults.world import answers, write_benchmark
 from tests.helpers import run_cli
-from tests.raters.reward.tiny import save_chat
 from tests.stub_endpoint import StubEndpoint
+from tests.tiny_models import save_tiny_gguf
 
-ITEMS = 250  # enough for a hand to come in between
+ITEMS = 120  # enough for a hand to come in between
 
 
 def refused(where: str) -> str:
@@ -114,8 +114,9 @@ def test_ctrl_c_leaves_nothing_running_and_nothing_to_do_twice(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     write_benchmark(tmp_path / "world", ITEMS, 10)
-    save_chat(tmp_path / "chat")
-    command = ("run", "world", "--rater", "hf:chat", "--context", "profile")
+    save_tiny_gguf(tmp_path / "tiny.gguf")
+    model = "embedded:tiny.gguf,cache=off,threads=1"
+    command = ("run", "world", "--rater", model, "--context", "profile")
     with at_work(*command, "--backend", "ray", cwd=tmp_path) as run:
         run.wait_until(lambda: bool(answers_of_models(tmp_path)))
         before = len(answers_of_models(tmp_path))

@@ -96,19 +96,6 @@ def server() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_the_same_rows_as_locally_in_postgresql_though_a_worker_is_killed(
-    world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]], server: str
-) -> None:
-    def kill() -> None:
-        for worker in workers_of(second_node):
-            os.kill(worker, signal.SIGKILL)
-
-    database = create_database(server, "both")
-    run_on(cluster, database, config(world), kill)
-    same(answers(database), answers(world / "local.db"))
-
-
-@pytest.mark.slow
 def test_a_reward_rater_as_a_command_into_postgresql_though_its_workers_are_killed(
     world: Path, cluster: Any, second_node: Any, workers_of: Callable[[Any], list[int]], server: str
 ) -> None:

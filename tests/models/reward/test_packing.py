@@ -1,24 +1,31 @@
 """Packing keeps every sequence: its tokens, positions and what it may look at; blocks cover exactly what is visible."""
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personafit.models.reward.packing import (
+    Ints,
     TokenRow,
     blocks_of,
     pack_sequences,
     pack_trees,
     segments,
     split,
-    visible,
 )
 
 SEQUENCE = st.lists(
     st.integers(0, 3), min_size=1, max_size=12
 )  # few tokens, so that beginnings are often shared
 SEQUENCES = st.lists(SEQUENCE, min_size=1, max_size=14)
+
+
+def visible(ends: Ints) -> npt.NDArray[np.bool_]:
+    """Which key each query may look at, as a square."""
+    places = np.arange(len(ends))
+    return (places[None, :] <= places[:, None]) & (places[:, None] < ends[None, :])
 
 
 def check_row(row: TokenRow, sequences: list[list[int]]) -> None:

@@ -16,7 +16,7 @@ from personafit.raters.counting import (
     mark_turns,
     preferences_of,
 )
-from personafit.raters.counting.mentions import amounts, find_mentions, range_of, value_for
+from personafit.raters.counting.preferences import amounts, find_mentions, range_of, value_for
 from personafit.raters.text import sentences, stems
 
 LABELLED = Path(__file__).with_name("labelled_turns.jsonl")

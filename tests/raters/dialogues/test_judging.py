@@ -9,7 +9,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.items.dialogue import DIALOGUES, Dialogue, StopReason
 from personafit.raters import make_rater
-from personafit.reporting.dialogue import DialogueReport
+from personafit.reports.dialogue import DialogueReport
 from personafit.store import Status, run_answers
 from tests.dialogue_world import SD, good_reply, make_world
 

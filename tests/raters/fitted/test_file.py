@@ -19,7 +19,8 @@ from personafit.items.preference import PREFERENCES
 from personafit.items.relevance import ATTRIBUTES as ABOUT_ATTRIBUTES
 from personafit.models import parse_spec
 from personafit.raters import make_rater
-from personafit.raters.fitted import FittedModel, file, open_fitted, save_fitted
+from personafit.raters.fitted import FittedModel, open_fitted, save_fitted
+from personafit.raters.fitted import model as file
 from personafit.raters.fitted.head import PreferenceHead
 from personafit.raters.fitted.matcher import Matcher
 from personafit.raters.fitted.pairwise import PairwiseModel
@@ -196,8 +197,8 @@ def test_a_model_says_what_it_cannot_answer(name: str, tmp_path: Path) -> None:
             with pytest.raises(UserError) as raised:
                 open_fitted(spec, asked)
             assert str(raised.value) == (
-                f"fitted:{source} was fitted to {file.TASKS[ANSWERS[name]]} ({ANSWERS[name]}); "
-                f"it cannot {file.TASKS[asked]}."
+                f"fitted:{source} was fitted to {file.KINDS[ANSWERS[name]].task} ({ANSWERS[name]}); "
+                f"it cannot {file.KINDS[asked].task}."
             )
 
 

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+import orjson
 import pytest
 
-from personafit.benchmarks.recentering.responses import ResponsePairs
+from personafit.benchmarks.recentering.responses import PAIRS
 from personafit.benchmarks.starter import FOLDER
 from personafit.raters.rules import names_attribute
 
@@ -30,13 +31,15 @@ def _counts(found: list[tuple[bool, bool]]) -> Counts:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="../shared/data/recentering is not here")
 def test_on_published_pairs() -> None:
-    rows = {(row.user, row.number, row.generator): row for row in ResponsePairs(SHARED).rows}
+    lines = map(orjson.loads, (SHARED / PAIRS).read_bytes().splitlines())
+    rows = {(row["user"], str(row["prompt_index"]), row["generator"]): row for row in lines}
     found = []
     for entry in LABELS["shared"]:
         row = rows[entry["user"], str(entry["prompt_index"]), entry["generator"]]
         for place, label in entry["labels"].items():
-            text = row.attributes[int(place)][0]
-            found.append((label, names_attribute(text, row.prompt, row.generic, row.personalized)))
+            text = row["attributes"][int(place)]["attribute"]
+            texts = (row[name] for name in ("prompt", "generic", "personalized"))
+            found.append((label, names_attribute(text, *texts)))
     counts = _counts(found)
     assert len(found) == 116
     assert counts.hits >= 9

@@ -4,7 +4,6 @@ Each tokenizes as its original does and scores the tokens, so that a text put to
 being asked for the plain score, they squeeze it as their originals do.
 """
 
-import json
 import math
 from typing import Any
 
@@ -48,7 +47,7 @@ class Replica(ScoringServer):
 class Vllm(Replica):
     """vLLM 0.32: messages or tokens; `use_activation` is on unless it is turned off."""
 
-    paths = ("classify", "pooling", "score", "rerank")
+    paths = ("classify", "pooling")
 
     def reply(self, name: str, body: Body) -> web.Response:
         if body.get("model") != "scorer":
@@ -58,23 +57,15 @@ class Vllm(Replica):
             tokens = self.read(text, marks=False)
         elif "input" in body:
             tokens = body["input"] if isinstance(body["input"], list) else self.read(body["input"])
-        elif "text_1" in body:
-            tokens = self.read(body["text_1"], body["text_2"])
-        elif "query" in body:
-            tokens = self.read(body["query"], *body["documents"])
         else:
             return refusal(400, "1 validation error: {'loc': 'body.input', 'msg': 'Field required'}")
         if len(tokens) > LONGEST:
             return refusal(400, f"This model's maximum context length is {LONGEST} tokens.")
         plain = body.get("use_activation") is False
         number = score_of(tokens) if plain else squeezed(score_of(tokens))
-        if name == "rerank":
-            result = {"index": 0, "document": {"text": body["documents"][0]}, "relevance_score": number}
-            return web.json_response({"results": [result], "usage": {"prompt_tokens": len(tokens)}})
         data: dict[str, Body] = {
             "classify": {"label": "LABEL_0", "probs": [number], "num_classes": 1},
             "pooling": {"object": "pooling", "data": [number]},
-            "score": {"object": "score", "score": number},
         }
         return web.json_response(
             {"data": [{"index": 0, **data[name]}], "usage": {"prompt_tokens": len(tokens)}}
@@ -100,24 +91,6 @@ class Sglang(Replica):
         return web.json_response({"embedding": [score_of(tokens)], "meta_info": meta})
 
 
-class Tei(Replica):
-    """Text Embeddings Inference: one text, to which the tokenizer's marks are added; no cutting unless asked for."""
-
-    paths = ("predict",)
-
-    def reply(self, name: str, body: Body) -> web.Response:
-        if not isinstance(body.get("inputs"), str):
-            return web.json_response({"error": "a string is expected", "error_type": "Tokenizer"}, status=422)
-        tokens = self.read(body["inputs"])
-        if len(tokens) > LONGEST:
-            if not body.get("truncate"):
-                said = f"Input validation error: `inputs` must have less than {LONGEST} tokens. Given: {len(tokens)}"
-                return web.json_response({"error": said, "error_type": "Validation"}, status=413)
-            tokens = tokens[:LONGEST]
-        number = score_of(tokens) if body.get("raw_scores") else squeezed(score_of(tokens))
-        return web.json_response([{"score": number, "label": "LABEL_0"}])
-
-
 class Openrlhf(Replica):
     """OpenRLHF 0.11's serve_rm: texts as they are, cut at its longest without a word."""
 
@@ -126,32 +99,3 @@ class Openrlhf(Replica):
     def reply(self, name: str, body: Body) -> web.Response:
         rewards = [score_of(self.read(text, marks=False)[:LONGEST]) for text in body["query"]]
         return web.json_response({"rewards": rewards, "scores": rewards, "extra_logs": {}})
-
-
-class Infinity(Replica):
-    """infinity 0.0.78: a model of one number is a reranker there, of two stripped texts; it has `/classify` for other models."""
-
-    paths = ("rerank", "classify")
-
-    def reply(self, name: str, body: Body) -> web.Response:
-        wanted = {"rerank": ("query", "documents"), "classify": ("input",)}[name]
-        missing = [
-            {"type": "missing", "loc": ["body", key], "msg": "Field required", "input": body}
-            for key in wanted
-            if key not in body
-        ]
-        if missing:
-            return web.Response(
-                status=422, text=json.dumps({"detail": missing}), content_type="application/json"
-            )
-        if body.get("model") != "scorer":
-            return refusal(400, f"Invalid model: Engine for model name `{body.get('model')}` not found.")
-        if name == "classify":
-            return refusal(400, "ModelNotDeployedError: model=`scorer` does not support `classify`.")
-        (document,) = body["documents"]
-        tokens = self.read(body["query"].strip(), document.strip())
-        number = score_of(tokens) if body.get("raw_scores") else squeezed(score_of(tokens))
-        result = {"relevance_score": number, "index": 0, "document": None}
-        return web.json_response(
-            {"object": "rerank", "results": [result], "usage": {"prompt_tokens": len(tokens)}}
-        )

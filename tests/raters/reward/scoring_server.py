@@ -13,11 +13,7 @@ Body = dict[str, Any]
 
 def score(body: Body) -> float:
     """Depends on all that was sent: the person counts, and so does the answer."""
-    texts = (
-        [turn["content"] for turn in body["messages"]]
-        if "messages" in body
-        else [body["text_1"], body["text_2"]]
-    )
+    texts = [turn["content"] for turn in body["messages"]]
     return len(texts[-1]) + 1000 * sum("tea" in text for text in texts[:-1]) * ("tea" in texts[-1])
 
 
@@ -82,6 +78,5 @@ class ScoringServer:
         data: Body = {
             "classify": {"index": 0, "label": "LABEL_0", "probs": numbers, "num_classes": self.numbers},
             "pooling": {"index": 0, "object": "pooling", "data": [[0.0]] * 3 + [numbers]},
-            "score": {"index": 0, "object": "score", "score": numbers[0]},
         }[name]
         return web.json_response({"object": "list", "data": [data], "usage": {"prompt_tokens": 12}})

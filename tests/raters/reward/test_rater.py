@@ -131,7 +131,7 @@ def test_together_as_alone(tmp_path: Path) -> None:
 
 
 def test_what_waits_is_scored_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from personafit.raters.reward.engine import Engine
+    from personafit.raters.reward.local import Engine
 
     sizes = []
     scored = Engine.scores

@@ -1,4 +1,4 @@
-"""Whole runs with a tiny reward model: views, controls, resuming, the published data."""
+"""Whole runs with a tiny reward model: views, controls, resuming."""
 
 from pathlib import Path
 from typing import Any
@@ -7,26 +7,24 @@ import pytest
 from sqlalchemy import select
 
 from personafit.benchmarks.config import RunConfig
-from personafit.raters.reward import engine
-from personafit.reporting.run_report import open_report
+from personafit.raters.reward import local
+from personafit.reports.run_report import open_report
 from personafit.store import Status, Store, run_answers
 from personafit.store import tables as t
 from tests.raters.reward.tiny import save_reward
 from tests.scripted import run
 
-DATA = Path(__file__).parents[3].parent / "shared" / "data" / "personafeedback"
-
 
 def test_a_run_and_its_resumption(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = f"reward:{save_reward(tmp_path / 'model')}"
     scored = []
-    scores = engine.Engine.scores
+    scores = local.Engine.scores
 
     def counting(self: Any, sequences: Any) -> list[float]:
         scored.append(len(sequences))
         return scores(self, sequences)
 
-    monkeypatch.setattr(engine.Engine, "scores", counting)
+    monkeypatch.setattr(local.Engine, "scores", counting)
     with Store(tmp_path / "store.db") as store:
         few = run(store, RunConfig("starter", raters=[spec], limit=8))
         assert sum(scored) == 8 * 3 * 2
@@ -51,21 +49,6 @@ def test_a_broken_model_stops_its_lane_alone(tmp_path: Path) -> None:
     assert lanes[f"reward:{folder}"].unusable
     assert "the weights cannot be loaded" in (lanes[f"reward:{folder}"].stopped or "")
     assert lanes["rule:length"].finished == 12
-
-
-def test_published_data(tmp_path: Path) -> None:
-    if not DATA.is_dir():
-        pytest.skip(f"the published PersonaFeedback data is not at {DATA}")
-    spec = f"reward:{save_reward(tmp_path / 'model')}"
-    with Store(tmp_path / "store.db") as store:
-        finished = run(store, RunConfig("personafeedback", data=DATA, raters=[spec], limit=20))
-        answers = run_answers(store, finished.run.id).filter(pl_rater(store, finished.run.id, spec))
-        assert len(answers) == 60
-        assert set(answers["status"]) <= {Status.OK, Status.FAILED}
-        failed = answers.filter(answers["status"] == Status.FAILED)
-        assert all("more than the 2,048 allowed" in detail for detail in failed["detail"])
-        told = answers.filter((answers["status"] == Status.OK) & (answers["view"] == "profile"))
-        assert len(told) > 0
 
 
 def pl_rater(store: Store, run_id: int, name: str) -> Any:

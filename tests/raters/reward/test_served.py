@@ -48,13 +48,6 @@ def test_scores_conversations(api: str) -> None:
     assert (body["model"], body["add_generation_prompt"], body["use_activation"]) == ("scorer", False, False)
 
 
-def test_scores_two_texts_when_asked_to() -> None:
-    with ScoringServer("score") as server:
-        (verdict,) = rate(make_rater(server.spec(",api=score")), TEA)
-    assert json.loads(verdict.reply or "") == [1003.0, 6.0]
-    assert server.requests[0][1]["text_1"].endswith("Likes: tea\n\nWhat shall I drink?")
-
-
 def test_the_form_is_found_once() -> None:
     with ScoringServer("pooling") as server:
         verdicts = rate(make_rater(server.spec()), *[TEA] * 10)
@@ -127,9 +120,7 @@ def test_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_specs() -> None:
-    with pytest.raises(
-        UserError, match="api is one of classify, pooling, score, rerank, sglang, tei, openrlhf"
-    ):
+    with pytest.raises(UserError, match="api is one of classify, pooling, sglang, openrlhf"):
         make_rater("reward:x@http://localhost:1,api=chat")
     with pytest.raises(UserError, match="system is yes or no"):
         make_rater("reward:x@http://localhost:1,system=maybe")

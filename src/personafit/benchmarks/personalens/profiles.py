@@ -4,6 +4,7 @@ Every repair is counted by kind, with the people concerned; what cannot be put r
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,21 +45,19 @@ class Repairs:
     """Counts repairs; the same place read twice counts once, for reading starts afresh."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._users: dict[str, dict[str, None]] = {}
+        self._met: dict[str, Counter[str]] = {}
 
     def note(self, kind: str, user: str, count: int = 1) -> None:
         """Something of that kind was met in that user's files."""
         assert kind in KINDS
-        self._counts[kind] = self._counts.get(kind, 0) + count
-        self._users.setdefault(kind, {})[user] = None
+        self._met.setdefault(kind, Counter())[user] += count
 
     def rows(self) -> list[dict[str, Any]]:
         """Each kind that occurred: what it is, how often, and with whom."""
         return [
-            {"kind": kind, "what": KINDS[kind], "count": self._counts[kind], "users": list(self._users[kind])}
-            for kind in KINDS
-            if kind in self._counts
+            {"kind": kind, "what": what, "count": self._met[kind].total(), "users": list(self._met[kind])}
+            for kind, what in KINDS.items()
+            if kind in self._met
         ]
 
     def sentences(self) -> list[str]:
@@ -127,8 +126,6 @@ class OntologyAttribute:
     several: bool
     values: tuple[str, ...]
     """The list; for an open attribute only examples."""
-    by_case: dict[str, str]
-    """The same by their lower-case form."""
 
 
 Domains = dict[str, dict[str, OntologyAttribute]]
@@ -158,12 +155,7 @@ def read_ontology(path: Path) -> Domains:
 
 def _attribute(entry: dict[str, Any]) -> OntologyAttribute:
     values = tuple(str(value) for value in entry["possible_values"])
-    return OntologyAttribute(
-        bool(entry["is_categorical"]),
-        bool(entry["has_multiple_values"]),
-        values,
-        {value.casefold(): value for value in values},
-    )
+    return OntologyAttribute(bool(entry["is_categorical"]), bool(entry["has_multiple_values"]), values)
 
 
 @dataclass(frozen=True)
@@ -257,22 +249,16 @@ def _find(name: str, touched: tuple[str, ...], domains: Domains) -> tuple[list[s
         return at, "reference shared" if len(at) > 1 else None
     if (match := _SUFFIX.match(name)) and match["name"] in domains.get(match["domain"], {}):
         return [f"{match['domain']}.{match['name']}"], "reference suffix"
-    for spelt in _spellings(name):
+    for spelt in (name.replace("Favorite", "Favourite"), name.replace("Favourite", "Favorite")):
         at = [f"{domain}.{spelt}" for domain in touched if spelt in domains[domain]]
         if at:
             return at, "reference spelling"
     return [], "reference unknown"
 
 
-def _spellings(name: str) -> Iterator[str]:
-    """The name as the other side of the Atlantic writes it."""
-    yield name.replace("Favorite", "Favourite")
-    yield name.replace("Favourite", "Favorite")
-
-
 PARTS = ("affinities", "demographics", "interests", "interactions")
 UNTOLD = ("N/A", "Prefer not to say", "")
-_MARKS = re.compile(r"[^\w\s]+$")
+_MARKS = re.compile(r"(?<![^\w\s])[^\w\s]+$")
 # A generator's first paragraph about what it is going to write, up to its colon.
 _PREAMBLE = re.compile(
     r"^(?:here(?:'s| is)|sure|certainly|based on|below is|the following)\b[^\n]{0,400}?:\s*\n+", re.IGNORECASE
@@ -371,7 +357,7 @@ def _kept_value(value: Any, attribute: OntologyAttribute, user: str, repairs: Re
     kept = []
     for each in value if isinstance(value, list) else [value]:
         if attribute.closed and each not in attribute.values:
-            usual = attribute.by_case.get(each.casefold())
+            usual = next((one for one in attribute.values if one.casefold() == each.casefold()), None)
             repairs.note("value foreign" if usual is None else "value case", user)
             each = usual or each
         if each.strip():

@@ -7,6 +7,7 @@ counted, and what cannot be put right is counted too and left out.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from personafit._names import as_name
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.folder import read_info
 from personafit.benchmarks.folder_records import Complain, FolderRecords, refuse
-from personafit.benchmarks.hub.copies import data_folder
+from personafit.benchmarks.hub import data_folder
 from personafit.benchmarks.lines import read_object
 from personafit.benchmarks.personalens.profiles import (
     Repairs,
@@ -34,41 +35,29 @@ from personafit.store import Product
 class TaskBenchmark(Benchmark, ABC):
     """Base of readers that give people with tasks."""
 
-    info: BenchmarkInfo
-
     def __init__(self) -> None:
         self.repairs = Repairs()
-        self._all: list[tuple[Person, list[Task]]] | None = None
-
-    @property
-    @abstractmethod
-    def closed_values(self) -> dict[str, tuple[str, ...]]:
-        """Facet path to the values it can have, for those that come from a list."""
 
     @abstractmethod
     def users(self) -> Iterator[tuple[Person, list[Task]]]:
         """Each person with their tasks."""
 
-    def _once(self) -> list[tuple[Person, list[Task]]]:
+    @cached_property
+    def _all(self) -> list[tuple[Person, list[Task]]]:
         """Everyone with their tasks, read once and kept: going into a store they are wanted several times."""
-        if self._all is None:
-            self._all = list(self.users())
-        return self._all
+        return list(self.users())
 
     def tasks(self) -> Iterator[Task]:
         """All tasks, by person."""
-        for _, tasks in self._once():
-            yield from tasks
+        return (task for _, tasks in self._all for task in tasks)
 
     def people(self) -> Iterator[Person]:
         """Everyone."""
-        for person, _ in self._once():
-            yield person
+        return (person for person, _ in self._all)
 
     def products(self) -> Iterator[Product]:
         """The tasks in full."""
-        for item in self.items():
-            yield item.product
+        return (item.product for item in self.items())
 
     def items(self) -> Iterator[TaskItem]:
         """The tasks as items."""

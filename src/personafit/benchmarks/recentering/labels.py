@@ -5,16 +5,19 @@ no rater ever sees them. Why an attribute was inferred is a product of its own, 
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
-from personafit.benchmarks.lines import read_lines, required_text
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
+from personafit.benchmarks.folder import FolderBenchmark
+from personafit.benchmarks.hub import data_folder
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, validated
+from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.items.relevance import ALONE, NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
 from personafit.store import Item, Judgment, Product
@@ -39,16 +42,26 @@ INFO = BenchmarkInfo(
 )
 
 
+class _LabelLine(PublishedLine):
+    user: FilledText
+    prompt_index: int | FilledText
+    prompt: FilledText
+    attribute: str
+    reason: str | None = None
+    relevant: bool | None = None
+    model_votes: dict[str, bool | None] | None = None
+
+
 class _LabelRow(NamedTuple):
     item: str
     group: str
-    user: str
-    number: str
-    prompt: str
-    attribute: str
-    reason: str | None
-    relevant: bool | None
-    votes: dict[str, bool]
+    line: _LabelLine
+
+    @property
+    def votes(self) -> dict[str, bool]:
+        """What models said, by name."""
+        votes = (self.line.model_votes or {}).items()
+        return {model: vote for model, vote in votes if vote is not None and model != INFO.gold}
 
 
 class RelevanceLabels:
@@ -61,14 +74,7 @@ class RelevanceLabels:
 
     def people(self) -> Iterator[Person]:
         """Every user, with their attributes in the order of the file."""
-        attributes: dict[str, dict[str, None]] = {}
-        for row in self._rows:
-            texts = attributes.setdefault(row.user, {})
-            if row.attribute.strip():
-                texts[row.attribute] = None
-        for user, texts in attributes.items():
-            listed = [Attribute(id=f"a{number}", text=text) for number, text in enumerate(texts)]
-            yield Person(id=user, language="en", attributes=listed)
+        return users_with(((row.line.user, row.line.attribute) for row in self._rows), {})
 
     def products(self) -> Iterator[Product]:
         """The attributes, and before each the reason it was inferred for."""
@@ -84,18 +90,18 @@ class RelevanceLabels:
             yield Item(
                 id=row.item,
                 kind=RELEVANCE,
-                person=row.user,
-                prompt=row.prompt,
+                person=row.line.user,
+                prompt=row.line.prompt,
                 products=[_attribute(row).id],
                 group=row.group,
-                slices={"prompt_index": row.number},
+                slices={"prompt_index": str(row.line.prompt_index)},
             )
 
     def gold(self) -> Iterator[Judgment]:
         """What most people said, and beside it the published votes of two models."""
         for row in self._rows:
-            if row.relevant is not None:
-                yield _judgment(row.item, INFO.gold, row.relevant)
+            if row.line.relevant is not None:
+                yield _judgment(row.item, INFO.gold, row.line.relevant)
             for model, vote in row.votes.items():
                 yield _judgment(row.item, model, vote)
 
@@ -107,17 +113,19 @@ class RelevanceLabels:
         """What is missing or odd in the file."""
         rows = self._rows
         sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
-        prompts = len({row.number for row in rows})
+        prompts = len({str(row.line.prompt_index) for row in rows})
         notes = []
         if len(rows) != sizes["pairs"]:
             notes.append(
                 f"{len(rows):,} of the {sizes['pairs']:,} labelled pairs are here, on {prompts} of {sizes['prompts']} "
                 "prompts; published scores are over other sets."
             )
-        repeated = Counter((row.group, row.attribute) for row in rows if row.attribute.strip())
+        repeated: Counter[tuple[str, str]] = Counter()
         labels: dict[tuple[str, str], set[bool | None]] = {}
         for row in rows:
-            labels.setdefault((row.group, row.attribute), set()).add(row.relevant)
+            key = row.group, row.line.attribute
+            repeated[key] += bool(row.line.attribute.strip())
+            labels.setdefault(key, set()).add(row.line.relevant)
         again = [key for key, count in repeated.items() if count > 1]
         if again:
             opposite = sum({True, False} <= labels[key] for key in again)
@@ -125,78 +133,86 @@ class RelevanceLabels:
                 f"{len(again)} attributes stand twice or more in a list ({opposite} with both labels): each line counts, "
                 "and a list shows each text once."
             )
-        if empty := sum(not row.attribute.strip() for row in rows):
+        if empty := sum(not row.line.attribute.strip() for row in rows):
             notes.append(f"{empty} attributes are empty: they are skipped, and coverage says so.")
-        if unlabelled := sum(row.relevant is None for row in rows):
+        if unlabelled := sum(row.line.relevant is None for row in rows):
             notes.append(f"{unlabelled} pairs have no majority: they are judged and not scored.")
         return notes
 
     @cached_property
     def _rows(self) -> list[_LabelRow]:
-        rows = list(self._read())
+        rows: list[_LabelRow] = []
+        places: Counter[str] = Counter()
+        prompts: dict[str, tuple[str, int]] = {}
+        for number, read in read_lines(self._path):
+            line = validated(_LabelLine, read, self._path, number)
+            first, where = prompts.setdefault(str(line.prompt_index), (line.prompt, number))
+            if first != line.prompt:
+                raise UserError(
+                    f"{located(self._path, number, 'prompt')}: prompt_index {line.prompt_index} has another prompt on line {where}."
+                )
+            group = f"{INFO.name}/{line.user}/{line.prompt_index}"
+            rows.append(_LabelRow(f"{group}/{places[group]}", group, line))
+            places[group] += 1
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt and one attribute.")
         return rows
 
-    def _read(self) -> Iterator[_LabelRow]:
-        places: Counter[str] = Counter()
-        prompts: dict[str, tuple[str, int]] = {}
-        for number, row in read_lines(self._path):
-            user = required_text(row, "user", self._path, number)
-            index = self._index(row, number)
-            prompt = required_text(row, "prompt", self._path, number)
-            first = prompts.setdefault(index, (prompt, number))
-            if first[0] != prompt:
-                raise UserError(
-                    f"{located(self._path, number, 'prompt')}: prompt_index {index} has another prompt on line "
-                    f"{first[1]}."
-                )
-            group = f"{INFO.name}/{user}/{index}"
-            yield _LabelRow(
-                item=f"{group}/{places[group]}",
-                group=group,
-                user=user,
-                number=index,
-                prompt=prompt,
-                attribute=self._text(row, "attribute", number) or "",
-                reason=self._text(row, "reason", number, required=False),
-                relevant=self._truth(row.get("relevant"), "relevant", number),
-                votes=self._votes(row, number),
-            )
-            places[group] += 1
 
-    def _index(self, row: dict[str, Any], number: int) -> str:
-        index = row.get("prompt_index")
-        if type(index) is not int and not (isinstance(index, str) and index.strip()):
-            raise UserError(f"{located(self._path, number, 'prompt_index')} must be a number or a name.")
-        return str(index)
+def find_data(name: str, data: Path | None, file: str, kind: str) -> Path:
+    """The folder --data names, or a copy that was fetched; `starter` is the small set that comes with personafit."""
+    found = data_folder(name, data)
+    if found is None:
+        raise UserError(
+            f"{name} needs --data FOLDER with {file} as published, a benchmark folder that has {kind} items, or "
+            "--data starter for the small set that comes with personafit."
+        )
+    return STARTER if str(found) == "starter" and not found.exists() else found
 
-    def _text(self, row: dict[str, Any], field: str, number: int, required: bool = True) -> str | None:
-        value = row.get(field)
-        if value is None and not required:
-            return None
-        if not isinstance(value, str):
-            what = "is missing" if value is None else f"must be a text, not {type(value).__name__}"
-            raise UserError(f"{located(self._path, number, field)} {what}.")
-        return value
 
-    def _truth(self, value: Any, field: str, number: int) -> bool | None:
-        if value is not None and not isinstance(value, bool):
-            raise UserError(
-                f"{located(self._path, number, field)} must be true, false or null, not {value!r:.40}."
-            )
-        return value
+def open_data(
+    folder: Path,
+    file: str,
+    kind: str,
+    published: Callable[[Path], Benchmark],
+    own: Callable[[Path], Benchmark],
+) -> Benchmark:
+    """What a folder holds: a published file, or items of a kind."""
+    if (folder / file).is_file():
+        return published(folder)
+    if not (folder / "benchmark.toml").is_file():
+        raise UserError(
+            f"{folder} holds neither {file} (the published layout) nor benchmark.toml (a benchmark folder)."
+        )
+    opened = own(folder)
+    if next(opened.items(), None) is None:
+        raise UserError(
+            f"{folder / 'items.jsonl'} has no items of kind '{kind}'; see docs/reference/folder.md."
+        )
+    return opened
 
-    def _votes(self, row: dict[str, Any], number: int) -> dict[str, bool]:
-        votes = row.get("model_votes") or {}
-        if not isinstance(votes, dict):
-            raise UserError(f"{located(self._path, number, 'model_votes')} must map models to true or false.")
-        read = {
-            model: self._truth(vote, f"model_votes.{model}", number)
-            for model, vote in votes.items()
-            if model != INFO.gold
-        }
-        return {model: vote for model, vote in read.items() if vote is not None}
+
+def open_relevance(data: Path | None) -> Benchmark:
+    """The relevance items that --data names."""
+    folder = find_data(INFO.name, data, LABELS, RELEVANCE)
+    return open_data(folder, LABELS, RELEVANCE, RelevanceLabels, partial(FolderBenchmark, kind=RELEVANCE))
+
+
+def users_with(attributes: Iterable[tuple[str, str]], known: Mapping[str, Person]) -> Iterator[Person]:
+    """Everyone who has attributes, each text once and in order, after those that are on record of whoever is known."""
+    texts: dict[str, dict[str, None]] = {}
+    for user, text in attributes:
+        texts.setdefault(user, {}).update({text: None} if text.strip() else {})
+    for user, own in texts.items():
+        person = known.get(user) or Person(id=user, language="en")
+        there = {attribute.text for attribute in person.attributes}
+        prefix = "known" if user in known else "a"
+        new = [
+            Attribute(id=f"{prefix}{number}", text=text)
+            for number, text in enumerate(own)
+            if text not in there
+        ]
+        yield person.model_copy(update={"attributes": [*person.attributes, *new]})
 
 
 def published_remarks() -> list[str]:
@@ -206,16 +222,15 @@ def published_remarks() -> list[str]:
 
 
 def _reason(row: _LabelRow) -> Product | None:
-    if not row.reason or not row.reason.strip():
+    if not (row.line.reason or "").strip():
         return None
-    return Product(kind=REASON, text=row.reason, about=row.user)
+    return Product(kind=REASON, text=str(row.line.reason), about=row.line.user)
 
 
 def _attribute(row: _LabelRow) -> Product:
     reason = _reason(row)
-    return Product(
-        kind="attribute", text=row.attribute, about=row.user, parents=[reason.id] if reason else []
-    )
+    parents = [reason.id] if reason else []
+    return Product(kind="attribute", text=row.line.attribute, about=row.line.user, parents=parents)
 
 
 def _judgment(item: str, rater: str, vote: bool) -> Judgment:

@@ -11,19 +11,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
-from personafit.benchmarks.lines import read_lines, required_text, validated
-from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels
-from personafit.benchmarks.starter import FOLDER
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, validated
+from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, open_data, users_with
 from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
-from personafit.people import Attribute, Person
+from personafit.people import Person
 from personafit.store import Item, Judgment, Product, RaterRecord
 
 PAIRS = "response_pairs.jsonl"
@@ -46,26 +45,88 @@ INFO = BenchmarkInfo(
 )
 
 
-class PublishedPair(NamedTuple):
-    """One row of the published responses: a generic and a personalized answer to a prompt of a user."""
+@dataclass(frozen=True)
+class Situation:
+    """A prompt, and what is known of the person who puts it."""
 
-    user: str
-    number: str
-    """The prompt's."""
+    id: str
+    person: str
     prompt: str
+    known: tuple[str, ...]
+    """All attributes."""
+    relevant: tuple[str, ...]
+    """Those people called relevant to the prompt."""
+
+
+class ResponsePair(NamedTuple):
+    """A generic and a personalized answer to a prompt."""
+
+    id: str
+    situation: Situation
     generator: str
-    attributes: tuple[tuple[str, bool], ...]
+    """Who wrote both."""
+    given: str
+    """What the writer of the personalized answer was told."""
     generic: str
     personalized: str
+    """Empty where none was made."""
+    prompt_index: str | None = None
+    """What the published pairs call the prompt."""
 
     @property
-    def relevant(self) -> list[str]:
-        """The attributes that people called relevant, each once."""
-        return list(dict.fromkeys(text for text, relevant in self.attributes if relevant and text.strip()))
+    def products(self) -> list[Product]:
+        """Both answers, and the attributes they are judged by."""
+        given = self.given if self.prompt_index is None else None
+        person, relevant = self.situation.person, self.situation.relevant
+        return [
+            Product(kind="answer", text=self.generic, maker=self.generator),
+            Product(kind="answer", text=self.personalized, maker=self.generator, given=given),
+            *(Product(kind="attribute", text=text, about=person) for text in relevant),
+        ]
 
 
-class ResponsePairs(Benchmark):
-    """The pairs of a folder in the published layout."""
+class PreferencePairs(Benchmark):
+    """Pairs of answers as items about preference."""
+
+    pairs: Sequence[ResponsePair]
+
+    def products(self) -> Iterator[Product]:
+        """Both answers of each pair, and the attributes they are judged by."""
+        for pair in self.pairs:
+            yield from pair.products
+
+    def items(self) -> Iterator[Item]:
+        """One item per pair."""
+        for pair in self.pairs:
+            index = {} if pair.prompt_index is None else {"prompt_index": pair.prompt_index}
+            yield Item(
+                id=pair.id,
+                kind=PREFERENCE,
+                person=pair.situation.person,
+                prompt=pair.situation.prompt,
+                products=[product.id for product in pair.products],
+                group=pair.situation.id,
+                slices={GENERATOR: pair.generator, GIVEN: pair.given, **index},
+            )
+
+
+class _MarkedAttribute(PublishedLine):
+    attribute: str
+    is_relevant: bool
+
+
+class _PairLine(PublishedLine):
+    user: FilledText
+    prompt_index: int | FilledText
+    prompt: FilledText
+    generator: FilledText
+    generic: FilledText
+    personalized: FilledText
+    attributes: list[_MarkedAttribute]
+
+
+class ResponsePairs(PreferencePairs):
+    """The pairs of a folder in the published layout; those without an attribute that people called relevant are left out."""
 
     info = INFO
 
@@ -74,87 +135,54 @@ class ResponsePairs(Benchmark):
 
     def people(self) -> Iterator[Person]:
         """Every user, with their attributes in the order of the file."""
-        attributes: dict[str, dict[str, None]] = {}
-        for row in self.rows:
-            attributes.setdefault(row.user, {}).update(
-                (text, None) for text, _ in row.attributes if text.strip()
-            )
-        for user, texts in attributes.items():
-            listed = [Attribute(id=f"a{number}", text=text) for number, text in enumerate(texts)]
-            yield Person(id=user, language="en", attributes=listed)
-
-    def products(self) -> Iterator[Product]:
-        """Both answers of each pair, and the attributes they are judged by."""
-        for row in self._judged:
-            yield from _products(row)
-
-    def items(self) -> Iterator[Item]:
-        """One item per line with at least one attribute that people called relevant."""
-        for row in self._judged:
-            group = f"recentering/{row.user}/{row.number}"
-            yield Item(
-                id=f"{group}/{row.generator}",
-                kind=PREFERENCE,
-                person=row.user,
-                prompt=row.prompt,
-                products=[product.id for product in _products(row)],
-                group=group,
-                slices={GENERATOR: row.generator, GIVEN: "attributes:human", "prompt_index": row.number},
-            )
+        return users_with(((one.person, text) for one in self.situations for text in one.known or [""]), {})
 
     def notes(self) -> list[str]:
         """What a reader must know of the pairs."""
         notes = ["The pairs were released without ratings, so no judge can be held against people here."]
-        if left := len(self.rows) - len(self._judged):
+        if left := len(self._rows) - len(self.pairs):
             notes.append(f"{left} pairs have no attribute that people called relevant: they are left out.")
         return notes
 
     @property
-    def _judged(self) -> list[PublishedPair]:
-        return [row for row in self.rows if row.relevant]
+    def situations(self) -> list[Situation]:
+        """What each line is about."""
+        return [row.situation for row in self._rows]
 
     @cached_property
-    def rows(self) -> list[PublishedPair]:
-        """All lines."""
-        rows = list(self._read())
+    def pairs(self) -> list[ResponsePair]:  # type: ignore[override] # read when it is wanted
+        """The lines that can be judged."""
+        return [row for row in self._rows if row.situation.relevant]
+
+    @cached_property
+    def _rows(self) -> list[ResponsePair]:
+        rows: dict[str, tuple[int, ResponsePair]] = {}
+        for number, read in read_lines(self._path):
+            line = validated(_PairLine, read, self._path, number)
+            group = f"recentering/{line.user}/{line.prompt_index}"
+            key = f"{group}/{line.generator}"
+            if key in rows:
+                raise UserError(
+                    f"{located(self._path, number)} is about the same user, prompt and generator as line {rows[key][0]}."
+                )
+            known = dict.fromkeys(one.attribute for one in line.attributes if one.attribute.strip())
+            marked = {one.attribute for one in line.attributes if one.is_relevant}
+            relevant = tuple(text for text in known if text in marked)
+            rows[key] = (
+                number,
+                ResponsePair(
+                    key,
+                    Situation(group, line.user, line.prompt, tuple(known), relevant),
+                    line.generator,
+                    "attributes:human",
+                    line.generic,
+                    line.personalized,
+                    str(line.prompt_index),
+                ),
+            )
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt with two answers.")
-        return rows
-
-    def _read(self) -> Iterator[PublishedPair]:
-        seen: dict[tuple[str, str, str], int] = {}
-        for number, row in read_lines(self._path):
-            texts = {
-                name: required_text(row, name, self._path, number)
-                for name in ("user", "prompt", "generator", "generic", "personalized")
-            }
-            index = row.get("prompt_index")
-            if type(index) is not int and not (isinstance(index, str) and index.strip()):
-                raise UserError(f"{located(self._path, number, 'prompt_index')} must be a number or a name.")
-            key = (texts["user"], str(index), texts["generator"])
-            if key in seen:
-                raise UserError(
-                    f"{located(self._path, number)} is about the same user, prompt and generator as line {seen[key]}."
-                )
-            seen[key] = number
-            yield PublishedPair(
-                number=str(index), attributes=self._attributes(row.get("attributes"), number), **texts
-            )
-
-    def _attributes(self, value: Any, number: int) -> tuple[tuple[str, bool], ...]:
-        if not isinstance(value, list):
-            raise UserError(f"{located(self._path, number, 'attributes')} must be a list.")
-        read = []
-        for place, one in enumerate(value):
-            where = f"attributes.{place}"
-            if not isinstance(one, dict) or not isinstance(one.get("attribute"), str):
-                raise UserError(f"{located(self._path, number, where)} must have an 'attribute', a text.")
-            if not isinstance(one.get("is_relevant"), bool):
-                raise UserError(
-                    f"{located(self._path, number, f'{where}.is_relevant')} must be true or false."
-                )
-            read.append((one["attribute"], one["is_relevant"]))
-        return tuple(read)
+        return [pair for _, pair in rows.values()]
 
 
 class PreferenceFolder(FolderBenchmark):
@@ -210,56 +238,13 @@ def rater_kinds(folder: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
     records = [validated(RaterRecord, row, path, number) for number, row in read_lines(path)]
-    return {record.name: record.kind for record in records} | {
-        record.fingerprint: record.kind for record in records
-    }
+    return {name: record.kind for record in records for name in (record.name, record.fingerprint)}
 
 
 def open_responses(data: Path | None) -> Benchmark:
     """The pairs of answers that --data names."""
-    folder = data_folder(data)
-    if (folder / PAIRS).is_file():
-        return ResponsePairs(folder)
-    if not (folder / "benchmark.toml").is_file():
-        raise UserError(
-            f"{folder} holds neither {PAIRS} (the published layout) nor benchmark.toml (a benchmark folder)."
-        )
-    opened = PreferenceFolder(folder)
-    if next(opened.items(), None) is None:
-        raise UserError(
-            f"{folder / 'items.jsonl'} has no items of kind 'preference'; see docs/reference/folder.md."
-        )
-    return opened
-
-
-def data_folder(data: Path | None) -> Path:
-    """The folder --data names; `starter` is the small set that comes with personafit."""
-    if data is None:
-        raise UserError(
-            f"responses needs --data FOLDER with {PAIRS} as published, a benchmark folder that has preference items, or "
-            "--data starter for the small set that comes with personafit."
-        )
-    return FOLDER if str(data) == "starter" and not data.exists() else data
-
-
-def _products(row: PublishedPair) -> list[Product]:
-    answers = [
-        Product(kind="answer", text=text, maker=row.generator) for text in (row.generic, row.personalized)
-    ]
-    return answers + [Product(kind="attribute", text=text, about=row.user) for text in row.relevant]
-
-
-@dataclass(frozen=True)
-class Situation:
-    """A prompt, and what is known of the person who puts it."""
-
-    id: str
-    person: str
-    prompt: str
-    known: tuple[str, ...]
-    """All attributes."""
-    relevant: tuple[str, ...]
-    """Those people called relevant to the prompt."""
+    folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
+    return open_data(folder, PAIRS, PREFERENCE, ResponsePairs, PreferenceFolder)
 
 
 class ResponsePrompts(Benchmark):
@@ -280,10 +265,10 @@ class ResponsePrompts(Benchmark):
         )
         self.source = info
         self.situations = {one.id: one for one in _apart(situations)}
-        known: dict[str, dict[str, None]] = {}
-        for one in situations:
-            known.setdefault(one.person, {}).update(dict.fromkeys(one.known))
-        self._people = [_with_attributes(person, known[person.id]) for person in people if person.id in known]
+        attributes = ((one.person, text) for one in situations for text in one.known)
+        known = {person.id: person for person in people}
+        found = {person.id: person for person in users_with(attributes, known)}
+        self._people = [found[person] for person in known if person in found]
 
     def people(self) -> Iterator[Person]:
         """Everyone who puts a prompt, with all that is known of them on record."""
@@ -303,36 +288,26 @@ class ResponsePrompts(Benchmark):
 
 def open_prompts(data: Path | None) -> ResponsePrompts:
     """The prompts of whatever --data names: published pairs or labels, or a folder with relevance or preference items."""
-    folder = data_folder(data)
-    if (folder / PAIRS).is_file():
-        pairs = ResponsePairs(folder)
-        found = _from_pairs(pairs)
-        return ResponsePrompts(pairs.info, list(pairs.people()), found)
+    folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
     source: Benchmark
-    if (folder / LABELS).is_file():
-        source = RelevanceLabels(folder)
-        found = _from_relevance(source)
-    else:
-        source = FolderBenchmark(folder, kind=RELEVANCE)
-        found = _from_relevance(source)
-        if not found:
-            source = PreferenceFolder(folder)
-            found = _from_preferences(source)
+    if (folder / PAIRS).is_file():
+        source = pairs = ResponsePairs(folder)
+        first: dict[str, Situation] = {}
+        for one in pairs.situations:
+            if one.relevant:
+                first.setdefault(one.id, one)
+        return ResponsePrompts(source.info, list(source.people()), list(first.values()))
+    published = (folder / LABELS).is_file()
+    source = RelevanceLabels(folder) if published else FolderBenchmark(folder, kind=RELEVANCE)
+    found = _from_relevance(source)
+    if not found and not published:
+        source = PreferenceFolder(folder)
+        found = _from_preferences(source)
     if not found:
         raise UserError(
             f"{folder} has no prompt for which an attribute is marked relevant; see docs/reference/folder.md."
         )
     return ResponsePrompts(source.info, list(source.people()), found)
-
-
-def _from_pairs(pairs: ResponsePairs) -> list[Situation]:
-    found: dict[str, Situation] = {}
-    for row in pairs.rows:
-        key = f"recentering/{row.user}/{row.number}"
-        if row.relevant and key not in found:
-            known = tuple(dict.fromkeys(text for text, _ in row.attributes if text.strip()))
-            found[key] = Situation(key, row.user, row.prompt, known, tuple(row.relevant))
-    return list(found.values())
 
 
 def _from_relevance(source: Benchmark) -> list[Situation]:
@@ -378,15 +353,7 @@ def _apart(situations: Sequence[Situation]) -> Iterator[Situation]:
         yield one if counts[one.id] == 1 else replace(one, id=own)
 
 
-def _with_attributes(person: Person, texts: dict[str, None]) -> Person:
-    listed = {attribute.text for attribute in person.attributes}
-    new = [
-        Attribute(id=f"known{number}", text=text) for number, text in enumerate(texts) if text not in listed
-    ]
-    return person.model_copy(update={"attributes": [*person.attributes, *new]})
-
-
-class MadeResponses(Benchmark):
+class MadeResponses(PreferencePairs):
     """Pairs of a system's generic answer and one that it made knowing something, "" where it made none."""
 
     def __init__(
@@ -396,57 +363,26 @@ class MadeResponses(Benchmark):
         notes: Sequence[str],
     ) -> None:
         self._prompts = prompts
-        self._answers = answers
         self._notes = list(notes)
+        self.pairs = [
+            ResponsePair(f"{hash_text(system)[:6]}/{given}/{one.id}", one, system, given, generic, personal)
+            for system, given, one, generic, personal in answers
+        ]
         source = prompts.source
-        self.info = BenchmarkInfo(
-            name=INFO.name,
-            version=source.version,
-            title=f"{source.name}: does using the attributes help?",
-            description="Answers made by the systems under test, judged by the attributes people called relevant.",
-            licence=source.licence,
-            language=source.language,
-            gold=INFO.gold,
-            metric=INFO.metric,
-            view=CONTEXT.name,
-            layout=INFO.layout,
-            controls=CONTROLS,
+        self.info = INFO.model_copy(
+            update={
+                "version": source.version,
+                "title": f"{source.name}: does using the attributes help?",
+                "description": "Answers made by the systems under test, judged by the attributes people called relevant.",
+                "licence": source.licence,
+                "language": source.language,
+            }
         )
 
     def people(self) -> Iterator[Person]:
         """Everyone who put a prompt."""
         return self._prompts.people()
 
-    def products(self) -> Iterator[Product]:
-        """The answers and the attributes."""
-        for system, given, situation, generic, personal in self._answers:
-            yield from _pair_products(system, given, situation, generic, personal)
-
-    def items(self) -> Iterator[Item]:
-        """One item per system, context and prompt."""
-        for system, given, situation, generic, personal in self._answers:
-            yield Item(
-                id=f"{hash_text(system)[:6]}/{given}/{situation.id}",
-                kind=PREFERENCE,
-                person=situation.person,
-                prompt=situation.prompt,
-                products=[p.id for p in _pair_products(system, given, situation, generic, personal)],
-                group=situation.id,
-                slices={GENERATOR: system, GIVEN: given},
-            )
-
     def notes(self) -> list[str]:
         """What could not be made."""
         return self._notes
-
-
-def _pair_products(
-    system: str, given: str, situation: Situation, generic: str, personal: str
-) -> list[Product]:
-    answers = [
-        Product(kind="answer", text=generic, maker=system),
-        Product(kind="answer", text=personal, maker=system, given=given),
-    ]
-    return answers + [
-        Product(kind="attribute", text=text, about=situation.person) for text in situation.relevant
-    ]

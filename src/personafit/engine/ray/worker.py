@@ -8,7 +8,7 @@ from typing import Any
 
 from personafit import __version__
 from personafit._errors import UserError
-from personafit.models import MODELS, ChatReply, ChatRequest, Model, ModelError, Spec
+from personafit.models import ChatReply, ChatRequest, Model, ModelError, Spec, open_model
 from personafit.models.placing import Opener, WorkerModel
 
 
@@ -80,4 +80,4 @@ def local_model(spec: Spec) -> Model:
     """The model of a spec within this process; as each worker has one core, it takes one thread."""
     if spec.kind == "embedded":
         spec = replace(spec, options={"threads": "1", **spec.options})
-    return MODELS[spec.kind](spec)
+    return open_model(spec)

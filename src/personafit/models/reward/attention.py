@@ -165,22 +165,17 @@ class TreeMask:
             positions = np.zeros(self.length, dtype=np.int32)
             positions[: len(row)] = row.positions
             _overwrite(self._positions, positions)
-        self._fill(blocks_of(ends))
+        # A whole block may reach out of a window: there, every cell is looked at.
+        self._fill(blocks_of(ends, wholes=self._window is None))
 
     def _fill(self, blocks: Blocks) -> None:
         mask = self.mask
-        pairs = [
+        for numbers, places, (count, listed) in (
             (mask.kv_num_blocks, mask.kv_indices, blocks.partial),
             (mask.full_kv_num_blocks, mask.full_kv_indices, blocks.full),
             (mask.q_num_blocks, mask.q_indices, blocks.partial_by_key),
             (mask.full_q_num_blocks, mask.full_q_indices, blocks.full_by_key),
-        ]
-        if self._window is not None:  # a whole block may reach out of the window: look at every cell
-            pairs = [
-                (mask.kv_num_blocks, mask.kv_indices, _merged(blocks.partial, blocks.full)),
-                (mask.q_num_blocks, mask.q_indices, _merged(blocks.partial_by_key, blocks.full_by_key)),
-            ]
-        for numbers, places, (count, listed) in pairs:
+        ):
             assert numbers is not None
             assert places is not None
             _overwrite(numbers[0, 0], count)
@@ -191,15 +186,3 @@ def _overwrite(tensor: torch.Tensor, values: np.ndarray) -> None:
     """Copy without waiting: from pinned memory the copy queues behind whatever still reads the old values."""
     source = torch.from_numpy(values)
     tensor.copy_(source.pin_memory() if tensor.is_cuda else source, non_blocking=True)
-
-
-def _merged(
-    first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    size = len(first[0])
-    grid = np.zeros((size, size), dtype=bool)
-    for counts, places in (first, second):
-        for row in range(size):
-            grid[row, places[row, : counts[row]]] = True
-    order = np.argsort(~grid, axis=1, kind="stable")
-    return grid.sum(axis=1).astype(np.int32), order.astype(np.int32)

@@ -22,12 +22,9 @@ class TokenRow:
 
     tokens: Ints
     positions: Ints
-    ends: Ints
-    """Per token the index just after its subtree."""
-    owners: Ints
-    """Which of the sequences given are in this row."""
-    last: Ints
-    """Per sequence in the row, the index of its last token: where it is scored."""
+    ends: Ints  # per token the index just after its subtree
+    owners: Ints  # which of the sequences given are in this row
+    last: Ints  # per sequence in the row, the index of its last token: where it is scored
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -139,12 +136,6 @@ def split(row: TokenRow) -> list[Ints]:
     return np.split(row.tokens, starts[1:])
 
 
-def visible(ends: Ints) -> npt.NDArray[np.bool_]:
-    """Which key each query may look at, as a square: for small rows, tests and machines without block kernels."""
-    places = np.arange(len(ends))
-    return (places[None, :] <= places[:, None]) & (places[:, None] < ends[None, :])
-
-
 def segments(row: TokenRow) -> list[tuple[int, int, Ints]]:
     """The stretches of a row that lie on one path, each as start, stop, and the earlier tokens it may look at."""
     starts = np.flatnonzero(np.diff(row.positions, prepend=-2) != 1)
@@ -169,11 +160,12 @@ class Blocks:
     full_by_key: tuple[BlockPlaces, BlockPlaces]
 
 
-def blocks_of(ends: Ints, block: int = BLOCK) -> Blocks:
+def blocks_of(ends: Ints, block: int = BLOCK, wholes: bool = True) -> Blocks:
     """Which blocks of the attention square a row needs, read off its tree; its length is a multiple of the block.
 
     The square of a row of 32,768 tokens has a billion cells; the tree has one integer per token. A block is wholly visible when
-    its last key lies before its first query and every subtree in it reaches past its last query.
+    its last key lies before its first query and every subtree in it reaches past its last query; without `wholes` every cell of it
+    is to be looked at all the same.
     """
     shaped = ends.reshape(-1, block)
     count = len(shaped)
@@ -182,7 +174,7 @@ def blocks_of(ends: Ints, block: int = BLOCK) -> Blocks:
     reach, least = shaped.max(axis=1), shaped.min(axis=1)
     queries = np.arange(count)
     some = (queries[None, :] <= queries[:, None]) & (reach[None, :] > first[:, None])
-    whole = (queries[None, :] < queries[:, None]) & (least[None, :] > last[:, None])
+    whole = wholes & (queries[None, :] < queries[:, None]) & (least[None, :] > last[:, None])
     partial = some & ~whole
     return Blocks(_listed(partial), _listed(whole), _listed(partial.T), _listed(whole.T))
 

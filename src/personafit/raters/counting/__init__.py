@@ -1,7 +1,16 @@
 """What is counted in dialogues and not judged: the same text gives the same marks on every machine, for nothing."""
 
-from personafit.raters.counting.counts import Counted, MajorityGuess, UserFaults, count_dialogue, user_faults
-from personafit.raters.counting.marks import RULES, Mark, Said, mark_turns
+from personafit.raters.counting.marks import (
+    RULES,
+    Counted,
+    MajorityGuess,
+    Mark,
+    Said,
+    UserFaults,
+    count_dialogue,
+    mark_turns,
+    user_faults,
+)
 from personafit.raters.counting.preferences import Preference, preferences_of
 
 __all__ = [

@@ -8,40 +8,29 @@ for, and *strays* where it is against the person's own profile.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from personafit.raters.counting.mentions import Mention, find_mentions, says
-from personafit.raters.counting.preferences import LEXICON, Preference
+from personafit.items.dialogue import Dialogue
+from personafit.people import Person
+from personafit.raters.counting.preferences import (
+    INDIFFERENT,
+    LEXICON,
+    SIGNS,
+    Mention,
+    Preference,
+    find_mentions,
+    preferences_of,
+    says,
+)
 from personafit.raters.text import Span, sentences, stems
 
 # -- memories in no history ---------------------------------------------------------------------------------------------
 
 ENOUGH = 0.5  # the share of a claim's telling words that must have been told
 
-_CLAIM = re.compile(
-    r"\b(?:as|like) you (?:told|said|mentioned|asked|did)\b"
-    r"|\byou(?:'ve| have)? (?:told me|mentioned|said)\b"
-    r"|\bwhich you (?:told|mentioned)\b"
-    r"|\bi (?:still )?(?:remember|recall)\b"
-    r"|\b(?:last|previous) (?:time|week|month|year|night|summer|winter|spring|autumn|monday|tuesday|wednesday|thursday|friday|saturday|sunday|"
-    r"booking|order|trip|visit|conversation|chat)\b"
-    r"|\byou (?:usually|always|often|normally|typically|generally|tend to|regularly)\b"
-    r"|\b(?:as|like|than) (?:usual|always|before|in the past)\b|\bas i have\b"
-    r"|\byour (?:usual|past|previous|earlier|recent|last|other)\b"
-    r"|\b(?:on|from|given|considering) your (?:\w+ )?(?:trip|history|habits|record|purchases|bookings|orders)\b"
-    r"|\byou(?:'ve| have)? (?:already )?(?:bought|went|missed|loved|liked|enjoyed|disliked|hated|finished|ate|eaten|ordered|stayed|visited|booked|"
-    r"watched|been coming|been going|had)\b"
-    r"|\bsince (?:our last|your)\b|\bour last\b|\bas a (?:season|regular|long-standing|long-time|member|frequent)\b"
-    r"|\byour \w+ trips are\b"
-    r"|上次|上个月|上周|去年|您(?:曾|之前|以前|说过|提过|总是|一向)|我记得",
-    re.IGNORECASE,
-)
-_CONSEQUENCE = re.compile(
-    r",?\s+(?:so|therefore|hence)\b|，(?=那|所以|这次)|\s[–—-]\s|,\s(?=(?:i|i've|i'd|let's|here|how|should|shall|would|try)\b)",
-    re.IGNORECASE,
-)
 _UNTELLING = frozenset(stems(LEXICON["untelling"]))
 
 
@@ -50,7 +39,7 @@ def invented_memories(text: str, given: str, heard: Sequence[str]) -> Iterator[t
     told = frozenset(stems(given)).union(*(stems(one) for one in heard))
     for span in sentences(text):
         sentence = text[span.start : span.end]
-        match = _CLAIM.search(sentence)
+        match = SIGNS["claim"].search(sentence)
         if match is None or _asks(sentence):
             continue
         claim = _claim(sentence, match)
@@ -64,9 +53,9 @@ def invented_memories(text: str, given: str, heard: Sequence[str]) -> Iterator[t
 
 def _claim(sentence: str, match: re.Match[str]) -> str:
     """The part of a sentence that is claimed: what follows from it is the assistant's own business."""
-    end = _CONSEQUENCE.search(sentence, match.end())
+    end = SIGNS["consequence"].search(sentence, match.end())
     head = sentence[: match.start()]
-    start = _CONSEQUENCE.search(head)
+    start = SIGNS["consequence"].search(head)
     return sentence[start.end() if start else 0 : end.start() if end else len(sentence)]
 
 
@@ -78,33 +67,15 @@ def _asks(sentence: str) -> bool:
 
 # -- marks --------------------------------------------------------------------------------------------------------------
 
-RULES = "counting-2"
-"""Changes whenever a rule or a list of words does."""
+RULES = "counting-2"  # changes whenever a rule or a list of words does
 
+When = Literal["before", "after", ""]
+BEFORE: When = "before"
+AFTER: When = "after"
 Kind = Literal["covers", "contradicts", "reasks", "invents", "states", "leaks", "strays"]
 
 _QUESTION = re.compile(r"[?？][\"'”’)\s]*$")
-_REQUEST = re.compile(
-    r"\b(?:let me know|please (?:tell|share|specify)|could you (?:tell|share)|tell me)\b", re.IGNORECASE
-)
-_OPENER = re.compile(
-    r"\b(?:do|would|are|should|will|can|could) (?:you|it|there)\b|\b(?:which|what|how|when|where|any)\b|还是|吗|什么|几",
-    re.IGNORECASE,
-)
-_CHOICE = re.compile(r"\bor\b|还是|或者", re.IGNORECASE)
-_OPEN_LIST = re.compile(
-    r"\bor (?:any|other|something|whatever)\b|\band (?:more|so on|others)\b|\betc\b", re.IGNORECASE
-)
-_PROPOSAL = re.compile(r"\b(?:how|what) about\b|\bsince you\b|怎么样", re.IGNORECASE)
 _SPLIT_CHOICE = re.compile(r"\bor (?:is|are|would|should|do|does|shall) ", re.IGNORECASE)
-_OFFER = re.compile(
-    r"\b(?:would you like|do you want) me to\b|\bshall i\b|\bshould i (?:book|add|reserve|go ahead|proceed|confirm|send)\b",
-    re.IGNORECASE,
-)
-_HYPOTHETICAL = re.compile(
-    r"\bif (?:you|that|not)\b|\bunless\b|\balternatively\b|\bi (?:can|could) (?:also )?(?:switch|change|look)\b|\bnot your thing\b|\bother options\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +92,11 @@ class Mark:
 
     turn: int
     kind: Kind
-    path: str
-    """The preference; empty for an invented memory."""
+    path: str  # the preference; empty for an invented memory
     value: str
     start: int
     end: int
-    when: Literal["before", "after", ""] = ""
-    """Of a coverage: before or after the user said it."""
+    when: When = ""  # of a coverage: before or after the user said it
 
 
 @dataclass
@@ -135,14 +104,10 @@ class _Known:
     """What is on the table when a turn begins."""
 
     given: str
-    said: set[tuple[str, str]] = field(default_factory=set)
-    """(path, value) the user has named."""
-    heard: list[str] = field(default_factory=list)
-    """What the user has said so far."""
-    asked: set[str] = field(default_factory=set)
-    """Paths the assistant's last turn asked about or touched."""
-    focus: str = ""
-    """The domain spoken of last."""
+    said: set[tuple[str, str]] = field(default_factory=set)  # (path, value) the user has named
+    heard: list[str] = field(default_factory=list)  # what the user has said so far
+    asked: set[str] = field(default_factory=set)  # paths the assistant's last turn asked about or touched
+    focus: str = ""  # the domain spoken of last
 
 
 def mark_turns(turns: Sequence[Said], preferences: Sequence[Preference], given: str) -> list[Mark]:
@@ -168,40 +133,24 @@ def _in_focus(text: str, mentions: list[Mention], known: _Known) -> list[Mention
     for span in sentences(text):
         here = [one for one in mentions if span.holds(one.start)]
         words = set(stems(text[span.start : span.end]))
-        named = [
-            d for d in dict.fromkeys(one.preference.domain for one in here) if words & _words_of(here, d)
-        ]
+        domains = {one.preference.domain: one.preference.domain_words for one in here}
+        named = [domain for domain in domains if words & domains[domain]]
         sure = [one.preference.domain for one in here if not _rivals(one, here)]
         about = named or sure[-1:] or ([known.focus] if known.focus else [])
         for one in here:
-            rivals = _rivals(one, here)
-            if one.implied and about and one.preference.domain not in about:
-                continue
-            if (
-                not rivals
-                or not about
-                or one.preference.domain in about
-                or not any(rival.preference.domain in about for rival in rivals)
-            ):
+            elsewhere = bool(about) and one.preference.domain not in about
+            rivalled = any(rival.preference.domain in about for rival in _rivals(one, here))
+            if not (elsewhere and (one.implied or rivalled)):
                 kept.append(one)
         if about:
             known.focus = about[-1]
     return kept
 
 
-def _words_of(mentions: list[Mention], domain: str) -> frozenset[str]:
-    return next(one.preference.domain_words for one in mentions if one.preference.domain == domain)
-
-
 def _rivals(one: Mention, others: list[Mention]) -> list[Mention]:
     """Mentions of the same words for a preference in another domain."""
-    return [
-        other
-        for other in others
-        if other.preference.domain != one.preference.domain
-        and other.start < one.end
-        and one.start < other.end
-    ]
+    same_words = [other for other in others if other.start < one.end and one.start < other.end]
+    return [other for other in same_words if other.preference.domain != one.preference.domain]
 
 
 def _assistant_marks(
@@ -229,21 +178,16 @@ def _assistant_marks(
             for one in good:
                 if f"{path}={one.value}" not in covered:
                     covered[f"{path}={one.value}"] = one
-                    when: Literal["before", "after"] = (
-                        "after" if (path, one.value) in known.said else "before"
-                    )
+                    when = AFTER if (path, one.value) in known.said else BEFORE
                     yield Mark(index, "covers", path, one.value, one.start, one.end, when)
             bad = [one for one in of_path if _is_against(one, known)]
-            if bad and not good and not _HYPOTHETICAL.search(sentence):
+            if bad and not good and not SIGNS["hypothetical"].search(sentence):
                 against.setdefault(path, []).extend(bad)
     for path, bad in against.items():
         preference = bad[0].preference
         # Of several values one is enough: a further one beside it is an addition, not a contradiction.
-        if (
-            preference.several
-            and not preference.avoided
-            and any(m.preference.path == path for m in covered.values())
-        ):
+        one_is_enough = preference.several and not preference.avoided
+        if one_is_enough and any(m.preference.path == path for m in covered.values()):
             continue
         yield Mark(index, "contradicts", path, bad[0].value, bad[0].start, bad[0].end)
     for start, end in invented_memories(text, known.given, known.heard):
@@ -257,7 +201,7 @@ def _to_choose_from(text: str, of_path: list[Mention], sentence: str) -> bool:
     if {one.own for one in named} != {True, False}:
         return False
     between = text[named[0].end : named[-1].start]
-    return bool(_CHOICE.search(between) or _OPEN_LIST.search(sentence))
+    return bool(SIGNS["choice"].search(between) or SIGNS["open_list"].search(sentence))
 
 
 def _is_against(one: Mention, known: _Known) -> bool:
@@ -271,28 +215,19 @@ def _asked_about(
 ) -> set[str]:
     """The preferences a sentence asks for: by name, or by a choice between values."""
     question = bool(_QUESTION.search(sentence))
-    if not question and not _REQUEST.search(sentence):
+    if not question and not SIGNS["request"].search(sentence):
         return set()
-    opener = bool(_OPENER.search(sentence)) or not question
-    offer = bool(_OFFER.search(sentence))
-    choice = bool(_CHOICE.search(sentence))
+    opener = bool(SIGNS["opener"].search(sentence)) or not question
+    offer = bool(SIGNS["offer"].search(sentence))
+    choice = SIGNS["choice"].search(sentence) and not SIGNS["proposal"].search(sentence)
+    choosing = choice and (opener or _SPLIT_CHOICE.search(sentence))
     asked: set[str] = set()
     for preference in preferences:
         own = {one.value for one in here if one.preference is preference and one.own and not one.negated}
         other = {one.value for one in here if one.preference is preference and not one.own}
-        choosing = choice and not _PROPOSAL.search(sentence) and (opener or _SPLIT_CHOICE.search(sentence))
-        if (
-            (other and (own or len(other) > 1))
-            or (choosing and (own or other))
-            or (
-                not own
-                and not other
-                and opener
-                and not offer
-                and preference.cue
-                and preference.cue.search(sentence)
-            )
-        ):
+        between_values = bool(other) and (bool(own) or len(other) > 1)
+        by_name = opener and not offer and preference.cue and preference.cue.search(sentence)
+        if between_values or (choosing if own or other else by_name):
             asked.add(preference.path)
     return _of_domain(sentence, asked, preferences, focus)
 
@@ -338,3 +273,193 @@ def _beside_own(text: str, one: Mention, mentions: list[Mention]) -> bool:
 def _trimmed(text: str, span: Span) -> tuple[int, int]:
     said = text[span.start : span.end]
     return span.start + len(said) - len(said.lstrip()), span.start + len(said.rstrip())
+
+
+# -- one dialogue counted ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was counted in one dialogue."""
+
+    dialogue: Dialogue
+    preferences: tuple[Preference, ...]
+    marks: tuple[Mark, ...]
+    switches: tuple[int, ...]  # turns at which the dialogue moved to another domain
+
+    def of(self, *kinds: str) -> list[Mark]:
+        """The marks of some kinds."""
+        return [mark for mark in self.marks if mark.kind in kinds]
+
+    def coverage(self, when: str | None = None, domain: str | None = None) -> float | None:
+        """The share of preferences the assistant brought in at all, or before or after the user did."""
+        asked = [one.path for one in self.preferences if domain in (None, one.domain)]
+        if not asked:
+            return None
+        first = [self.first(path) for path in asked]
+        return sum(one is not None and when in (None, one) for one in first) / len(asked)
+
+    def first(self, path: str) -> str | None:
+        """Whether the assistant brought a preference in before or after the user; None if it never did."""
+        covered = [mark.turn for mark in self.of("covers") if mark.path == path]
+        if not covered:
+            return None
+        said = [mark.turn for mark in self.of("states", "leaks") if mark.path == path]
+        return "before" if not said or covered[0] < said[0] else "after"
+
+    def value_coverage(self) -> float | None:
+        """The share of all values of these preferences that the assistant brought in."""
+        values = {(one.path, value) for one in self.preferences for value in one.values}
+        covered = {(mark.path, mark.value) for mark in self.of("covers")}
+        return len(covered & values) / len(values) if values else None
+
+    def stated_by_user(self, opening_only: bool = False) -> float | None:
+        """The share of preferences the user told unasked, anywhere or in the opening turn."""
+        if not self.preferences:
+            return None
+        told = {mark.path for mark in self.of("leaks") if mark.turn == 0 or not opening_only}
+        return len(told) / len(self.preferences)
+
+    def lost(self) -> list[Mark]:
+        """What had been said, and was asked for again or gone against after the dialogue moved to another domain."""
+        found = []
+        for mark in self.of("reasks", "contradicts"):
+            named = [one.turn for one in self.of("states", "leaks", "covers") if one.path == mark.path]
+            earlier = [turn for turn in named if turn < mark.turn]
+            if earlier and any(earlier[0] < switch <= mark.turn for switch in self.switches):
+                found.append(mark)
+        return found
+
+    def carried(self) -> list[Mark]:
+        """Another domain's preference applied where it is wrong, after the dialogue moved there."""
+        found = []
+        for mark in self.of("contradicts"):
+            domain = mark.path.partition(".")[0]
+            elsewhere = {
+                stems(value) for one in self.preferences if one.domain != domain for value in one.values
+            }
+            if stems(mark.value) in elsewhere and any(switch <= mark.turn for switch in self.switches):
+                found.append(mark)
+        return found
+
+
+def count_dialogue(
+    dialogue: Dialogue, person: Person, closed: Mapping[str, Sequence[str]], given: str
+) -> Counted:
+    """Count everything in one dialogue; `given` is the text the assistant was told."""
+    preferences = preferences_of(person.facets, dialogue.task.preferences, closed)
+    turns = [Said(turn.role, turn.text) for turn in dialogue.turns]
+    marks = mark_turns(turns, preferences, given)
+    return Counted(dialogue, preferences, tuple(marks), _switches(turns, preferences, marks))
+
+
+def _switches(
+    turns: Sequence[Said], preferences: Sequence[Preference], marks: Sequence[Mark]
+) -> tuple[int, ...]:
+    domains = {one.domain: one.domain_words for one in preferences}
+    if len(domains) < 2:
+        return ()
+    found, current = [], ""
+    for index, turn in enumerate(turns):
+        weights = dict.fromkeys(domains, 0)
+        for word in stems(turn.text):
+            for domain, words in domains.items():
+                weights[domain] += word in words
+        for mark in marks:
+            if mark.turn == index and mark.path:
+                weights[mark.path.partition(".")[0]] += 2
+        best = max(weights, key=lambda domain: (weights[domain], domain == current))
+        if weights[best] and best != current:
+            if current:
+                found.append(index)
+            current = best
+    return tuple(found)
+
+
+class MajorityGuess:
+    """The most usual values per preference, counted over people; a person's own are left out of their own guess."""
+
+    def __init__(self, people: Mapping[str, Person]) -> None:
+        self._counts: dict[str, Counter[str]] = {}
+        for person in people.values():
+            for path in person.facets:
+                self._counts.setdefault(path, Counter()).update(_values(person, path))
+
+    def guess(self, person: Person, path: str) -> str | None:
+        """What most other people have there; of equals the first in the alphabet; None where nobody has anything."""
+        others = self._counts.get(path, Counter()) - Counter(_values(person, path))
+        return min(others, key=lambda value: (-others[value], value)) if others else None
+
+    def coverage(self, person: Person, paths: Sequence[str]) -> float | None:
+        """The share of a person's preferences that the guess would hit."""
+        asked = [path for path in paths if _values(person, path)]
+        if not asked:
+            return None
+        return sum(self.guess(person, path) in _values(person, path) for path in asked) / len(asked)
+
+
+def _values(person: Person, path: str) -> list[str]:
+    value = person.facets.get(path, [])
+    values = value if isinstance(value, list) else [str(value)]
+    return [one for one in dict.fromkeys(values) if one.strip().lower() not in INDIFFERENT]
+
+
+ECHO_WORDS = 8  # shorter turns repeat each other by nature
+ECHO_SHARE = 0.8
+DRAGGING = 2  # courtesies in a row after which nothing more was wanted
+
+
+@dataclass(frozen=True)
+class UserFaults:
+    """What the user did wrong, by kind, with the turns it was done in."""
+
+    found: dict[str, list[int]] = field(default_factory=dict)
+
+    @property
+    def helped(self) -> bool:
+        """Whether the user made it easier: told what nobody had asked for in the opening turn."""
+        return "leaked" in self.found
+
+    @property
+    def hurt(self) -> bool:
+        """Whether the user made it harder: spoke against the profile, in the wrong role, or left too soon."""
+        return any(kind in self.found for kind in ("contradicted", "echoed", "early"))
+
+
+def user_faults(counted: Counted, completed: float | None) -> UserFaults:
+    """The faults of one dialogue's user; `completed` is the judges' mean verdict, None where there is none."""
+    dialogue = counted.dialogue
+    users = [turn for turn in dialogue.turns if turn.role == "user"]
+    found: dict[str, list[int]] = {}
+    if strays := [mark.turn for mark in counted.of("strays")]:
+        found["contradicted"] = strays
+    if leaks := [mark.turn for mark in counted.of("leaks") if mark.turn == 0]:
+        found["leaked"] = leaks[:1]
+    echoes = [turn.index for turn in users if _echoes(counted, turn.index)]
+    if echoes:
+        found["echoed"] = echoes
+    last = users[-1].index if users else 0
+    if dialogue.stop == "satisfied" and completed is not None and completed < 0.5:
+        found["early"] = [last]
+    courtesies = 0
+    for turn in reversed(users):
+        if not _is_courtesy(turn.text):
+            break
+        courtesies += 1
+    if courtesies >= DRAGGING or (dialogue.stop == "cap" and completed is not None and completed > 0.5):
+        found["late"] = [last]
+    return UserFaults(found)
+
+
+def _echoes(counted: Counted, index: int) -> bool:
+    turns = counted.dialogue.turns
+    if SIGNS["role"].search(turns[index].text):
+        return True
+    if index == 0:
+        return False
+    said, before = stems(turns[index].text), set(stems(turns[index - 1].text))
+    return len(said) >= ECHO_WORDS and sum(word in before for word in said) >= ECHO_SHARE * len(said)
+
+
+def _is_courtesy(text: str) -> bool:
+    return len(stems(text)) <= 12 and "?" not in text and bool(SIGNS["courtesy"].search(text))

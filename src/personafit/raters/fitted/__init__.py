@@ -1,6 +1,5 @@
 """Models fitted on people's judgments, in one file format that holds numbers and no code."""
 
-from personafit.raters.fitted.file import open_fitted, save_fitted
-from personafit.raters.fitted.model import FittedModel
+from personafit.raters.fitted.model import FittedModel, open_fitted, save_fitted
 
 __all__ = ["FittedModel", "open_fitted", "save_fitted"]

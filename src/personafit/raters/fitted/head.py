@@ -15,7 +15,7 @@ import numpy as np
 from personafit._hashing import content_hash
 from personafit.items.preference import HIGHEST, LOWEST
 from personafit.items.reading import Unit
-from personafit.models.embeddings import DEFAULT, Embedder, make_known_embedder
+from personafit.models.embeddings import DEFAULT, Embedder
 from personafit.raters.fitted.model import FittedModel, Floats
 from personafit.raters.rules import names_attribute
 
@@ -32,10 +32,11 @@ class PreferenceHead(FittedModel):
     intercept: float
     middle: Floats
     spread: Floats
-    embedder: str
-    """Fingerprint of the embedder its features come from."""
+    embedder: str  # fingerprint of the embedder its features come from
 
     answers = "preference"
+    unit = "pair"
+    on_scale = True
     array_names = ("weights", "intercept", "middle", "spread")
 
     @cached_property
@@ -43,6 +44,11 @@ class PreferenceHead(FittedModel):
         """Hash of everything that can change a mark."""
         numbers = [part.tolist() for part in (self.weights, self.middle, self.spread)]
         return content_hash([FEATURES, self.embedder, self.intercept, *numbers])
+
+    def unit_scores(self, units: Sequence[Unit]) -> list[float]:
+        """The mark that people would give a personalized answer against a generic one, for somebody with an attribute."""
+        found: list[float] = self.marks(pair_features(units, self.encoder)).tolist()
+        return found
 
     def marks(self, features: Floats) -> Floats:
         """Marks from 1 to 5, not rounded."""
@@ -71,9 +77,10 @@ class PreferenceHead(FittedModel):
             raise ValueError("its arrays differ in length, or a number in them is not finite")
         return cls(weights, float(intercept), middle, spread, str(numbers["embedder_fingerprint"]), **kept)
 
-    def check(self) -> None:
-        """The default embedder must be the one it was fitted with."""
-        make_known_embedder(DEFAULT, self.embedder)
+    @property
+    def fitted_with(self) -> tuple[str, str]:
+        """Its embedder."""
+        return DEFAULT, self.embedder
 
 
 def pair_features(pairs: Sequence[Unit], embedder: Embedder) -> Floats:

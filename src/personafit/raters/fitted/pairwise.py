@@ -18,49 +18,17 @@ from typing import Any
 import numpy as np
 
 from personafit._hashing import hash_text
+from personafit.items.reading import Unit
+from personafit.people import FacetValue
 from personafit.raters.fitted.model import FittedModel, Floats
 from personafit.raters.text import latin_words, lexicon, matchable, neighbours
 
-FacetValue = str | int | float | bool | list[str]
 Facets = Mapping[str, FacetValue]
 
 MATCH_LENGTHS = (2, 3)
-
-FIELD_GROUPS = (
-    "career",
-    "demographics",
-    "values",
-    "food",
-    "entertainment",
-    "shopping",
-    "outings",
-    "business_trips",
-    "leisure_travel",
-    "social",
-    "study_work",
-    "fitness",
-    "content",
-    "other",
-)
-
-# The last part of a facet path, spelled as the persona files spell it, the noisy keys included.
-_GROUP_OF_KEY = {
-    "career_information": "career",
-    "values_and_interests": "values",
-    "food_drinks": "food",
-    "entertainment": "entertainment",
-    "entertainment_shopping": "entertainment",
-    "shopping": "shopping",
-    "traveldaily_outings": "outings",
-    "daily_outings": "outings",
-    "business_trips": "business_trips",
-    "leisure_travel": "leisure_travel",
-    "social": "social",
-    "study_work": "study_work",
-    "fitness": "fitness",
-    "content_interests": "content",
-}
-
+_FIELDS: dict[str, str] = lexicon()["fields"]
+FIELD_GROUPS = tuple(_FIELDS)
+_GROUP_OF_KEY = {key: group for group, keys in _FIELDS.items() for key in keys.split()}
 _TYPE_LETTER = re.compile(r"[A-Za-z]")
 
 
@@ -69,9 +37,7 @@ def field_group(path: str) -> str | None:
     parts = path.lower().split(".")
     if parts == ["name"]:
         return None
-    if group := _GROUP_OF_KEY.get(parts[-1]):
-        return group
-    return "demographics" if parts[0] == "demographics" else "other"
+    return _GROUP_OF_KEY.get(parts[-1]) or ("demographics" if parts[0] == "demographics" else "other")
 
 
 @dataclass(frozen=True)
@@ -83,15 +49,15 @@ class PersonProfile:
     by_group: Mapping[int, Mapping[str, frozenset[str]]]
 
 
-def person_profile(facets: Facets) -> PersonProfile:
-    """Build the profile of `{"Preference.Social": "...", ...}`; a person without facets matches nothing."""
+def profile_of(facets: Facets) -> PersonProfile:
+    """The profile of `{"Preference.Social": "...", ...}`, remembered: a person usually comes with many pairs."""
+    return _profile(tuple((p, "。".join(v) if isinstance(v, list) else str(v)) for p, v in facets.items()))
+
+
+@lru_cache(maxsize=1024)
+def _profile(facets: tuple[tuple[str, str], ...]) -> PersonProfile:
     texts: dict[str, list[str]] = {}
-    for path, value in facets.items():
-        if not isinstance(path, str) or not isinstance(value, str | int | float | list):
-            raise ValueError(
-                f"A facet is a path with a text, a number or a list of texts, not {path!r}: {value!r}."
-            )
-        text = "。".join(map(str, value)) if isinstance(value, list) else str(value)
+    for path, text in facets:
         if (group := field_group(path)) and not _TYPE_LETTER.fullmatch(text):
             texts.setdefault(group, []).append(text)
     by_group = {
@@ -99,30 +65,15 @@ def person_profile(facets: Facets) -> PersonProfile:
         for length in MATCH_LENGTHS
     }
     return PersonProfile(
-        name=str(facets.get("Name", "")).strip(),
+        name=dict(facets).get("Name", "").strip(),
         by_length={length: frozenset().union(*groups.values()) for length, groups in by_group.items()},
         by_group=by_group,
     )
 
 
-@lru_cache(maxsize=1024)
-def _cached_profile(items: tuple[tuple[str, object], ...]) -> PersonProfile:
-    return person_profile({path: list(v) if isinstance(v, tuple) else v for path, v in items})  # type: ignore[misc]
-
-
-def profile_of(facets: Facets) -> PersonProfile:
-    """As `person_profile`, but remembered: a person usually comes with many pairs."""
-    try:
-        return _cached_profile(tuple((p, tuple(v) if isinstance(v, list) else v) for p, v in facets.items()))
-    except (TypeError, AttributeError):  # something unhashable or no mapping at all
-        raise ValueError(
-            f"Facets map paths to texts, numbers or lists of texts, not {facets!r:.80}."
-        ) from None
-
-
 _SENTENCE_ENDS = re.compile(r"[。！？!?\n；;]+")
-_BULLETS = re.compile(r"^\s*[-*•]\s", re.MULTILINE)
-_NUMBERED = re.compile(r"^\s*\**\d+[.、)）]", re.MULTILINE)
+_BULLETS = re.compile(r"^[^\S\n]*[-*•]\s", re.MULTILINE)
+_NUMBERED = re.compile(r"^[^\S\n]*\**\d+[.、)）]", re.MULTILINE)
 _LATIN_LETTERS = re.compile(r"[A-Za-z]+")
 _DIGITS = re.compile(r"\d")
 _EDGE = 60  # characters that count as the opening or the closing of an answer
@@ -138,10 +89,7 @@ PHRASES, QUESTION_CUES = (
 
 def answer_features(profile: PersonProfile, question: str, answer: str) -> dict[str, float]:
     """All features of one answer by name: always the same names in the same order."""
-    features = _style(answer)
-    features.update(_address(profile.name, answer))
-    features.update(_match(profile, question, answer))
-    return features
+    return _style(answer) | _address(profile.name, answer) | _match(profile, question, answer)
 
 
 def _style(answer: str) -> dict[str, float]:
@@ -204,42 +152,33 @@ def _address(name: str, answer: str) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What of a question every answer to it is compared with."""
-
-    grams: Mapping[int, frozenset[str]]
-    relevance: tuple[float, ...]
-
-
 @lru_cache(maxsize=4096)
-def _asked(question: str) -> _Asked:
+def _asked(question: str) -> tuple[dict[int, frozenset[str]], tuple[float, ...]]:
+    """What of a question every answer to it is compared with: its grams, and how much each field group matters to it."""
     cues = [1.0 + 2 * sum(cue in question for cue in QUESTION_CUES.get(group, ())) for group in FIELD_GROUPS]
-    return _Asked(
-        grams={length: frozenset(matchable(question, length)) for length in MATCH_LENGTHS},
-        relevance=tuple(cue / sum(cues) for cue in cues),
-    )
+    grams = {length: frozenset(matchable(question, length)) for length in MATCH_LENGTHS}
+    return grams, tuple(cue / sum(cues) for cue in cues)
 
 
 def _match(profile: PersonProfile, question: str, answer: str) -> dict[str, float]:
     text = answer.lower()
-    asked = _asked(question)
+    asked, relevance = _asked(question)
     pairs, distinct = neighbours(text)
     grams = {2: distinct.union(latin_words(text)), 3: frozenset(map(add, pairs, text[2:]))}
     features: dict[str, float] = {"variety": len(distinct) / max(1, len(pairs))}
     shared: dict[int, frozenset[str]] = {}
     for length, found in grams.items():
-        from_question = found & asked.grams[length]
+        from_question = found & asked[length]
         shared[length] = (found & profile.by_length[length]) - from_question
         count = len(shared[length])
         features[f"shared{length}"] = float(count)
         features[f"log_shared{length}"] = math.log1p(count)
         features[f"shared_rate{length}"] = count / max(1, len(found))
         features[f"log_own{length}"] = math.log1p(len(found) - count - len(from_question))
-        features[f"question_share{length}"] = len(from_question) / max(1, len(asked.grams[length]))
+        features[f"question_share{length}"] = len(from_question) / max(1, len(asked[length]))
     features["shared_in_opening"] = float(len(shared[2].intersection(pairs[:_EDGE])))
     features["shared_in_closing"] = float(len(shared[2].intersection(pairs[-_EDGE:])))
-    features.update(_by_field(profile, asked.relevance, shared))
+    features.update(_by_field(profile, relevance, shared))
     return features
 
 
@@ -255,8 +194,8 @@ def _by_field(
     foremost = max(relevance)
     about = [log for log, weight in zip(logs, relevance, strict=True) if weight == foremost]
     strongest, second = sorted(pairs, reverse=True)[:2]
-    features = {f"field_{group}": value for group, value in zip(FIELD_GROUPS, logs, strict=True)}
-    features |= {
+    return {
+        **{f"field_{group}": value for group, value in zip(FIELD_GROUPS, logs, strict=True)},
         "fields_touched": float(sum([count >= 2 for count in pairs])),
         "fields_used": float(sum([count >= 4 for count in pairs])),
         "fields_used3": float(sum([count >= 2 for count in triples])),
@@ -270,7 +209,6 @@ def _by_field(
         "relevant_logs3": sum(map(mul, relevance, logs3)),
         "most_relevant_fields": sum(about) / len(about),
     }
-    return features
 
 
 PairToRate = tuple[Facets, str, str, str]
@@ -293,6 +231,11 @@ class PairwiseModel(FittedModel):
     """Fingerprint of a file of version 1, which was known by its bytes."""
 
     answers = "choice"
+    unit = "choice"
+
+    def unit_scores(self, units: Sequence[Unit]) -> list[float]:
+        """The log-odds that people of the training data would have chosen the first of two answers."""
+        return [self.margin(unit.context.facets, unit.prompt, *unit.answers) for unit in units]
 
     def margin(self, facets: Facets, question: str, answer_a: str, answer_b: str) -> float:
         """Log odds that people choose A over B; swapping A and B negates it exactly."""
@@ -383,9 +326,6 @@ def pair_difference(
     names: Sequence[str], facets: Facets, question: str, answer_a: str, answer_b: str
 ) -> list[float]:
     """The features of A minus those of B."""
-    for what, text in (("question", question), ("answer", answer_a), ("answer", answer_b)):
-        if not isinstance(text, str):
-            raise ValueError(f"The {what} must be a text, not {type(text).__name__}.")
     profile = profile_of(facets)
     of_a, of_b = answer_features(profile, question, answer_a), answer_features(profile, question, answer_b)
     return [of_a[name] - of_b[name] for name in names]

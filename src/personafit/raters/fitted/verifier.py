@@ -17,45 +17,20 @@ from typing import Any, Literal
 import numpy as np
 
 from personafit._hashing import content_hash
-from personafit.models.embeddings import DEFAULT, Embedder, Vectors, make_known_embedder
+from personafit.models.embeddings import DEFAULT, Embedder, Vectors
 from personafit.raters.fitted.model import FittedModel, Floats
-from personafit.raters.text import CLAUSE, HAN, SENTENCE, content_words, pieces, places
+from personafit.raters.text import CLAUSE, HAN, SENTENCE, content_words, pattern, pieces, places
 
-FRAME = re.compile(r"^\s*(?:the|this) user(?:['’]s)?\s+|^\s*(?:该|这位|此)?用户的?", re.IGNORECASE)
+FRAME = pattern("signs", "frame")
 
-FIRST_PERSON = re.compile(
-    r"\b(?:i|i'm|i've|i'd|i'll|my own|me|mine|myself|we|our|us)\b|\bmy\b(?=$)|我|咱|俺", re.IGNORECASE
-)
-OTHERS = re.compile(
-    r"\bmy (?!own\b)\w+|\b(?:he|she|they|somebody|everyone|people)(?:['’]s)?\b|\bthe (?:old |young )?(?:lady|man|woman|boy|girl|kids?)\b|[他她]|"
-    r"室友|同学|老公|老婆|丈夫|妻子|先生|孙子|孙女|妹妹|姐姐|弟弟|哥哥|同事|隔壁|邻居|朋友|领导|小[\u4e00-\u9fff](?=[，,说不要])|老[赵钱孙李周吴郑王林陈张刘]",
-    re.IGNORECASE,
-)
-NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|without|cannot|refus\w*|avoid\w*|hat(?:e|es|ed)|dislik\w*|stopped|quit)\b|n['’]t\b|不|没|别|免了|算了|怕|反感|讨厌|停了",
-    re.IGNORECASE,
-)
-PAST = re.compile(
-    r"\b(?:used to|last year|once|back then|was|were|quit|stopped|gave up)\b|以前|之前|原来|曾|过去|停了",
-    re.IGNORECASE,
-)
-GENERAL = re.compile(
-    r"\b(?:always|never|all|every|everything|only|any|anything|whenever|usually|often|most|at all)\b"
-    r"|总|都|只|每|从来|从不|一向|凡|天天|一概|常",
-    re.IGNORECASE,
-)
-DANGLING = re.compile(
-    r"\b(?:that|this|it|those|these|the other|the first|the second|the same|ones?)\b|这|那|第[一二三]",
-    re.IGNORECASE,
-)
-NUMBER = re.compile(
-    r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|hundred)\b|[一二两三四五六七八九十百千]",
-    re.IGNORECASE,
-)
-DECLINED = re.compile(
-    r"^\W*(?:(?:ha|oh|well|right),? )?(?:no|nah|nope|not|never|don't|do not)\b|^[^，。！？,.]{0,4}(?:不|没|别|算了|免了)",
-    re.IGNORECASE,
-)
+FIRST_PERSON = pattern("signs", "first_person")
+OTHERS = pattern("signs", "others")
+NEGATION = pattern("signs", "negation")
+PAST = pattern("signs", "past")
+GENERAL = pattern("signs", "general")
+DANGLING = pattern("signs", "dangling")
+NUMBER = pattern("signs", "number")
+DECLINED = pattern("signs", "declined")
 QUESTION = re.compile(r"[?？]")
 
 
@@ -72,31 +47,11 @@ def _blank(match: re.Match[str]) -> str:
 
 Turn = tuple[str, str]  # role and text; whoever is not the "user" is somebody else
 
-FEATURES = (
-    "sentence",
-    "turn",
-    "top_three",
-    "lead_over_assistant",
-    "assistant",
-    "words_of_user",
-    "words_of_assistant_only",
-    "words_in_one_turn",
-    "closer_as_friend",
-    "closer_as_he",
-    "closer_as_past",
-    "others_words",
-    "own_words",
-    "others_in_clause",
-    "denied",
-    "asked",
-    "past",
-    "assistant_idea_declined",
-    "number_not_said",
-    "general_not_said",
-    "dangling",
+FEATURES = tuple(
+    "sentence turn top_three lead_over_assistant assistant words_of_user words_of_assistant_only words_in_one_turn "
+    "closer_as_friend closer_as_he closer_as_past others_words own_words others_in_clause denied asked past "
+    "assistant_idea_declined number_not_said general_not_said dangling".split()
 )
-# What can be known from the statement without the conversation.
-STATEMENT_ALONE = ("length", "commas", "general", "dangling", "negations", "numbers", "chinese")
 _WORDS_WEIGHT = (
     0.6  # of shared words beside the cosine, where the clause that bears a statement out is looked for
 )
@@ -133,7 +88,7 @@ def statement_features(turns: Sequence[Turn], statements: Sequence[str], embedde
 
 
 def alone_features(statement: str) -> list[float]:
-    """One row of `STATEMENT_ALONE`: the control a verifier must beat."""
+    """What can be known from the statement without the conversation: the control a verifier must beat."""
     chinese = bool(HAN.search(statement))
     counts = [len(pattern.findall(statement)) for pattern in (GENERAL, DANGLING, NEGATION, NUMBER)]
     commas = statement.count(",") + statement.count("，")
@@ -277,11 +232,9 @@ class VerifierWeights:
 class Judged:
     """What a verifier says of one statement."""
 
-    score: float
-    """Probability that people would not simply accept it."""
+    score: float  # probability that people would not simply accept it
     label: Label
-    mode: str
-    """What is likely wrong with it, whatever the label; one of `MODES`."""
+    mode: str  # what is likely wrong with it, whatever the label; one of `MODES`
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,7 +252,7 @@ class Verifier(FittedModel):
 
     def judge(self, turns: Sequence[Turn], statements: Sequence[str]) -> list[Judged]:
         """Judge statements about the user of one conversation, which must be whole: what the assistant said counts too."""
-        return self.judge_rows(statement_features(turns, statements, self._embedder))
+        return self.judge_rows(statement_features(turns, statements, self.encoder))
 
     def judge_rows(self, rows: Floats) -> list[Judged]:
         """Judge rows of features."""
@@ -318,10 +271,6 @@ class Verifier(FittedModel):
     def label(self, score: float) -> Label:
         """What a score is called."""
         return "rejected" if score >= self.reject else "unsure" if score >= self.suspect else "accepted"
-
-    @cached_property
-    def _embedder(self) -> Embedder:
-        return make_known_embedder(self.embedder, self.embedder_fingerprint)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -352,10 +301,6 @@ class Verifier(FittedModel):
             embedder_fingerprint=str(numbers["embedder_fingerprint"]),
             **kept,
         )
-
-    def check(self) -> None:
-        """Its embedder must be there."""
-        _ = self._embedder
 
 
 def _table(weights: VerifierWeights) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from pickle import UnpicklingError  # nosec B403 # what is no tensor in a .bin file is refused with it
 from typing import Any, TypeVar
 
 import orjson
@@ -21,9 +20,9 @@ import orjson
 from personafit._errors import UserError
 from personafit.contexts import Context
 from personafit.items.reading import Unit, Verdict
-from personafit.models import Spec, Unanswerable, Unusable, one_line
+from personafit.models import Spec, Unanswerable, one_line
 from personafit.models.reward.rendering import PromptRenderer, TooLongError
-from personafit.models.weights import NEEDS, source_of, switch, weights_hash
+from personafit.models.weights import NEEDS, loading, source_of, switch, weights_hash
 from personafit.people import FacetValue
 
 MAX_TOKENS = 4096
@@ -34,14 +33,12 @@ class Weights:
     """A reward model that was found, not yet loaded."""
 
     spec: Spec
-    source: str
-    """Folder or hub name."""
+    source: str  # folder or hub name
     trust: bool
     tokenizer: Any
     config: Any
     adapter: bool
-    trained: dict[str, Any] | None
-    """What personafit.json says, where our own training made the folder."""
+    trained: dict[str, Any] | None  # what personafit.json says, where our own training made the folder
 
     @property
     def max_tokens(self) -> int:
@@ -66,15 +63,9 @@ class Weights:
         logging.disable_progress_bar()  # a run has its own
         device = "cuda" if torch.cuda.is_available() else "cpu"
         settings = {"dtype": precision(), "trust_remote_code": self.trust}
-        try:
+        with loading(self.spec.text):
             model = self._merged(settings) if self.adapter else self._whole(settings)
             return model.to(device).eval()
-        except UnpicklingError as error:
-            raise Unusable(
-                f"{self.spec.text}: the weights cannot be loaded (they hold more than numbers)."
-            ) from error
-        except (OSError, ValueError, RuntimeError, ImportError, KeyError, AttributeError) as error:
-            raise Unusable(f"{self.spec.text}: the weights cannot be loaded ({one_line(error)}).") from error
 
     def _whole(self, settings: dict[str, Any]) -> Any:
         from transformers import AutoModel, AutoModelForSequenceClassification
@@ -131,16 +122,14 @@ def _read(spec: Spec, source: str, trust: bool, adapter: bool) -> tuple[Any, Any
     except ImportError:
         raise UserError(f"{spec.text}: {NEEDS}.") from None
     try:
-        base = source
+        base, folder = source, Path(source)
         if adapter:
-            base = orjson.loads((Path(source) / "adapter_config.json").read_bytes())[
-                "base_model_name_or_path"
-            ]
+            base = orjson.loads((folder / "adapter_config.json").read_bytes())["base_model_name_or_path"]
         config = AutoConfig.from_pretrained(base, trust_remote_code=trust)
-        has_own = not adapter or any(
-            (Path(source) / name).is_file() for name in ("tokenizer.json", "tokenizer.model")
+        own = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model"))
+        return config, AutoTokenizer.from_pretrained(
+            base if adapter and not own else source, trust_remote_code=trust
         )
-        return config, AutoTokenizer.from_pretrained(source if has_own else base, trust_remote_code=trust)
     except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError) as error:
         said = one_line(error)
         if not trust and "trust_remote_code" in str(error):

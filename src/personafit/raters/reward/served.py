@@ -1,13 +1,13 @@
 """`reward:NAME@URL`: a reward model behind a server.
 
 vLLM's `/classify` and `/pooling` take messages and use the model's own chat template: they are tried in turn unless `,api=` names
-a form. Servers that take bare text or tokens get them made here, where `,tokenizer=` says of which model.
+a form. SGLang takes tokens and OpenRLHF bare text: those are made here, where `,tokenizer=` says of which model.
 """
 
 import asyncio
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,75 +19,16 @@ from personafit.models.openai import OpenAIModel
 from personafit.models.reward.rendering import KNOWN
 from personafit.models.weights import switch
 from personafit.people import RENDERING, render_facets
+from personafit.raters.rater import Scorer
 from personafit.raters.reward.reading import OPTIONS as READING_OPTIONS
 from personafit.raters.reward.reading import (
     AnswerGroup,
-    Reader,
     Readers,
     answer_groups,
     find_weights,
     keep_scores,
     known,
 )
-from personafit.raters.scored import Scorer
-
-# -- tokens as text -----------------------------------------------------------------------------------------------------
-# Spelled so that the server's tokenizer makes the same tokens of it again. Some servers put a beginning of sequence before every
-# text, which a chat template may already have written; two of them would be scored without complaint. So what is spelled is read
-# back here, as the server will read it, before anything is sent.
-
-PARTED_AT = 8  # places to part a text at
-
-
-def spelled(tokenizer: Any, tokens: list[int], marks: bool) -> str:
-    """One text; `marks` says whether the server adds the tokenizer's own marks of beginning and end."""
-    for text in _without_marks(tokenizer, tokens) if marks else [_decoded(tokenizer, tokens)]:
-        if text and tokenizer(text, add_special_tokens=marks)["input_ids"] == tokens:
-            return text
-    raise Unanswerable(
-        "The model's tokenizer reads its own text otherwise than before, so no text can be sent."
-    )
-
-
-def spelled_pair(tokenizer: Any, tokens: list[int]) -> tuple[str, str]:
-    """Two texts that the server joins, and strips of white space, into the same tokens."""
-    for place in _places(tokenizer, tokens):
-        first, second = _decoded(tokenizer, tokens[:place]), _decoded(tokenizer, tokens[place:])
-        stripped = first == first.strip() and second == second.strip()
-        if stripped and first and second and tokenizer(first, second)["input_ids"] == tokens:
-            return first, second
-    raise Unanswerable(
-        "The text cannot be parted in two such that the server puts it together again "
-        "(a chat template that ends in white space, or marks between two texts)."
-    )
-
-
-def _decoded(tokenizer: Any, tokens: list[int]) -> str:
-    text: str = tokenizer.decode(tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False)
-    return text
-
-
-def _without_marks(tokenizer: Any, tokens: list[int]) -> Iterator[str]:
-    """The whole text, and without the marks at its ends that the server may add."""
-    begins = tokens[:1] in ([tokenizer.bos_token_id], [tokenizer.cls_token_id])
-    ends = tokens[-1:] in ([tokenizer.eos_token_id], [tokenizer.sep_token_id])
-    for start in (0, 1)[: 1 + begins]:
-        for stop in (0, 1)[: 1 + ends]:
-            yield _decoded(tokenizer, tokens[start : len(tokens) - stop])
-
-
-def _places(tokenizer: Any, tokens: list[int]) -> list[int]:
-    """Where to try: beside special tokens, which no tokenizer joins with their neighbours, the last first; then in the middle."""
-    special = set(tokenizer.all_special_ids)
-    beside = [at + side for at, token in enumerate(tokens) if token in special for side in (0, 1)]
-    found = sorted({place for place in beside if 0 < place < len(tokens)}, reverse=True)
-    middle = len(tokens) // 2
-    return [*found[:PARTED_AT], *range(max(1, middle - PARTED_AT), middle)]
-
-
-# -- forms --------------------------------------------------------------------------------------------------------------
-# What servers are sent, and where the number stands in what they answer. Plain scores are asked for wherever a server would squeeze
-# them between 0 and 1, where good answers would become equal.
 
 
 @dataclass(frozen=True)
@@ -102,20 +43,18 @@ class RewardRequest:
 
 @dataclass(frozen=True)
 class Form:
-    """An address of a server, and how it is spoken to."""
+    """An address of a server, how it is spoken to, and where the score stands in its reply."""
 
     path: str
     body: Callable[[RewardRequest], dict[str, Any]]
     numbers: Callable[[Any], Any]
     """What stands for the score in a reply; raises a lookup error where there is none."""
     usage: Callable[[Any], Any] = lambda payload: (payload.get("usage") or {}).get("prompt_tokens")
-    here: bool = False
-    """Whether the text must be made here, because the server applies no chat template."""
+    here: bool = False  # whether the text must be made here, because the server applies no chat template
 
     def read(self, payload: Any) -> tuple[float, int]:
         """The score, and how many tokens were read, as far as the server says."""
-        numbers = self.numbers(payload)
-        tokens = self.usage(payload)
+        numbers, tokens = self.numbers(payload), self.usage(payload)
         numbers = numbers if isinstance(numbers, list) else [numbers]
         if len(numbers) != 1:
             raise Unanswerable(f"The server gives {len(numbers)} numbers per text; a reward model gives one.")
@@ -124,40 +63,21 @@ class Form:
 
 
 def _conversation(asked: RewardRequest) -> dict[str, Any]:
+    # A plain score: squeezed between 0 and 1, good answers would become equal.
     plain = {"model": asked.model, "use_activation": False}
     if asked.tokens is not None:
         return plain | {"input": asked.tokens}
     return plain | {"messages": asked.turns, "add_generation_prompt": False}
 
 
-def _pair(asked: RewardRequest) -> tuple[str, str]:
-    if asked.tokens is not None:
-        return spelled_pair(asked.tokenizer, asked.tokens)
-    return "\n\n".join(turn["content"] for turn in asked.turns[:-1]), asked.turns[-1]["content"]
-
-
-def _two_texts(asked: RewardRequest) -> dict[str, Any]:
-    first, second = _pair(asked)
-    return {"model": asked.model, "text_1": first, "text_2": second, "use_activation": False}
-
-
-def _document(asked: RewardRequest) -> dict[str, Any]:
-    query, document = _pair(asked)
-    plain = {"raw_scores": True, "use_activation": False}  # infinity's word for it, and vLLM's
-    return {"model": asked.model, "query": query, "documents": [document], **plain}
-
-
-def _tokens(asked: RewardRequest) -> dict[str, Any]:
-    return {"input_ids": asked.tokens}
-
-
-def _inputs(asked: RewardRequest) -> dict[str, Any]:
-    text = spelled(asked.tokenizer, asked.tokens or [], marks=True)
-    return {"inputs": text, "raw_scores": True, "truncate": False}
-
-
-def _query(asked: RewardRequest) -> dict[str, Any]:
-    return {"query": [spelled(asked.tokenizer, asked.tokens or [], marks=False)]}
+def _text(asked: RewardRequest) -> dict[str, Any]:
+    """The tokens as text, read back here as the server will read it: a second beginning of sequence would be scored unseen."""
+    text = asked.tokenizer.decode(asked.tokens, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+    if not text or asked.tokenizer(text, add_special_tokens=False)["input_ids"] != asked.tokens:
+        raise Unanswerable(
+            "The model's tokenizer reads its own text otherwise than before, so no text can be sent."
+        )
+    return {"query": [text]}
 
 
 def _pooled(payload: Any) -> Any:
@@ -168,14 +88,6 @@ def _pooled(payload: Any) -> Any:
     return numbers
 
 
-def _embedded(payload: Any) -> Any:
-    return payload["embedding"]
-
-
-def _predicted(payload: Any) -> Any:
-    return [label["score"] for label in payload]
-
-
 def _rewards(payload: Any) -> Any:
     (reward,) = payload["rewards"]
     return reward
@@ -184,18 +96,15 @@ def _rewards(payload: Any) -> Any:
 APIS: dict[str, Form] = {
     "classify": Form("classify", _conversation, lambda payload: payload["data"][0]["probs"]),
     "pooling": Form("pooling", _conversation, _pooled),
-    "score": Form("score", _two_texts, lambda payload: payload["data"][0]["score"]),
-    "rerank": Form("rerank", _document, lambda payload: payload["results"][0]["relevance_score"]),
     "sglang": Form(
-        "classify", _tokens, _embedded, lambda payload: payload["meta_info"]["prompt_tokens"], here=True
+        "classify",
+        lambda asked: {"input_ids": asked.tokens},
+        lambda payload: payload["embedding"],
+        lambda payload: payload["meta_info"]["prompt_tokens"],
+        here=True,
     ),
-    "tei": Form("predict", _inputs, _predicted, lambda _payload: 0, here=True),
-    "openrlhf": Form("get_reward", _query, _rewards, lambda _payload: 0, here=True),
+    "openrlhf": Form("get_reward", _text, _rewards, lambda _payload: 0, here=True),
 }
-
-
-# -- the scorer ---------------------------------------------------------------------------------------------------------
-
 SERVER_OPTIONS = ("price", "concurrency", "timeout", "key_env")
 OPTIONS = ("api", "system", "tokenizer", *READING_OPTIONS, *SERVER_OPTIONS)
 READING = "served-1"
@@ -232,14 +141,17 @@ class ServedRewardScorer(Scorer):
         self.endpoint = self._server.endpoint
         self.max_concurrency = self._server.max_concurrency
         self.price = self._server.price
-        told = {"rendering": content_hash([RENDERING, KNOWN, READING])}
-        rendering = told if self._reading is None else self._reading.settings
         self.settings: dict[str, Any] = {
             "url": self._server.url,
             "model": self._server.model,
             "api": self._api,
             "system": self._system,
-        } | rendering
+            **(
+                {"rendering": content_hash([RENDERING, KNOWN, READING])}
+                if self._reading is None
+                else self._reading.settings
+            ),
+        }
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """The score of each answer, each sent by itself."""
@@ -326,7 +238,12 @@ class ServedRewardScorer(Scorer):
 
     async def _send(self, api: str, asked: RewardRequest) -> tuple[float, int]:
         form = APIS[api]
-        body = form.body(asked) if self._reading is None else await self._reading.do(_bodies(form, asked))
+        if self._reading is None:
+            body = form.body(asked)
+        else:
+            body = await self._reading.do(
+                lambda reader: form.body(replace(asked, tokenizer=reader.tokenizer))
+            )
         try:
             payload = await self._server.post(f"{self._root}/{form.path}", body, f"/{form.path}")
         except Unanswerable as error:
@@ -344,10 +261,6 @@ class ServedRewardScorer(Scorer):
         system = [{"role": "system", "content": told}] if told and self._system else []
         asked = group.prompt if self._system or not told else f"{told}\n\n{group.prompt}"
         return [*system, {"role": "user", "content": asked}, {"role": "assistant", "content": answer}]
-
-
-def _bodies(form: Form, asked: RewardRequest) -> Callable[[Reader], dict[str, Any]]:
-    return lambda reader: form.body(replace(asked, tokenizer=reader.tokenizer))
 
 
 def _reading(spec: Spec) -> Readers | None:

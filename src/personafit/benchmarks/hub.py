@@ -1,0 +1,174 @@
+"""Benchmarks on the Hugging Face hub: where copies lie on this machine, how a run without --data finds one, and `data get`.
+
+A snapshot is checked file by file, and in its folder only when whole: everything is fetched into a part of the target folder that is
+dropped in the end, so that a broken download is never mistaken for data; files that arrived are kept there, and the same command goes
+on with the others. Only `huggingface_hub` (extra `hub`) talks to the hub, through `models/hub.py`; it is imported when something is
+fetched.
+"""
+
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from personafit._errors import UserError
+from personafit.benchmarks.folder import OPTIONAL, REQUIRED
+
+if TYPE_CHECKING:
+    pass
+
+FOLDER_FILES = (*REQUIRED, *OPTIONAL)
+NOTICES = ("README.md", "LICENSE*", "NOTICE*", "CITATION*")
+REWARD = " --rater reward:PATH"
+
+
+class Layout(NamedTuple):
+    """One way data is laid out; patterns are those of `fnmatch`, where a star also matches slashes."""
+
+    name: str
+    needs: tuple[str, ...]
+    """Some file must match each."""
+    takes: tuple[str, ...]
+    """What is fetched, besides notices; whatever else is there stays there."""
+    benchmark: str | None
+    """The benchmark that reads it; None for a benchmark folder, which is read as it is."""
+    options: str = ""
+    """What a run of it needs."""
+
+
+LAYOUTS = (
+    Layout("benchmark folder", REQUIRED, FOLDER_FILES, None),
+    Layout(
+        "PersonaFeedback (hub layout)",
+        ("data/*/*.jsonl", "persona/all_personas.jsonl"),
+        ("data/*", "persona/*"),
+        "personafeedback",
+    ),
+    Layout(
+        "PersonaFeedback (GitHub layout)",
+        ("rm_benchmark_all/*.jsonl", "persona_all/*.json"),
+        ("rm_benchmark_all/*", "persona_all/*"),
+        "personafeedback",
+    ),
+    Layout(
+        "PersonaLens",
+        ("res/schema.json", "data/profile/*/profile.json", "data/task/*/task.jsonl"),
+        ("data/*", "res/*.json"),
+        "personalens",
+        " --system SPEC",
+    ),
+    Layout(
+        "Re-Centering Humans",
+        ("relevance.jsonl",),
+        ("relevance.jsonl", "response_pairs.jsonl"),
+        "recentering",
+    ),
+    Layout(
+        "PersonaMem",
+        ("questions_*.csv", "shared_contexts_*.jsonl"),
+        (
+            *("questions_32k.csv", "questions_128k.csv"),
+            *("shared_contexts_32k.jsonl", "shared_contexts_128k.jsonl"),
+        ),
+        "personamem",
+    ),
+    Layout("RewardBench", ("data/filtered-*.parquet",), ("data/filtered-*.parquet",), "rewardbench", REWARD),
+    Layout(
+        "HelpSteer2",
+        ("train.jsonl.gz", "validation.jsonl.gz"),
+        ("validation.jsonl.gz",),
+        "helpsteer2",
+        REWARD,
+    ),
+    Layout("RewardBench 2", ("data/test-*.parquet",), ("data/test-*.parquet",), "rewardbench", REWARD),
+)
+
+
+def layout_of(names: Sequence[str]) -> Layout | None:
+    """The first layout whose needs are all there."""
+    for layout in LAYOUTS:
+        if all(any(fnmatchcase(name, need) for name in names) for need in layout.needs):
+            return layout
+    return None
+
+
+def wanted(layout: Layout, names: Sequence[str]) -> list[str]:
+    """The files of a repository that a layout takes."""
+    patterns = (*layout.takes, *(NOTICES if layout.benchmark else ()))
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+REPOS = {
+    "personafeedback": "PersonalAILab/PersonaFeedback",
+    "personalens": "AmazonScience/PersonaLens",
+    "personamem": "bowen-upenn/PersonaMem-v1",
+    "rewardbench": "allenai/reward-bench",
+    "helpsteer2": "nvidia/HelpSteer2",
+}
+DATA = Path(".personafit") / "data"
+SOURCE = ".hub.json"  # in a fetched folder, written last: without it the copy is not whole
+
+_REPO = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*/[A-Za-z0-9_][A-Za-z0-9._-]*")
+
+
+class DatasetCopy(BaseModel):
+    """A whole copy of a data set, and where it came from."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    repo: str = Field(description="Organisation and name on the hub.")
+    revision: str = Field(description="The commit that was fetched.")
+    asked: str | None = Field(None, description="The branch, tag or commit asked for.")
+    licence: str | None = Field(None, description="What its card says.")
+    layout: str = Field(description="What it was recognised as.")
+    folder: Path = Field(Path(), exclude=True)
+    fresh: bool = Field(False, exclude=True)
+    """Whether it was fetched just now."""
+
+
+def repo_of(name: str) -> str:
+    """The repository that a benchmark's name or an `org/name` stands for."""
+    repo = REPOS.get(name, name)
+    if not _REPO.fullmatch(repo) or ".." in repo:
+        raise UserError(
+            f"'{name}' is no data set on the hub: give {', '.join(REPOS)}, or a repository as org/name."
+        )
+    return repo
+
+
+def read_source(folder: Path) -> DatasetCopy | None:
+    """What was fetched into a folder; nothing where no whole copy is."""
+    try:
+        record = orjson.loads((folder / SOURCE).read_bytes())
+        return DatasetCopy.model_validate({**record, "folder": folder})
+    except (OSError, orjson.JSONDecodeError, ValidationError, TypeError):
+        return None
+
+
+def write_source(fetched: DatasetCopy) -> None:
+    """Mark a folder as a whole copy."""
+    (fetched.folder / SOURCE).write_bytes(orjson.dumps(fetched.model_dump()) + b"\n")
+
+
+def data_folder(name: str, data: Path | None) -> Path | None:
+    """The folder that --data names, or else a copy of that benchmark fetched before; nothing if there is none."""
+    fetched = DATA / name
+    return fetched if data is None and read_source(fetched) is not None else data
+
+
+def how_to_run(copy: DatasetCopy, name: str, out: Path | None) -> str:
+    """The command that uses what was fetched."""
+    layout = next(layout for layout in LAYOUTS if layout.name == copy.layout)
+    if layout.benchmark is None:
+        return f"personafit run {copy.folder}"
+    found = out is None and name == layout.benchmark
+    return f"personafit run {layout.benchmark}{'' if found else f' --data {copy.folder}'}{layout.options}"
+
+
+PARTIAL = ".partial"
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -1,0 +1,238 @@
+"""`data push`: a benchmark folder, checked first, becomes a data set on the hub in one commit.
+
+Checked are the folder itself, the licence it may be published under, and strings that look private: e-mail addresses, telephone numbers
+or keys. That is a simple search, made to err on the side of asking; it knows no names, addresses or identity numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from personafit._errors import UserError, located
+from personafit._secrets import masked
+from personafit.benchmarks.benchmark import BenchmarkInfo
+from personafit.benchmarks.folder import check_folder, read_info
+from personafit.benchmarks.hub import FOLDER_FILES, repo_of
+from personafit.benchmarks.lines import read_lines
+from personafit.models.hub import TOKEN, hub_client, hub_errors, hub_token
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+
+# Short names of the hub. Those that allow no changed copies are not among them: a benchmark folder is a changed copy.
+OPEN = (
+    "apache-2.0 mit bsd-2-clause bsd-3-clause cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-3.0 "
+    "cc-by-nc-4.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 odc-by odbl pddl cdla-permissive-1.0 cdla-permissive-2.0 cdla-sharing-1.0 unlicense"
+).split()
+
+
+def open_licence(text: str) -> str | None:
+    """The hub's name of the licence that a text begins with, such as 'Apache-2.0 (c) 2025 ...'."""
+    said = re.sub(r"[\s_-]+", "-", text.strip().lower())
+    known = [name for name in OPEN if said == name or re.match(rf"{re.escape(name)}[^a-z0-9.]", said)]
+    return max(known, key=len, default=None)
+
+
+def publishable(stated: str, given: str | None, where: str) -> dict[str, str]:
+    """What the card says of the licence: the data's own, or what the user vouches for."""
+    if given is not None:
+        if not given.strip():
+            raise UserError("--licence is empty; give a licence such as CC-BY-4.0.")
+        known = open_licence(given)
+        return {"license": known} if known else {"license": "other", "license_name": given.strip()}
+    known = open_licence(stated)
+    if known is None:
+        raise UserError(
+            f"{where}, field 'licence' says '{stated}', which is not known as a licence to publish under; if you may publish "
+            "these data, say under which licence with --licence, such as --licence CC-BY-4.0."
+        )
+    return {"license": known}
+
+
+# Telephone numbers are looked for where people speak or are described: answers rightly name help lines.
+ABOUT_PEOPLE = ("people.jsonl", "conversations.jsonl", "tasks.jsonl")
+
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
+_PHONE = re.compile(
+    r"""(?<![\w.,/-])(?:
+        \+\d[\d\s().-]{6,16}\d                   # +44 20 7946 0958
+      | \(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4}        # (212) 555-0142
+      | 1[3-9]\d[\s-]?\d{4}[\s-]?\d{4}           # 138 1234 5678
+      | 0\d{1,4}[\s/-]\d{3,4}[\s-]?\d{3,5}       # 020 7946 0958
+    )(?![\w/-])""",
+    re.VERBOSE,
+)
+
+
+def find_private(folder: Path) -> list[str]:
+    """Places that look private, a sentence part each; what stands there is not repeated."""
+    found = []
+    for name in FOLDER_FILES:
+        path = folder / name
+        if path.suffix == ".jsonl" and path.is_file():
+            for number, row in read_lines(path):
+                for field, text in _texts(row):
+                    if kind := _kind(text, phones=name in ABOUT_PEOPLE):
+                        found.append(f"{located(path, number, field)}: {kind}")
+    return found
+
+
+def _kind(text: str, phones: bool) -> str | None:
+    if _MAIL.search(text):
+        return "an e-mail address"
+    if masked(text) != text:
+        return "a key or password"
+    if phones and _PHONE.search(text):
+        return "a telephone number"
+    return None
+
+
+def _texts(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
+    """Every text of a record with its field."""
+    if isinstance(value, str):
+        yield field, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, f"{field}.{key}" if field else str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner, field)
+
+
+SPLIT = "test"  # a benchmark is nothing to train on
+SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+FIRST = "items"  # the configuration shown first
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+def dataset_card(folder: Path, info: BenchmarkInfo, repo: str, licence: dict[str, str]) -> str:
+    """The README.md of the repository."""
+    from huggingface_hub import DatasetCardData
+
+    languages = [language for language in info.language if _LANGUAGE.fullmatch(language)]
+    front = DatasetCardData(
+        license=licence["license"],
+        license_name=licence.get("license_name"),
+        language=languages or None,
+        pretty_name=info.title or info.name,
+        size_categories=[_size(folder / "items.jsonl")],
+        tags=["personafit", "personalization", "benchmark"],
+        configs=_configs(folder),
+    )
+    own = folder / "card.md"
+    text = own.read_text(encoding="utf-8").strip() if own.is_file() else ""
+    return f"---\n{front.to_yaml()}\n---\n\n{text or f'# {info.title or info.name}'}\n\n{_usage(repo)}"
+
+
+def _configs(folder: Path) -> list[dict[str, object]]:
+    """One configuration for each file that holds records; an empty file cannot be loaded."""
+    records = [name for name in FOLDER_FILES if name.endswith(".jsonl")]
+    names = [name for name in records if (folder / name).is_file() and (folder / name).stat().st_size]
+    return [
+        {
+            "config_name": Path(name).stem,
+            **({"default": True} if Path(name).stem == FIRST else {}),
+            "data_files": [{"split": SPLIT, "path": name}],
+        }
+        for name in sorted(names, key=lambda name: Path(name).stem != FIRST)
+    ]
+
+
+def _size(items: Path) -> str:
+    with items.open("rb") as file:
+        count = sum(1 for line in file if line.strip())
+    return next((name for most, name in SIZES if count < most), "n>1M")
+
+
+def _usage(repo: str) -> str:
+    return f"""## Use
+
+```bash
+personafit data get {repo} --out DIR
+personafit run DIR
+```
+
+```python
+items = datasets.load_dataset("{repo}", "items", split="{SPLIT}")
+```
+"""
+
+
+CARD = "README.md"
+OURS = {*FOLDER_FILES, CARD, ".gitattributes"}
+
+
+class Publication(NamedTuple):
+    """Where a folder was published on the hub, and which files were left out."""
+
+    url: str
+    revision: str
+    licence: str
+    left: list[str]
+    """Files of the folder that are no part of the format and stayed at home."""
+
+
+def push_folder(folder: Path, repo: str, private: bool, licence: str | None, anyway: bool) -> Publication:
+    """Check a benchmark folder and publish it; nothing leaves the machine unless every check passed."""
+    repo = repo_of(repo)
+    if problems := check_folder(folder):
+        raise UserError(
+            f"{problems[0]} (problems in all: {len(problems)}; see personafit data check {folder})", code=1
+        )
+    for name in FOLDER_FILES:
+        if (folder / name).exists() and not (folder / name).resolve().is_relative_to(folder.resolve()):
+            raise UserError(
+                f"{folder / name} is a link out of the folder, and would publish what lies there; copy the file."
+            )
+    info = read_info(folder / "benchmark.toml")
+    allowed = publishable(info.licence, licence, str(folder / "benchmark.toml"))
+    if not anyway and (found := find_private(folder)):
+        raise UserError(
+            f"{found[0]} seems to stand there ({len(found)} such places in all); take it out, or push with --anyway if it is "
+            "meant to be public.",
+            code=1,
+        )
+    if not hub_token():
+        raise UserError(f"Pushing needs a token that may write, in the environment variable {TOKEN}.")
+    api = hub_client()
+    with hub_errors(repo, "pushed"):
+        card = dataset_card(folder, info, repo, allowed)
+        there = _prepare(api, repo, private)
+        names = [name for name in FOLDER_FILES if (folder / name).is_file()]
+        commit = _commit(api, repo, folder, names, card, stale=(there & set(FOLDER_FILES)) - set(names))
+        left = sorted(
+            path.name for path in folder.iterdir() if path.name not in names and not path.name.startswith(".")
+        )
+        url = f"{api.endpoint}/datasets/{repo}"
+        return Publication(url, commit, allowed.get("license_name") or allowed["license"], left)
+
+
+def _prepare(api: "HfApi", repo: str, private: bool) -> set[str]:
+    """Make the repository if it is not there; what it holds, if that is a benchmark folder and as private as asked for."""
+    api.create_repo(repo, repo_type="dataset", private=private or None, exist_ok=True)
+    info = api.dataset_info(repo)
+    if private and not info.private:
+        raise UserError(
+            f"{repo} is there already and public; make it private on its page, or push to another."
+        )
+    there = set(api.list_repo_files(repo, repo_type="dataset"))
+    if "benchmark.toml" not in there and (others := sorted(there - OURS)):
+        raise UserError(f"{repo} holds other data ({others[0]}); push to another repository.")
+    return there
+
+
+def _commit(api: "HfApi", repo: str, folder: Path, names: list[str], card: str, stale: set[str]) -> str:
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+    operations: list[CommitOperationAdd | CommitOperationDelete] = [
+        CommitOperationAdd(path_in_repo=CARD, path_or_fileobj=card.encode()),
+        *(CommitOperationAdd(path_in_repo=name, path_or_fileobj=folder / name) for name in names),
+        *(CommitOperationDelete(path_in_repo=name) for name in sorted(stale)),
+    ]
+    done = api.create_commit(
+        repo, operations, repo_type="dataset", commit_message="Benchmark folder pushed with personafit"
+    )
+    return done.oid

@@ -1,0 +1,133 @@
+"""What models are asked and what templates say, in English and Chinese: `prompts.toml` and `wordings.toml`.
+
+A prompt has a version, and a fingerprint that changes with its words, so that nothing made with the old words is taken for
+made with the new ones. A build takes prompts of the user's own from a file of the same form: `prompts` in `[build]`.
+"""
+
+import string
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.models import Message, one_line
+
+DATA = Path(__file__).with_name("data")
+"""Prompts, wordings and the lists that people, questions and tasks are drawn from; a user may replace each."""
+
+
+@dataclass(frozen=True)
+class PromptTemplate:
+    """A versioned prompt with its text in each language."""
+
+    name: str
+    version: int
+    user: Mapping[str, str]
+    """The text by language, with gaps such as {person}."""
+    system: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of name, version and words."""
+        return content_hash([self.name, self.version, dict(self.user), dict(self.system)])
+
+    @property
+    def label(self) -> str:
+        """How cards and lineage call it."""
+        return f"{self.name}-{self.version}"
+
+    def messages(self, language: str, **values: object) -> tuple[Message, ...]:
+        """The prompt with its gaps filled; a gap in a value stays text."""
+        said: list[Message] = []
+        for role, texts in (("system", self.system), ("user", self.user)):
+            if texts:
+                said.append({"role": role, "content": texts[language].format(**values)})
+        return tuple(said)
+
+    def gaps(self, language: str) -> set[str]:
+        """The names of the gaps in a language's texts."""
+        texts = [texts[language] for texts in (self.user, self.system) if texts]
+        return {
+            name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name is not None
+        }
+
+
+class _Texts(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    en: str
+    zh: str
+
+
+class _Prompt(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    version: int = Field(ge=1)
+    user: _Texts
+    system: _Texts | None = None
+
+
+def read_toml(path: Path, remedy: str = "check the path") -> dict[str, Any]:
+    """The content of a TOML file; `remedy` says what to do where there is none."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); {remedy}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{path} is not TOML ({one_line(error)}).") from error
+
+
+def read_prompts(path: Path) -> dict[str, PromptTemplate]:
+    """The prompts of a file, by name; the first fault is a sentence that names file, prompt and field."""
+    found = {}
+    for name, table in read_toml(path).items():
+        try:
+            row = _Prompt.model_validate(table)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise UserError(f"{path}, prompt '{name}', field '{place}': {first['msg']}.") from error
+        system = row.system.model_dump() if row.system else {}
+        found[name] = PromptTemplate(name, row.version, row.user.model_dump(), system)
+    return found
+
+
+PROMPTS = read_prompts(DATA / "prompts.toml")
+"""Our prompts by name."""
+WORDINGS: dict[str, Any] = read_toml(DATA / "wordings.toml")
+"""Words of ours that are no prompts: what templates say, and lists that words are drawn from."""
+
+
+def own_prompts(path: Path) -> dict[str, PromptTemplate]:
+    """A user's prompts, each with exactly the gaps of ours of the same name."""
+    found = read_prompts(path)
+    for name, prompt in found.items():
+        if name not in PROMPTS:
+            raise UserError(f"{path}: there is no prompt '{name}'; there are {', '.join(PROMPTS)}.")
+        for language in prompt.user:
+            try:
+                gaps = prompt.gaps(language)
+            except ValueError as error:
+                raise UserError(
+                    f"{path}, prompt '{name}', {language}: {error}; write {{{{ and }}}} for braces."
+                ) from error
+            if off := gaps ^ PROMPTS[name].gaps(language):
+                gap, known = min(off), ", ".join(sorted(PROMPTS[name].gaps(language)))
+                what = "is unknown" if gap in gaps else "is missing"
+                raise UserError(
+                    f"{path}, prompt '{name}', {language}: {{{gap}}} {what}; its gaps are {known}."
+                )
+    return found
+
+
+def again_words(reason: str, language: str) -> str:
+    """What is said after a reply that does not do, and why it does not."""
+    text: str = WORDINGS["again"][language]
+    return text.format(reason=reason.rstrip("."))

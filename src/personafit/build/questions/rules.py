@@ -1,0 +1,154 @@
+"""What can be told of a question without asking anyone: what it gives away, whether it is open, and whether it is one at all.
+
+A question that tells the person apart makes the profile needless. A rule decides only what is plain: sums, facts,
+definitions and text to be worked on are closed, and a question that asks what *I* should do is open. The rest is for a model
+to judge.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from personafit.build.asking import Unfit, only_line
+from personafit.build.people import shared
+from personafit.build.prompts import WORDINGS
+from personafit.build.questions.scenarios import data_text, language_of
+from personafit.people import Person, facet_values
+from personafit.raters.text import stems
+
+_WIDE = re.compile(r"[\u3400-\u9fff]+")
+_RULES = tomllib.loads(data_text("rules.toml"))
+
+
+def _pattern(alternatives: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(alternatives), re.IGNORECASE)
+
+
+_SELF = {language: _pattern(alternatives) for language, alternatives in _RULES["described_self"].items()}
+_COMMON = frozenset(stems(WORDINGS["common"]["en"]))
+_ROUND = re.compile(r"\d0$")  # ten days, twenty minutes: anybody's
+_WHOLE = 2  # words of a value, from which the whole of it, or this many in a row, is telling
+_ROW = {"en": 3, "zh": 5}
+_SHARE = 0.6
+
+
+def leaks(question: str, person: Person) -> Iterator[str]:
+    """What the question says that the person's profile or features say too; nothing where it is safe."""
+    language = "zh" if person.language == "zh" else "en"
+    if described := described_self(question, language):
+        yield described
+    name = str(person.facets.get("Name", ""))
+    for part in [name, *name.split()]:
+        if len(part) > (1 if language == "zh" else 2) and re.search(
+            rf"(?<![^\W_]){re.escape(part)}(?![^\W_])" if language == "en" else re.escape(part), question
+        ):
+            yield part
+    said = [*facet_values(person.facets), *(attribute.text for attribute in person.attributes)]
+    numbers = {number for text in said for number in re.findall(r"\d{2,}", text) if not _ROUND.match(number)}
+    numbers.add(str(person.facets.get("Demographics.Age", "")))
+    yield from (number for number in re.findall(r"\d{2,}", question) if number in numbers)
+    mbti = str(person.facets.get("Personality.MBTI", ""))
+    if mbti and re.search(rf"\b{mbti}\b", question, re.IGNORECASE):
+        yield mbti
+    for text in said:
+        found = _wide_row(question, text) if language == "zh" else _shared_words(question, text)
+        if found:
+            yield found
+
+
+def described_self(question: str, language: str) -> str:
+    """The words with which a question says who is asking, such as 'as a nurse'; empty if it does not."""
+    found = _SELF[language].search(question)
+    return found[0].strip("，, ") if found else ""
+
+
+def _shared_words(question: str, text: str) -> str:
+    """The words of a value that stand in the question, if they are most of it or several in a row."""
+    mine, theirs = telling(question), telling(text)
+    here = set(mine)
+    both = [word for word in theirs if word in here]
+    if len(set(theirs)) >= _WHOLE and len(set(both)) >= max(_WHOLE, _SHARE * len(set(theirs))):
+        return " ".join(dict.fromkeys(both))
+    rows = {tuple(mine[place : place + _ROW["en"]]) for place in range(len(mine) - _ROW["en"] + 1)}
+    for place in range(len(theirs) - _ROW["en"] + 1):
+        if (row := tuple(theirs[place : place + _ROW["en"]])) in rows:
+            return " ".join(row)
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def telling(text: str) -> tuple[str, ...]:
+    """The words that could tell somebody apart."""
+    return tuple(word for word in stems(text) if len(word) > 3 and word not in _COMMON)
+
+
+def _wide_row(question: str, text: str) -> str:
+    """The longest stretch both have, if it is long enough or nearly the whole value."""
+    best = ""
+    for mine in _WIDE.findall(question):
+        for start in range(len(mine)):
+            end = start + len(best) + 1
+            while end <= len(mine) and mine[start:end] in text:
+                best, end = mine[start:end], end + 1
+    best = best.strip("的了是和在我")
+    length = sum(map(len, _WIDE.findall(text)))
+    short = 3 <= length <= _ROW["zh"] and len(best) == length
+    return best if short or len(best) >= _ROW["zh"] else ""
+
+
+OPEN, CLOSED, UNSURE = "open", "closed", "unsure"
+
+_WORK, _MINE, _FACT = (_pattern(_RULES[name]) for name in ("work", "mine", "fact"))
+
+
+def kind_of(question: str) -> str:
+    """Open, closed, or not for a rule to say."""
+    if _WORK.search(question):
+        return CLOSED
+    if _MINE.search(question):
+        return OPEN
+    return CLOSED if _FACT.search(question) else UNSURE
+
+
+SHORTEST, LONGEST = 4, 240  # characters of a question
+
+
+def unfit_for_pool(question: str, language: str) -> str:
+    """Why a rule keeps a question out of the pool; empty if none does."""
+    if not SHORTEST <= len(question) <= LONGEST:
+        return f"too short or too long: {len(question)} characters, not {SHORTEST} to {LONGEST}"
+    if kind_of(question) == CLOSED:
+        return "has one right answer"
+    if described := described_self(question, language):
+        return f"says who is asking: '{described}'"
+    return ""
+
+
+COPIED = 0.8  # of the example's pairs of letters: from there on it is the example over again
+_GAPS, _ABOUT_ASKING, _ASKS = (_pattern(_RULES[name]) for name in ("gaps", "about_asking", "asks"))
+
+
+def question_reader(language: str, example: str = "") -> Callable[[str], str]:
+    """Reads one line that asks something, and is not the example over again."""
+
+    def read(reply: str) -> str:
+        text = " ".join(only_line(reply).split()).strip("\"'“”「」*- ")
+        if not SHORTEST <= len(text) <= LONGEST:
+            raise Unfit(
+                f"a question has {SHORTEST} to {LONGEST} characters, this one {len(text)}",
+                f"问题应有{SHORTEST}到{LONGEST}个字符，现在是{len(text)}个",
+            )
+        if language_of(text) != language:
+            raise Unfit("it is in the wrong language", "语言不对，请用中文")
+        if _GAPS.search(text):
+            raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
+        if _ABOUT_ASKING.search(text) or text.count('"') % 2:
+            raise Unfit("it talks about a question instead of asking it", "这是在谈论问题，而不是提问")
+        if not _ASKS.search(text.rstrip("。.!！")):
+            raise Unfit("it asks nothing", "没有提出任何问题")
+        if example and shared(example, text) >= COPIED:
+            raise Unfit("it repeats the example", "只是重复了示例")
+        return text
+
+    return read

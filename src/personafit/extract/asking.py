@@ -1,0 +1,225 @@
+"""One kind of question put to one model, for any number of people: keyed jobs, strict parsing, one re-ask, typed statuses.
+
+What is shown is stored as a product about the person, so forgetting them finds every ask that rested on it. Answers are read
+from the stored replies; a command that was killed reads the ones it has and asks for the rest. Other people's words stand between tags
+they cannot close or imitate: a tag's name ends in a hash of everything it holds, and a text would have to contain a hash of itself to
+forge one.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import select
+
+from personafit._hashing import content_hash, hash_text
+from personafit.engine import Job, Lane
+from personafit.engine.ask import Asker, AskKey, Exchange, ask_job
+from personafit.items.hostile import cleaned
+from personafit.models import ChatReply, ChatRequest, Message, Model
+from personafit.raters.rater import key_of
+from personafit.store import Product, Status, Store
+from personafit.store import tables as t
+
+VERSION = "stages-2"
+"""Of the wordings in `wordings.toml`."""
+
+
+@dataclass(frozen=True)
+class StageWording:
+    """The instructions of all stages in one language."""
+
+    extract: str
+    extract_close: str
+    verify: str
+    verify_close: str
+    refine: str
+    refine_close: str
+    problem: str
+    assistant_use: str
+    assistant_close: str
+    again: str
+    part: str
+    kinds: dict[str, str]
+    """What a group of attributes is called in a profile."""
+
+
+WORDINGS = {
+    language: StageWording(**texts)
+    for language, texts in tomllib.loads(
+        Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8")
+    ).items()
+}
+
+
+def wording(language: str) -> StageWording:
+    """The instructions for people who write in a language: Chinese for Chinese, English for all others."""
+    return WORDINGS["zh" if language == "zh" else "en"]
+
+
+DIGITS = 8
+_TAG = re.compile(r"<(?=[\s/]*[A-Za-z_]+-[0-9a-f]{4,})")
+
+
+def nonce(texts: Sequence[str]) -> str:
+    """The end of the tags' names for these texts."""
+    return hash_text("material", *texts)[:DIGITS]
+
+
+def tagged(name: str, mark: str, text: str, **attributes: object) -> str:
+    """A text between tags of that name and mark."""
+    described = "".join(f' {key}="{value}"' for key, value in attributes.items())
+    return f"<{name}-{mark}{described}>\n{_TAG.sub('‹', cleaned(text))}\n</{name}-{mark}>"
+
+
+T = TypeVar("T")
+BATCH = 200
+
+
+@dataclass(frozen=True)
+class StagePrompt:
+    """One ask: what is shown of whom, and the whole prompt."""
+
+    name: str
+    """What it is about: a conversation's part, an attribute, a person."""
+    person: str
+    shown: str
+    parts: tuple[str, ...]
+    """The paragraphs of the prompt."""
+    max_tokens: int
+    again: str
+    """What is said after a reply that cannot be read."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The prompt in one message."""
+        return ({"role": "user", "content": "\n\n".join(self.parts)},)
+
+    @property
+    def product(self) -> Product:
+        """What is shown, as it is stored."""
+        return Product(kind="context", text=self.shown, maker="stages", about=self.person)
+
+
+@dataclass(frozen=True)
+class StageAnswer(Generic[T]):
+    """What came of an ask; no value unless it is ok."""
+
+    status: Status
+    value: T | None
+    reason: str | None
+
+
+class StageQuestion(Generic[T]):
+    """A question: its name, the version of its wording, and how a reply is read."""
+
+    def __init__(self, name: str, version: str, read: Callable[[str], T | None]) -> None:
+        self.name = name
+        self.read = read
+        self.instrument = content_hash([name, version])
+
+
+class StageAsks(Generic[T]):
+    """Puts one question to one model."""
+
+    def __init__(self, store: Store, model: Model, question: StageQuestion[T]) -> None:
+        self._store = store
+        self._model = model
+        self._question = question
+        self._asker = Asker(model)
+        self.fingerprint = content_hash([model.settings, question.instrument])
+
+    def lane(self, prompts: Callable[[], Iterable[StagePrompt]], total: int) -> Lane:
+        """All asks as one lane; the prompts are made as they are needed."""
+        model = self._model
+        return Lane(
+            name=f"{model.name}: {self._question.name}",
+            endpoint=model.endpoint,
+            jobs=self._jobs(prompts()),
+            total=total,
+            max_concurrency=model.max_concurrency,
+        )
+
+    def answers(self, prompts: Iterable[StagePrompt]) -> Iterator[tuple[StagePrompt, StageAnswer[T]]]:
+        """What came of every prompt, in order, read from the store."""
+        for batch in _batches(prompts):
+            keys = [self._key(prompt).job for prompt in batch]
+            asks = self._store.final_asks(keys)
+            missing = [key for key in keys if key not in asks]
+            failures = self._failures(missing) if missing else {}
+            for prompt, key in zip(batch, keys, strict=True):
+                ask = asks.get(key)
+                if ask is None:
+                    yield prompt, StageAnswer(Status.FAILED, None, failures.get(key, "It was not asked yet."))
+                elif ask.status != Status.OK:
+                    yield prompt, StageAnswer(ask.status, None, _sentence(ask.status, ask.reply))
+                elif (value := self._question.read(ask.reply or "")) is None:
+                    yield prompt, StageAnswer(Status.UNPARSED, None, _sentence(Status.UNPARSED, ask.reply))
+                else:
+                    yield prompt, StageAnswer(Status.OK, value, None)
+
+    def _key(self, prompt: StagePrompt) -> AskKey:
+        return key_of(
+            item=prompt.product.id,
+            content=hash_text(*(message["content"] for message in prompt.messages)),
+            question=self._question.name,
+            instrument=self._question.instrument,
+            rater=self.fingerprint,
+            context=prompt.product.id,
+        )
+
+    def _jobs(self, prompts: Iterable[StagePrompt]) -> Iterator[Job]:
+        seen: set[bytes] = set()  # the same words may stand in two conversations of one person
+        for batch in _batches(prompts):
+            self._store.add_products({prompt.product.id: prompt.product for prompt in batch}.values())
+            for prompt in batch:
+                job = ask_job(self._key(prompt), partial(self._ask, prompt), lambda *_: ([], []))
+                mark = bytes.fromhex(job.key)
+                if mark not in seen:
+                    seen.add(mark)
+                    yield job
+
+    async def _ask(self, prompt: StagePrompt, _: str) -> Exchange:
+        """Ask, and once more if the reply cannot be read."""
+
+        def read(reply: ChatReply, earlier: T | None) -> T | None:
+            return self._question.read(reply.text)
+
+        exchange = Exchange()
+        request = ChatRequest(prompt.messages, prompt.max_tokens, key=f"{self._question.name}|{prompt.name}")
+        await self._asker.ask(request, exchange, read, prompt.again)
+        return exchange
+
+    def _failures(self, keys: list[str]) -> dict[str, str]:
+        query = select(t.asks.c.job, t.asks.c.detail).where(t.asks.c.status == Status.FAILED)
+        return {
+            row.job: f"The ask failed ({(row.detail or 'no reason is known').rstrip('.')}); the same command tries it again."
+            for row in self._store.rows_among(query, t.asks.c.job, keys)
+        }
+
+
+def read_json(reply: str) -> Any:
+    """A reply that is JSON and nothing else, but for a fence around it; None where it is not."""
+    text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _sentence(status: Status, reply: str | None) -> str:
+    if status == Status.REFUSED:
+        return "The model refused."
+    return f"The reply could not be read, asked for twice: {' '.join((reply or '').split())[:80]!r}."
+
+
+def _batches(prompts: Iterable[StagePrompt]) -> Iterator[list[StagePrompt]]:
+    iterator = iter(prompts)
+    while batch := list(islice(iterator, BATCH)):
+        yield batch

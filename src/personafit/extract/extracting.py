@@ -1,0 +1,221 @@
+"""Attributes out of conversations: one ask for each conversation, or for each part of a long one.
+
+The user's turns are evidence, the assistant's are shown cut short to understand them by. What the extractor points to must
+exist, be shown in the same ask, and be the user's: an attribute that points elsewhere is kept as invalid and used for nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from personafit._hashing import hash_text
+from personafit.extract.asking import (
+    VERSION,
+    StageAnswer,
+    StagePrompt,
+    StageQuestion,
+    nonce,
+    read_json,
+    tagged,
+    wording,
+)
+from personafit.extract.records import KINDS, ExtractedAttribute, StagedConversation, writable
+from personafit.models.tokens import count_tokens
+from personafit.people.redaction import redacted
+from personafit.store import Status
+
+EXTRACT = "extract"
+PART_TOKENS = 4_000  # of a conversation in one ask
+OVERLAP_TURNS = 2  # turns that a part repeats of the one before, so that what spans the cut is seen whole
+CONTEXT_LETTERS = 300  # of an assistant's turn
+REPLY_TOKENS = 1_200
+LONGEST_STATEMENT = 400
+
+# Small models copy the example they are shown, which says nothing of anybody.
+_FRAME = re.compile(r"^\s*(?:the|this) user\b|^\s*(?:该|这位|此)?用户", re.IGNORECASE)
+_SAYS = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPiece:
+    """A turn of a conversation, or one piece of a very long turn, as one ask shows it."""
+
+    number: int
+    role: str
+    text: str
+    piece: str = ""
+
+
+@dataclass(frozen=True)
+class ConversationPart:
+    """As much of a conversation as one ask shows."""
+
+    turns: tuple[TurnPiece, ...]
+    number: int = 1
+    count: int = 1
+
+    @property
+    def evidence(self) -> list[int]:
+        """The user's turns in it."""
+        return sorted({one.number for one in self.turns if one.role == "user"})
+
+
+def read_extraction(reply: str) -> list[dict[str, Any]] | None:
+    """The entries of a reply; None where it is not the JSON that was asked for."""
+    value = read_json(reply)
+    entries = value.get("attributes") if isinstance(value, dict) else value
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        return None
+    return entries
+
+
+EXTRACTION = StageQuestion(EXTRACT, VERSION, read_extraction)
+
+
+def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> list[ConversationPart]:
+    """A conversation in parts of at most so many tokens, each with some of what came before; parts without user turns are left out."""
+    turns = list(_shown(conversation, budget))
+    parts: list[list[TurnPiece]] = []
+    current: list[TurnPiece] = []
+    size = 0
+    for turn in turns:
+        tokens = count_tokens(turn.text)
+        if current and size + tokens > budget:
+            parts.append(current)
+            current = _overlap(current, budget - tokens)
+            size = sum(count_tokens(one.text) for one in current)
+        current = [*current, turn]
+        size += tokens
+    parts.append(current)
+    kept = [tuple(part) for part in parts if any(one.role == "user" for one in part)]
+    return [ConversationPart(part, number, len(kept)) for number, part in enumerate(kept, 1)]
+
+
+def _overlap(turns: list[TurnPiece], room: int) -> list[TurnPiece]:
+    """The last turns before a cut, as many as are wanted and fit."""
+    kept: list[TurnPiece] = []
+    for turn in reversed(turns[-OVERLAP_TURNS:]):
+        room -= count_tokens(turn.text)
+        if room < 0:
+            break
+        kept.insert(0, turn)
+    return kept
+
+
+def _shown(conversation: StagedConversation, budget: int) -> Iterator[TurnPiece]:
+    for number, turn in enumerate(conversation.turns):
+        text = turn.text.strip()
+        if turn.role == "user" and text:
+            pieces = list(_pieces(text, budget))
+            for place, piece in enumerate(pieces, 1):
+                yield TurnPiece(number, "user", piece, f"{place}/{len(pieces)}" if len(pieces) > 1 else "")
+        elif turn.role == "assistant" and text:
+            short = text if len(text) <= CONTEXT_LETTERS else f"{text[:CONTEXT_LETTERS]} […]"
+            yield TurnPiece(number, "assistant", short)
+
+
+def _pieces(text: str, budget: int) -> Iterator[str]:
+    """A turn that is longer than a part, in pieces that overlap a little."""
+    if count_tokens(text) <= budget:
+        yield text
+        return
+    length = max(1, len(text) * budget // count_tokens(text) - 1)
+    step = max(1, length * 9 // 10)
+    for start in range(0, len(text), step):
+        yield text[start : start + length]
+        if start + length >= len(text):
+            return
+
+
+def prompts_of(conversation: StagedConversation) -> list[tuple[ConversationPart, StagePrompt]]:
+    """Every ask about a conversation."""
+    words = wording(conversation.language)
+    found = []
+    for part in parts_of(conversation):
+        mark = nonce([turn.text for turn in part.turns])
+        material = "\n".join(
+            tagged(one.role, mark, one.text, turn=one.number, **({"piece": one.piece} if one.piece else {}))
+            for one in part.turns
+        )
+        numbers = ", ".join(map(str, part.evidence))
+        opening = [words.extract, material]
+        if part.count > 1:
+            opening.insert(1, f"({words.part.format(number=part.number, count=part.count)})")
+        closing = words.extract_close.format(example=part.evidence[0], turns=numbers)
+        name = f"{conversation.id}|{part.number}"
+        texts = (*opening, closing)
+        prompt = StagePrompt(name, conversation.person, material, texts, REPLY_TOKENS, words.again)
+        found.append((part, prompt))
+    return found
+
+
+def extracted_from(
+    conversation: StagedConversation,
+    answers: Iterable[tuple[ConversationPart, StageAnswer[list[dict[str, Any]]]]],
+    redacting: bool,
+) -> tuple[list[ExtractedAttribute], Status, str | None]:
+    """The attributes found in all parts of a conversation, and how asking about it went: the worst of its parts."""
+    parts = list(answers)
+    rows = [
+        _row(conversation, part, place, entry, redacting)
+        for part, answer in parts
+        for place, entry in enumerate(answer.value or ())
+    ]
+    bad = [answer for _, answer in parts if answer.value is None]
+    if not bad:
+        return rows, Status.OK, None
+    reason = bad[0].reason or ""
+    return rows, bad[0].status, f"{len(bad)} of {len(parts)} parts: {reason}" if len(parts) > 1 else reason
+
+
+def _row(
+    conversation: StagedConversation,
+    part: ConversationPart,
+    place: int,
+    entry: dict[str, Any],
+    redacting: bool,
+) -> ExtractedAttribute:
+    """One entry as an attribute; whatever is wrong with it makes it invalid, and is said."""
+    said = entry.get("statement", entry.get("attribute"))
+    text = " ".join(said.split()) if isinstance(said, str) else ""
+    problems = [] if _SAYS.search(_FRAME.sub("", text)) else ["It says nothing."]
+    if len(text) > LONGEST_STATEMENT:
+        problems.append(f"It is longer than {LONGEST_STATEMENT} characters.")
+    turns, fault = _pointed(entry.get("turns", entry.get("evidence")), part, conversation)
+    problems += [fault] if fault else []
+    confidence = entry.get("confidence")
+    if not isinstance(confidence, int | float) or isinstance(confidence, bool) or not 0 <= confidence <= 1:
+        confidence = 0.0
+        problems.append("Its confidence is no number from 0 to 1.")
+    kind = entry.get("kind")
+    text = writable(redacted(text) if redacting else text)
+    return ExtractedAttribute(
+        id=hash_text(conversation.person, conversation.id, str(part.number), str(place), text)[:16],
+        person=conversation.person,
+        text=text[:LONGEST_STATEMENT] or "(nothing)",
+        evidence=[f"{conversation.id}#{turn}" for turn in turns],
+        confidence=float(confidence),
+        conversation=conversation.id,
+        kind=kind if kind in KINDS else "other",
+        status="invalid" if problems else "kept",
+        reason=" ".join(problems) or None,
+    )
+
+
+def _pointed(
+    value: Any, part: ConversationPart, conversation: StagedConversation
+) -> tuple[list[int], str | None]:
+    """The user's turns an entry points to, and what is wrong where it points to none of them."""
+    numbers = value if isinstance(value, list) else [value]
+    named = sorted(
+        {int(one) for one in numbers if type(one) is int or (isinstance(one, str) and one.isdecimal())}
+    )
+    there = [one for one in named if one in part.evidence]
+    if there:
+        return there, None
+    if not named:
+        return [], "It points to no turn."
+    if any(one < len(conversation.turns) and conversation.turns[one].role == "assistant" for one in named):
+        return [], "It points to turns that are not the user's."
+    return [], "It points to turns that were not shown."

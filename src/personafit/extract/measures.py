@@ -1,0 +1,215 @@
+"""What extraction is worth: how many attributes are accepted, how unlike they are, and what of the truth they find.
+
+Every measure is kept as one number per attribute or person whose mean is the figure, so that intervals cluster by person and
+two sources can be told apart with an interval too. `AttributeSource` is all that is needed of a run of stages, of labels, or of
+published attributes.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from personafit.extract.merging import LIKENESS, Floats, linked, match_known
+from personafit.extract.records import LABELS, MODES
+from personafit.models.embeddings import Embedder
+from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics.clusters import FEWEST_PEOPLE
+
+UNIT = (0.0, 1.0)
+HEDGE = re.compile(
+    r"\b(?:may|might|likely|possibly|perhaps|probably|seems?|could be|appears? to)\b|可能|也许|大概|似乎|或许",
+    re.IGNORECASE,
+)
+MOST_FOR_DIVERSITY = 400  # attributes of one person that are compared with those of others
+
+
+@dataclass(frozen=True)
+class SourceAttribute:
+    """One attribute of a source, with its label and failure mode where it was judged."""
+
+    text: str
+    label: str | None = None
+    mode: str = "none"
+
+
+@dataclass(frozen=True)
+class AttributeSource:
+    """Extracted attributes by person, with the true statements where the data have them."""
+
+    name: str
+    kind: str
+    """human, synthetic or simulated: whose conversations these are."""
+    judged_by: str
+    found: Mapping[str, Sequence[SourceAttribute]]
+    """Before refinement."""
+    refined: Mapping[str, Sequence[SourceAttribute]] | None = None
+    """After it, where there was one."""
+    undecided: int = 0
+    """Attributes that are not in `refined` because the asks to rewrite them came to nothing."""
+    known: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure as numbers whose mean it is, with whose they are."""
+
+    metric: str
+    values: Floats
+    people: tuple[str, ...]
+    bounds: tuple[float, float] | None = UNIT
+    coverage: float | None = None
+    slice: Mapping[str, str] = field(default_factory=dict)
+    note: str | None = None
+
+    def estimate(self) -> Estimate:
+        """The figure with its interval over people, and none from a handful of them; its own note where there is no other."""
+        found = cluster_mean(self.values, self.people, None, self.bounds)
+        low, high, note = found.low, found.high, found.note or self.note
+        if found.people < FEWEST_PEOPLE and found.value is not None:
+            low = high = None
+            note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {found.people}"
+        return Estimate(found.value, low, high, found.n, found.people, note)
+
+
+def difference(first: Measure, second: Measure) -> Estimate:
+    """The first figure minus the second, of different people, with its interval."""
+    if not len(first.values) or not len(second.values):
+        return Estimate(None, None, None, 0, 0, "one of the two has nothing to average")
+    count = len(first.values) + len(second.values)
+    gap = float(first.values.mean() - second.values.mean())
+    # Deviations are scaled so that the variance of the mean is the sum of both variances.
+    values = np.concatenate(
+        [
+            gap + count / len(part.values) * sign * (part.values - part.values.mean())
+            for sign, part in ((1, first), (-1, second))
+        ]
+    )
+    people = [f"1 {name}" for name in first.people] + [f"2 {name}" for name in second.people]
+    fewest = min(len(set(first.people)), len(set(second.people)))
+    found = cluster_mean(values, people)
+    if fewest < FEWEST_PEOPLE:
+        note = f"no interval: it needs at least {FEWEST_PEOPLE} people on each side, and there are {fewest}"
+        return Estimate(gap, None, None, count, found.people, note)
+    return found
+
+
+def measures(source: AttributeSource, embedder: Embedder) -> list[Measure]:
+    """Every measure that the source has what it takes for."""
+    return [*_verdicts(source), *_amounts(source, embedder), *_truth(source, embedder)]
+
+
+def _verdicts(source: AttributeSource) -> Iterator[Measure]:
+    rows = [(person, one) for person, found in source.found.items() for one in found]
+    judged = [(person, one) for person, one in rows if one.label is not None]
+    if not judged:
+        return
+    people, coverage = tuple(person for person, _ in judged), len(judged) / len(rows)
+    for label in LABELS:
+        yield Measure(label, _shares([one.label == label for _, one in judged]), people, coverage=coverage)
+    doubted = [(person, one) for person, one in judged if one.label != "accepted"]
+    for mode in MODES:
+        values = _shares([one.mode == mode for _, one in doubted])
+        if values.any() or (doubted and mode != "none"):
+            yield Measure(
+                "failure_mode",
+                values,
+                tuple(person for person, _ in doubted),
+                slice={"mode": mode},
+                note="of those not accepted",
+            )
+
+
+def _amounts(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
+    """How many attributes a person has, how many of them say something of their own, and how unlike people are."""
+    people = tuple(source.found)
+    counts = np.array([len(source.found[person]) for person in people], dtype=np.float64)
+    yield Measure("attributes_per_person", counts, people, None)
+    rows = [(person, one.text) for person in people for one in source.found[person]]
+    hedges = _shares([bool(HEDGE.search(text)) for _, text in rows])
+    yield Measure(
+        "hedged", hedges, tuple(person for person, _ in rows), note="says may, might, likely or the like"
+    )
+    having = [person for person in people if source.found[person]]
+    vectors = {
+        person: embedder.embed([one.text for one in source.found[person][:MOST_FOR_DIVERSITY]]).astype(
+            np.float64
+        )
+        for person in having
+    }
+    if not having:
+        return
+    distinct = np.array([len(set(linked(vectors[person]))) / len(vectors[person]) for person in having])
+    note = f"clusters by average linkage at cosine {LIKENESS}, as a share of the attributes"
+    yield Measure("distinct", distinct, tuple(having), note=note)
+    several = [person for person in having if len(vectors[person]) > 1]
+    if several:
+        inner = np.array([_inner_distance(vectors[person]) for person in several])
+        yield Measure(
+            "dispersion_within", inner, tuple(several), (0.0, 2.0), note="mean cosine distance, by person"
+        )
+    if len(having) > 2:
+        yield Measure(
+            "diversity_between",
+            _between(np.array([vectors[person].mean(axis=0) for person in having])),
+            tuple(having),
+            (0.0, 2.0),
+            note="mean cosine distance of attributes of different people; interval by leaving people out",
+        )
+
+
+def _truth(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
+    """Recall and precision against known statements, before and after refinement, and what refinement cost."""
+    people = [person for person, known in source.known.items() if known]
+    if not people:
+        return
+    steps = {"before": source.found} | ({} if source.refined is None else {"after": source.refined})
+    failed = f"; {source.undecided:,} undecided left out: rewriting them failed" if source.undecided else ""
+    hits: dict[str, Floats] = {}
+    owners = tuple(person for person in people for _ in source.known[person])
+    for step, found in steps.items():
+        recalled, right, whose = [], [], []
+        for person in people:
+            texts = [one.text for one in found.get(person, ())]
+            places = match_known(texts, source.known[person], embedder)
+            taken = {place for place in places if place is not None}
+            recalled += [place in taken for place in range(len(source.known[person]))]
+            right += [place is not None for place in places]
+            whose += [person] * len(places)
+        hits[step] = _shares(recalled)
+        note = "matched to known statements by their embeddings, with the errors of that rule"
+        note += failed if step == "after" else ""
+        yield Measure("recall", hits[step], owners, slice={"refinement": step}, note=note)
+        if right:
+            yield Measure("precision", _shares(right), tuple(whose), slice={"refinement": step}, note=note)
+    if "after" in hits:
+        lost = hits["before"] - hits["after"]
+        yield Measure(
+            "recall_lost_by_refinement", lost, owners, (-1.0, 1.0), note=f"paired by known statement{failed}"
+        )
+
+
+def _shares(values: Sequence[bool]) -> Floats:
+    return np.array(values, dtype=np.float64)
+
+
+def _inner_distance(vectors: Floats) -> float:
+    count = len(vectors)
+    # The sum of all cosines, each vector's with itself among them.
+    total = float(np.square(vectors.sum(axis=0)).sum())
+    return 1.0 - (total - count) / (count * (count - 1))
+
+
+def _between(centres: ArrayLike) -> Floats:
+    """Jackknife pseudo-values of the mean distance between people; a pair of people is the mean of their attributes' pairs."""
+    means = np.asarray(centres, dtype=np.float64)
+    distances = 1.0 - means @ means.T
+    np.fill_diagonal(distances, 0.0)
+    count, rows = len(means), distances.sum(axis=1)
+    total = float(rows.sum())
+    whole = total / (count * (count - 1))
+    without = (total - 2 * rows) / ((count - 1) * (count - 2))
+    values: Floats = count * whole - (count - 1) * without
+    return values

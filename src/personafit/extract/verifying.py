@@ -1,0 +1,343 @@
+"""Does what the user said bear an attribute out? By rule, by a prompted model, by a trained classifier, by people's own marks; who is
+believed; and the mending of what was found fault with.
+
+A verifier that answers at once is anything with `verdicts`; a model is asked by keyed jobs. Where they differ, the most
+trusted one that answered decides: people before the classifier, the classifier before the model, the model before the
+rule; but what the rule rejects, for want of any evidence, nobody else can save.
+
+An attribute that was found fault with is rewritten so that the evidence bears it, or dropped. A rewritten one goes through the rule
+once more. When the model that rewrites cannot be asked or read, the attribute is undecided: what was flagged does not stay in a
+profile because something failed, and a failure is not counted as dropping it. In memory stay only the verdicts that find fault.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from personafit._errors import UserError, located
+from personafit.extract.asking import (
+    VERSION,
+    StageAnswer,
+    StageAsks,
+    StagePrompt,
+    StageQuestion,
+    nonce,
+    read_json,
+    tagged,
+    wording,
+)
+from personafit.extract.corpus import ConversationCorpus
+from personafit.extract.extracting import LONGEST_STATEMENT
+from personafit.extract.reading import read_objects
+from personafit.extract.records import (
+    LABELS,
+    MODES,
+    By,
+    Case,
+    ExtractedAttribute,
+    Label,
+    StagedConversation,
+    VerifierVerdict,
+    line_of,
+    writable,
+)
+from personafit.extract.rules import RuleVerifier
+from personafit.extract.session import FITTED, PEOPLE, RULE, Session, Tally
+from personafit.models import Model, make_model
+from personafit.models.embeddings import Embedder
+from personafit.people.redaction import redacted
+from personafit.store import Status
+
+REPLY_TOKENS = 160
+LONGEST_TURN = 2_000  # characters of a turn that a verifier is shown
+TRUST: dict[By, int] = {"human": 3, "classifier": 2, "llm": 1, "rule": 0}
+NOT_TRUE = "The person says that it is not true."
+
+
+class AttributeVerifier(Protocol):
+    """Judges many attributes in one call."""
+
+    def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
+        """One verdict for each attribute, or for those it knows."""
+
+
+def read_verdict(reply: str) -> dict[str, Any] | None:
+    """The verdict of a reply; None where it is not the JSON that was asked for."""
+    value = read_json(reply)
+    if not isinstance(value, dict) or value.get("label") not in LABELS:
+        return None
+    problem = value.get("problem", "none")
+    if problem not in MODES:
+        return None
+    return {"label": value["label"], "mode": problem, "reason": value.get("reason")}
+
+
+VERIFICATION = StageQuestion("verify", VERSION, read_verdict)
+
+
+def verify_prompt(row: ExtractedAttribute, texts: Sequence[str], language: str) -> StagePrompt:
+    """The ask about one attribute."""
+    words = wording(language)
+    material = shown(row.text, texts)
+    parts = (words.verify, material, words.verify_close)
+    return StagePrompt(row.id, row.person, material, parts, REPLY_TOKENS, words.again)
+
+
+def shown(statement: str, texts: Sequence[str]) -> str:
+    """A statement and the turns it rests on, as models see them."""
+    short = [text if len(text) <= LONGEST_TURN else f"{text[:LONGEST_TURN]} […]" for text in texts]
+    mark = nonce([statement, *short])
+    said = "\n".join(tagged("said", mark, text) for text in short)
+    return f"{said}\n\n{tagged('statement', mark, statement)}"
+
+
+def model_verdict(attribute: str, answer: StageAnswer[dict[str, Any]], verifier: str) -> VerifierVerdict:
+    """A model's answer as a verdict; one that did not answer says nothing either way."""
+    said: dict[str, Any] = {"label": "unsure", "status": answer.status, "reason": answer.reason}
+    if answer.value is not None:
+        said, reason = dict(answer.value), answer.value["reason"]
+        said["mode"] = "none" if said["label"] == "accepted" else said["mode"]
+        said["reason"] = " ".join(reason.split())[:300] if isinstance(reason, str) else None
+    return VerifierVerdict(attribute=attribute, by="llm", verifier=verifier, **said)
+
+
+def decide(verdicts: Sequence[VerifierVerdict]) -> VerifierVerdict | None:
+    """The verdict that counts for one attribute; None where nobody answered."""
+    answered = [verdict for verdict in verdicts if verdict.status == Status.OK]
+    for verdict in answered:
+        if verdict.by == "rule" and verdict.label == "rejected":
+            return verdict
+    return max(answered, key=lambda verdict: TRUST[verdict.by], default=None)
+
+
+def read_refinement(reply: str) -> dict[str, Any] | None:
+    """The action of a reply; None where it is not the JSON that was asked for."""
+    value = read_json(reply)
+    if not isinstance(value, dict) or value.get("action") not in ("rewrite", "drop"):
+        return None
+    statement = value.get("statement", "")
+    if value["action"] == "rewrite" and not (isinstance(statement, str) and statement.strip()):
+        return None
+    return {"action": value["action"], "statement": statement}
+
+
+REFINEMENT = StageQuestion("refine", VERSION, read_refinement)
+
+
+def refine_prompt(
+    row: ExtractedAttribute, texts: Sequence[str], verdict: VerifierVerdict, language: str
+) -> StagePrompt:
+    """The ask to mend one attribute."""
+    words = wording(language)
+    material = shown(row.text, texts)
+    # A verifier's reason may repeat what the user said, so only the fault's name is given outside the tags.
+    fault = verdict.mode if verdict.mode != "none" else verdict.label
+    found = words.problem.format(problem=fault, reason="").strip()
+    parts = (words.refine, material, found, words.refine_close)
+    return StagePrompt(row.id, row.person, material, parts, REPLY_TOKENS, words.again)
+
+
+def refined(
+    case: Case,
+    verdict: VerifierVerdict,
+    answer: StageAnswer[dict[str, Any]],
+    rule: AttributeVerifier,
+    redacting: bool,
+) -> ExtractedAttribute:
+    """What becomes of an attribute that was found fault with."""
+    row, texts = case
+    fault = f"{verdict.label} by {verdict.verifier or verdict.by} ({verdict.mode})"
+    if answer.value is None:
+        why = f"{fault}; rewriting it came to nothing: {answer.reason}"
+        return row.model_copy(update={"status": "undecided", "reason": why})
+    text = " ".join(answer.value["statement"].split())
+    text = writable(redacted(text) if redacting else text)
+    rewritten = row.model_copy(
+        update={"status": "rewritten", "text": text, "original": row.text, "reason": f"{fault}."}
+    )
+    if answer.value["action"] == "drop":
+        why = "nothing of it could be kept."
+    elif len(text) > LONGEST_STATEMENT:
+        why = "what it was rewritten to is too long."
+    elif text == row.text:
+        why = "it was rewritten to the same."
+    elif (again := rule.verdicts([(rewritten, texts)])[0]).label != "accepted":
+        why = f"what it was rewritten to is no better: {again.mode}."
+    else:
+        return rewritten
+    return row.model_copy(update={"status": "dropped", "reason": f"{fault}; {why}"})
+
+
+class Marks:
+    """A file of people's marks as a verifier: `attribute`, `text` and `label` on each line.
+
+    A mark holds for the words it was made on. Where a statement has been rewritten since, it says nothing of the new words.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._name = f"{PEOPLE}{path}"
+        self._marks: dict[tuple[str, str], Label] = {}
+        for number, row in enumerate(read_objects(Path(path)), 1):
+            attribute, text, said = (row.get(field) for field in ("attribute", "text", "label"))
+            label = next((one for one in LABELS if one == said), None)
+            if not isinstance(attribute, str) or not isinstance(text, str) or label is None:
+                raise UserError(
+                    f"{located(path, number)} is no mark: it needs attribute, text and label, which is one of {', '.join(LABELS)}."
+                )
+            self._marks[attribute, " ".join(text.split())] = label
+
+    def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
+        """Verdicts on those attributes that were marked in these words."""
+        marked = [(row.id, self._marks.get((row.id, row.text))) for row, _ in cases]
+        return [
+            VerifierVerdict(
+                attribute=name,
+                label=label,
+                by="human",
+                verifier=self._name,
+                reason=NOT_TRUE if label == "rejected" else None,
+            )
+            for name, label in marked
+            if label is not None
+        ]
+
+
+class ClassifierVerifier:
+    """Judges each attribute by the whole conversation it was found in, as the classifier was fitted to."""
+
+    def __init__(self, spec: str, conversation: Callable[[str], StagedConversation]) -> None:
+        from personafit.raters.fitted import open_fitted
+
+        self.name = spec
+        self._fitted = open_fitted(spec, "attribute")
+        self._conversation = conversation
+
+    def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
+        """One verdict for each attribute."""
+        found: dict[str, VerifierVerdict] = {}
+        together: dict[str, list[ExtractedAttribute]] = {}
+        for row, _ in cases:
+            together.setdefault(row.conversation, []).append(row)
+        for name, rows in together.items():
+            turns = [
+                ("user" if turn.role == "user" else "other", turn.text)
+                for turn in self._conversation(name).turns
+            ]
+            for row, judged in zip(rows, self._fitted.judge(turns, [row.text for row in rows]), strict=True):
+                mode = judged.mode if judged.label != "accepted" else "none"
+                found[row.id] = VerifierVerdict(
+                    attribute=row.id,
+                    label=judged.label,
+                    mode=next(one for one in MODES if one == mode),
+                    by="classifier",
+                    verifier=self.name,
+                    score=judged.score,
+                )
+        return [found[row.id] for row, _ in cases]
+
+
+Merged = Callable[[], Iterator[tuple[str, str, list[ExtractedAttribute]]]]
+"""Everyone's attributes: the person, their language, the rows."""
+
+
+class Checking:
+    """All verifiers of a run, and what they found fault with."""
+
+    def __init__(
+        self, specs: Sequence[str], models: dict[str, Model], embedder: Embedder, corpus: ConversationCorpus
+    ) -> None:
+        """`models` are those at hand by their specs; others are made, and closed in the end."""
+        self._corpus = corpus
+        self._rule = RuleVerifier(embedder)
+        self._at_once: list[AttributeVerifier] = []
+        self.models: list[tuple[str, Model]] = []
+        self._marks: list[Marks] = []
+        self._flagged: dict[str, VerifierVerdict] = {}
+        self._refined: dict[str, ExtractedAttribute] = {}
+        for one in dict.fromkeys(specs):
+            if one == RULE:
+                self._at_once.append(self._rule)
+            elif one.startswith(FITTED):
+                self._at_once.append(ClassifierVerifier(one, corpus.named))
+            elif one.startswith(PEOPLE):
+                self._marks.append(Marks(one.removeprefix(PEOPLE)))
+                self._at_once.append(self._marks[-1])
+            else:
+                self.models.append((one, models.get(one) or make_model(one)))
+
+    async def close(self) -> None:
+        """Close the models that verify."""
+        for _, model in self.models:
+            await model.close()
+
+    async def check(self, session: Session, merged: Merged, path: Path, tally: Tally) -> None:
+        """Have every verifier judge every attribute that stands for others or for itself; all verdicts go to the file."""
+        askers = [(name, StageAsks(session.store, model, VERIFICATION)) for name, model in self.models]
+
+        def prompts() -> Iterator[StagePrompt]:
+            for _, language, rows in merged():
+                yield from (verify_prompt(*case, language) for case in self._with_evidence(rows))
+
+        total = sum(row.status == "kept" for _, _, rows in merged() for row in rows)
+        if askers and total:
+            await session.carry([asker.lane(prompts, total) for _, asker in askers])
+        with path.open("wb") as file:
+            for _, language, rows in merged():
+                cases = self._with_evidence(rows)
+                said: dict[str, list[VerifierVerdict]] = {row.id: [] for row, _ in cases}
+                for verifier in self._at_once:
+                    for verdict in verifier.verdicts(cases):
+                        said[verdict.attribute].append(verdict)
+                asks = [verify_prompt(*case, language) for case in cases]
+                for name, asker in askers:
+                    for prompt, answer in asker.answers(asks):
+                        said[prompt.name].append(model_verdict(prompt.name, answer, name))
+                for attribute, verdicts in said.items():
+                    decided = decide(verdicts)
+                    if decided is not None and decided.label != "accepted":
+                        self._flagged[attribute] = decided
+                    if verdicts:
+                        tally.verdicts(verdicts, decided)
+                    file.writelines(map(line_of, verdicts))
+
+    async def refine(self, session: Session, model: Model, merged: Merged, redacting: bool) -> None:
+        """Have the model mend what was found fault with; what the person says is not true is dropped."""
+        asker = StageAsks(session.store, model, REFINEMENT)
+
+        def denied(row: ExtractedAttribute) -> bool:
+            verdict = self._flagged.get(row.id)
+            return verdict is not None and verdict.by == "human" and verdict.label == "rejected"
+
+        def cases() -> Iterator[tuple[Case, str]]:
+            for _, language, rows in merged():
+                flagged = [row for row in rows if row.id in self._flagged and not denied(row)]
+                yield from ((case, language) for case in self._with_evidence(flagged))
+
+        def prompts() -> Iterator[StagePrompt]:
+            for (row, texts), language in cases():
+                yield refine_prompt(row, texts, self._flagged[row.id], language)
+
+        gone = [row for _, _, rows in merged() for row in rows if denied(row)]
+        if total := len(self._flagged) - len(gone):
+            await session.carry([asker.lane(prompts, total)])
+        for (case, _), (_, answer) in zip(cases(), asker.answers(prompts()), strict=True):
+            done = refined(case, self._flagged[case[0].id], answer, self._rule, redacting)
+            marked = [one for marks in self._marks for one in marks.verdicts([(done, ())])]
+            if any(one.label != "accepted" for one in marked):
+                gone.append(case[0])
+            self._refined[done.id] = done
+        for row in gone:
+            self._refined[row.id] = row.model_copy(update={"status": "dropped", "reason": NOT_TRUE})
+
+    def final(self, merged: Merged) -> Iterator[tuple[str, str, list[ExtractedAttribute]]]:
+        """Everyone's attributes with what became of each."""
+        for person, language, rows in merged():
+            yield person, language, [self._refined.get(row.id, row) for row in rows]
+
+    def _with_evidence(self, rows: Sequence[ExtractedAttribute]) -> list[Case]:
+        """Attributes that are judged, with the user's turns they point to."""
+        judged = [row for row in rows if row.status == "kept"]
+        places = {place: place.rpartition("#") for row in judged for place in row.evidence}
+        turns = {name: self._corpus.named(name).turns for name in {name for name, _, _ in places.values()}}
+        texts = {place: turns[name][int(number)].text for place, (name, _, number) in places.items()}
+        return [(row, [texts[place] for place in row.evidence]) for row in judged]

@@ -1,1 +1,0 @@
-"""Simulated people: seed profiles, drawn combinations, consistency rules, screening, balance, review."""

@@ -1,0 +1,93 @@
+"""Letting systems answer questions before anybody judges: what choices and preferences that are made from prompts share."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from personafit.benchmarks.config import RunConfig
+from personafit.contexts import ContextBuilder, make_contexts, makers
+from personafit.engine import Runner, Summary, check_budget
+from personafit.kinds.kind import RunPlan, count_answers, left_of, open_attempt
+from personafit.models import Model, make_model
+from personafit.simulate import Answering
+from personafit.simulate.answering import USUAL_TOKENS
+
+if TYPE_CHECKING:
+    from personafit.engine import ProgressView
+
+Told = Callable[[str, Model, int, float | None], Awaitable[tuple[list[ContextBuilder], Summary | None]]]
+"""From a system's spec, the system, the run's id and what is left of the budget: what it is told, and what making that took."""
+
+
+@dataclass
+class Answered:
+    """What systems answered, and what that took; no answers where it ended early."""
+
+    answerings: list[Answering]
+    summary: Summary
+    run: str
+    counts: dict[str, Any]
+    """How many answers were made and reused (`count_answers`)."""
+
+
+async def let_answer(
+    plan: RunPlan,
+    progress: "ProgressView",
+    name: Callable[[int], str],
+    record: Mapping[str, Any],
+    contexts: int,
+    told: Told,
+) -> Answered:
+    """Let every system answer the plan's questions under so many contexts, as keyed jobs of a run with that name and record."""
+    store, config, people, selected = plan.store, plan.config, plan.people, plan.selected
+    models = [make_model(spec) for spec in config.systems]
+    check_budget(config.budget, [(model.name, model) for model in models])
+    attempt, owner = open_attempt(store, config, models, name)
+    about = {**record, "systems": config.systems, "stage": "answering", "owner": owner}
+    run = store.begin_run(name(attempt), plan.dataset, about, plan.count_items() * contexts * len(models))
+    summary: Summary | None = None
+    answerings = []
+    try:
+        for spec, model in zip(config.systems, models, strict=True):
+            builders, took = await told(spec, model, run.id, left_of(config.budget, summary))
+            summary = _added(summary, took)
+            if summary is not None and summary.ended_early:
+                return Answered([], summary, run.name, {})
+            own = run.name if attempt else ""
+            answerings.append(Answering(store, plan.dataset, people, model, builders, selected, own))
+        every = [builder for answering in answerings for builder in answering.givens]
+        check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(every)])
+        runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
+        summary = _added(summary, await make_contexts(every, store, people, answerings[0].items, runner))
+        if summary is not None and summary.ended_early:
+            return Answered([], summary, run.name, {})
+        runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
+        answered = await runner.run([answering.lane() for answering in answerings])
+    finally:
+        for model in models:
+            await model.close()
+    unmade = sum(answering.unmade() for answering in answerings)
+    counts = count_answers(answered.lanes[-len(models) :], models, config.fresh, unmade)
+    whole = _added(summary, answered)
+    assert whole is not None
+    return Answered([] if whole.ended_early else answerings, whole, run.name, counts)
+
+
+def _added(first: Summary | None, second: Summary | None) -> Summary | None:
+    """The later summary with what came before on the bill."""
+    if first is not None and second is not None:
+        second.charge(first)
+    return first if second is None else second
+
+
+def estimate_answers(config: RunConfig, questions: int, contexts: int, pairs: int, asks: int) -> list[str]:
+    """What answering so many questions would take of each system, and judging so many pairs of each judge."""
+    lines = []
+    for spec in config.systems:
+        model, calls = make_model(spec), questions * contexts
+        line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
+        if model.price is not None:
+            line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
+        lines.append(f"{line}; what has to be matched or made first comes on top.")
+    lines.append(f"Each judge that sees an order: {asks:,} asks over {pairs:,} pairs.")
+    return lines

@@ -1,0 +1,249 @@
+"""How far the raters of a study agree, by the same reading and the same statistics as `personafit agree`.
+
+Live figures are over people who rate; `study_source` can put the judgments of models on the same items beside them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import polars as pl
+from sqlalchemy import select
+
+from personafit.label.records import Arrangement, Page, Role
+from personafit.label.studies import Studies
+from personafit.label.votes import adjudicated_votes, study_votes
+from personafit.reports.agree_ratings import (
+    GOLD,
+    HUMAN,
+    MEDIAN,
+    VOTE,
+    Ratings,
+    Source,
+    VotingRater,
+    add_run,
+    rating_tables,
+    same_items,
+)
+from personafit.statistics import Estimate
+from personafit.statistics.agreement_intervals import TableFigure, table_agreement
+from personafit.statistics.raters import panel_ceiling
+from personafit.store import Item, RunRecord, Status, Store, item_rows, tables
+
+TABLES_HELD = 64
+LETTERS = frozenset("ABCDEFGH")
+ANSWERED = pl.col("label").is_not_null() | pl.col("value").is_not_null()
+
+
+@dataclass(frozen=True)
+class QuestionAgreement:
+    """Agreement on one question."""
+
+    question: str
+    raters: int
+    units: int
+    """Items (and targets) judged by two or more."""
+    figures: dict[str, Estimate]
+    """percent, fleiss, nominal and, for numbers, ordinal."""
+    with_others: dict[str, Estimate]
+    """Each rater against the majority of the others."""
+
+
+def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
+    """The votes in the shape that all agreement is computed from."""
+    pages = studies.pages(name, (Role.ITEM,))
+    people = {item: page.person for page in pages for item in page.items}
+    people |= dict(votes.select("item", "person").iter_rows())  # what raters made themselves is on no page
+    source = Source(name, people, _choices(studies, name, pages), prompts=_prompts(studies, name))
+    kinds = dict(votes.select("rater", "kind").unique(maintain_order=True).iter_rows())
+    source.unanswered = votes.filter(pl.col("status") == "skipped").height
+    raters = {code: VotingRater(f"{kind}:{code}", kind) for code, kind in kinds.items()}
+    source.add(_columns(votes.filter(ANSWERED)), raters)
+    return source
+
+
+def _columns(votes: pl.DataFrame) -> pl.DataFrame:
+    """The columns that agreement is computed from."""
+    return votes.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items())
+
+
+def study_source(studies: Studies, name: str) -> Source:
+    """The raters of a study who are not excluded, gold, decisions, and every model that judged the same items."""
+    study, store = studies.study(name), studies.store
+    votes = study_votes(studies, name)
+    source = votes_source(studies, name, votes)
+    questions = set(votes["question"])
+    same = _SameItems(store, study.dataset, source.people)
+    for run in store.runs():
+        if "raters" not in run.config or not (items := same.of(run.dataset)):
+            continue
+        if run.config.get("kind", "choice") == "choice":
+            add_run(source, store, run, store.dataset_info(run.dataset), items)
+        else:
+            _add_judged(source, store, run, items)
+    _add_gold(source, study.dataset, store)
+    _add_gold_rows(source, adjudicated_votes(studies, name))
+    source.parts = [part.filter(pl.col("question").is_in(questions)) for part in source.parts]
+    return source
+
+
+def add_studies(source: Source, store: Store, dataset: str) -> None:
+    """The standing votes of people, in every study of the store, on the items that a source is about.
+
+    Items count as the same by id if they are in the data set or were made in a run, where ids tell contents apart; those of other
+    data sets if their texts and the person are the same.
+    """
+    studies = Studies(store)
+    names = studies.names()
+    if not names:
+        return
+    same = _SameItems(store, dataset, source.people)
+    made = source.people.keys() - same.ids
+    for name in names:
+        other = studies.study(name).dataset
+        known = same.of(other) if store.has_dataset(other) else ()
+        answered = study_votes(studies, name).filter(pl.col("item").is_in([*known, *made]) & ANSWERED)
+        kinds = dict(answered.select("rater", "kind").unique(maintain_order=True).iter_rows())
+        raters = {f"{name}:{code}": VotingRater(f"{kind}:{code}", kind) for code, kind in kinds.items()}
+        keyed = (pl.lit(f"{name}:") + pl.col("rater")).alias("rater")
+        source.add(_columns(answered.with_columns(keyed)), raters)
+        if HUMAN in kinds.values():  # people one by one: what they say together is made of it
+            asked = set(answered.filter(pl.col("kind") == HUMAN)["question"])
+            median = (pl.col("rater") == MEDIAN) & pl.col("question").is_in(asked)
+            source.parts = [part.filter(~median) for part in source.parts]
+
+
+class _SameItems:
+    """Which of a study's items another data set has too, with the same texts and the same version of the person."""
+
+    def __init__(self, store: Store, dataset: str, asked: Mapping[str, str]) -> None:
+        self._store, self._dataset, self._asked = store, dataset, asked
+        self._found: dict[str, Collection[str]] = {dataset: asked}
+
+    def of(self, dataset: str) -> Collection[str]:
+        """The items."""
+        if dataset not in self._found:
+            self._found[dataset] = same_items(self._store, dataset, self._items, self._people)
+        return self._found[dataset]
+
+    @property
+    def ids(self) -> Collection[str]:
+        """The items of the data set that are asked about."""
+        return self._items.keys()
+
+    @cached_property
+    def _items(self) -> dict[str, Item]:
+        return {item.id: item for item in self._store.items(self._dataset) if item.id in self._asked}
+
+    @cached_property
+    def _people(self) -> dict[str, str]:
+        return {person.id: person.version for person in self._store.people(self._dataset).values()}
+
+
+def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[str]) -> None:
+    """Judgments of a run whose asks are about lists, dialogues or several answers, by the item each is about."""
+    ask, judgment = tables.asks.c, tables.judgments.c
+    joined = tables.run_jobs.join(tables.asks, ask.job == tables.run_jobs.c.job)
+    query = (
+        select(
+            judgment.question, judgment.item, judgment.target, judgment.label, judgment.value,
+            ask.rater, ask.view, ask.job, ask.generation, ask.at, judgment.parse,
+        )
+        .select_from(joined.join(tables.judgments, judgment.ask == ask.id))
+        .where(tables.run_jobs.c.run == run.id, judgment.status == Status.OK.value)
+    )  # fmt: skip
+    found = store.frame(query)
+    if found.is_empty():
+        return
+    found = found.filter(pl.col("item").is_in(list(items)) & ~pl.col("job").is_in(list(source.jobs)))
+    source.jobs.update(found["job"])
+    last = found.sort("generation", "at", "parse").unique(
+        ["job", "item", "target"], keep="last", maintain_order=True
+    )
+    keyed = last.with_columns(pl.col("rater") + pl.lit("|") + pl.col("view"))
+    names = {rater["fingerprint"]: rater for rater in run.config["raters"]}
+    raters = {}
+    for key, fingerprint, view in zip(keyed["rater"], last["rater"], last["view"], strict=True):
+        known = names.get(fingerprint, {"name": fingerprint[:12], "kind": "llm", "control": False})
+        met = run.met_people.get(fingerprint)
+        raters[key] = VotingRater(
+            f"{known['name']} ({view})", known["kind"], known.get("control", False), met=met
+        )
+    source.add(_columns(keyed), raters)
+
+
+def _add_gold(source: Source, dataset: str, store: Store) -> None:
+    if not store.has_dataset(dataset):
+        return  # raters' own chats, or what `extract` wrote
+    if store.dataset_info(dataset)["metric"] == "win_rate":
+        return  # there it only marks which answer was tested: nobody said that it is right
+    judgment = tables.judgments.c
+    columns = [judgment[name] for name in VOTE]
+    _add_gold_rows(source, store.frame(select(*columns).where(judgment.ask.like(f"{dataset}#%"))))
+
+
+def _add_gold_rows(source: Source, gold: pl.DataFrame) -> None:
+    if not gold.is_empty():
+        keyed = _columns(gold.with_columns(pl.lit("gold:") + pl.col("rater")))
+        names = keyed["rater"].unique()
+        source.add(keyed, {key: VotingRater(key.removeprefix("gold:"), GOLD) for key in names})
+
+
+def study_agreement(studies: Studies, name: str, votes: pl.DataFrame) -> list[QuestionAgreement]:
+    """Agreement on every question that asks for a label, with intervals over people and prompts."""
+    return [_figures(table) for table in rating_tables(votes_source(studies, name, votes))]
+
+
+def _prompts(studies: Studies, name: str) -> dict[str, str]:
+    dataset = studies.study(name).dataset
+    if not studies.store.has_dataset(dataset):
+        return {}  # raters' own chats, or what `extract` wrote
+    return dict(item_rows(studies.store, dataset).select("item", "prompt").iter_rows())
+
+
+def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[str]:
+    """Items whose labels are places of answers and no numbers: those that are answered by letter or in writing."""
+    form = studies.form(name)
+    return frozenset(
+        field.item
+        for page in pages
+        if page.sides
+        for field in form.fields(page, Arrangement.stored(page))
+        if field.kind == "written"
+        or (field.options and {option.value for option in field.options} <= LETTERS)
+    )
+
+
+def _figures(table: Ratings) -> QuestionAgreement:
+    names = [rater.name.partition(":")[2] for rater in table.raters]
+    given = (table.codes.tobytes(), table.values.tobytes(), table.codes.shape)
+    clusters = (tuple(table.people), tuple(table.prompts))
+    figures, others = _computed(*given, *clusters, table.ordinal, table.halves)
+    units = int(((table.codes >= 0).sum(1) >= 2).sum())
+    return QuestionAgreement(
+        table.question, len(names), units, figures, dict(zip(names, others, strict=True))
+    )
+
+
+@lru_cache(TABLES_HELD)
+def _computed(
+    codes: bytes,
+    values: bytes,
+    shape: tuple[int, int],
+    people: tuple[int, ...],
+    prompts: tuple[int, ...],
+    ordinal: bool,
+    halves: bool,
+) -> tuple[dict[str, Estimate], tuple[Estimate, ...]]:
+    """The figures of a table; a page that is looked at again and again does not compute them again and again."""
+    labels = np.frombuffer(codes, dtype=np.int64).reshape(shape)
+    numbers = np.frombuffer(values, dtype=np.float64).reshape(shape)
+    persons, asked = np.array(people), np.array(prompts)
+    wanted: list[TableFigure] = ["percent", "fleiss", "nominal"]
+    wanted += ["ordinal"] if ordinal else []
+    figures: dict[str, Estimate] = {
+        figure: table_agreement(numbers if figure == "ordinal" else labels, persons, asked, figure, halves)
+        for figure in wanted
+    }
+    return figures, tuple(panel_ceiling(labels, list(range(shape[1])), persons, asked, halves).raters)

@@ -1,0 +1,278 @@
+"""Votes made elsewhere, taken into a study: checked line by line, their raters put on seats of their own.
+
+Whoever a file names is kept beside the seat only, like anybody's identity elsewhere, and never exported; pseudonyms made by another
+study stay as they are, and one of this study means its seat. The same file twice is the same votes once; a vote that differs from the
+one there corrects it.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+from pydantic import Field as Described
+from sqlalchemy import func, insert, select, update
+
+from personafit._errors import UserError, located
+from personafit._hashing import hash_text
+from personafit.benchmarks.lines import validated
+from personafit.label.adjudicating import labels_of, table_rows
+from personafit.label.answers import CANNOT_TELL, Answer, job_key, outcome, standing_answers
+from personafit.label.forms import LabelValue
+from personafit.label.planning import IMPORTED, note
+from personafit.label.records import Arrangement, Field, Page, RaterState, Role
+from personafit.label.studies import Seat, Studies
+from personafit.store import tables as t
+from personafit.store.records import storable
+
+PSEUDONYM = re.compile(r"r-[0-9a-f]{8}")
+CHUNK = 500  # votes written at once
+LAST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
+Time = Annotated[float | None, Described(ge=0, le=LAST)]
+
+
+class VoteLine(BaseModel):
+    """One line of a file of votes; what an export writes besides is accepted and not needed."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    item: str
+    rater: str
+    question: str = ""
+    target: str = ""
+    label: str | None = None
+    perspective: Literal["third-party", "self"] | None = None
+    kind: Literal["human", "simulated"] = "human"
+    note: str | None = None
+    text: str | None = None
+    why: Literal["cannot tell"] | None = None
+    order: str = ""
+    seconds: float = Described(0.0, ge=0, allow_inf_nan=False)
+    at: Time = None
+    client_time: Time = None
+    page: str = ""
+    study: str = ""
+    role: str = ""
+    person: str = ""
+    value: float | None = None
+    status: str = ""
+    generation: int = 0
+    weight: float | None = None
+
+
+class CheckedVote(NamedTuple):
+    """A line that fits the study."""
+
+    line: VoteLine
+    page: Page
+    field: Field
+    answer: LabelValue | None
+
+
+class ImportSummary(NamedTuple):
+    """How many votes and raters were imported, and how many votes were there already."""
+
+    votes: int
+    raters: int
+    known: int
+
+
+def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
+    """Every line of a file against the study; the first that does not fit is an error that names line and field."""
+    form = studies.form(study)
+    places: dict[tuple[str, str, str], tuple[Page, Field]] = {}
+    for page in studies.pages(study, (Role.ITEM,)):
+        for field in form.fields(page, Arrangement.stored(page)):
+            places.setdefault((field.item, field.question, field.target), (page, field))
+    items, questions = {item for item, _, _ in places}, sorted({question for _, question, _ in places})
+    asked = ", ".join(questions)
+    labels: dict[tuple[str, str, str], dict[str, LabelValue]] = {}
+    seen: dict[tuple[str, ...], int] = {}
+    found = []
+    for number, row in table_rows(path):
+        cells = {name: cell for name, cell in row.items() if cell is not None}
+        line = validated(VoteLine, cells, path, number)
+        if not line.question and len(questions) == 1:
+            line.question = questions[0]
+        key = (line.item, line.question, line.target)
+        for name, fits, why in (
+            ("rater", line.rater.strip(), " is empty"),
+            ("item", line.item in items, f": '{line.item}' is not in the study {study}"),
+            ("question", line.question in questions, f": {study} asks {asked}, not '{line.question}'"),
+            ("target", key in places, f": '{line.target}' is no part of {line.item}"),
+        ):
+            if not fits:
+                raise UserError(f"{located(path, number, name)}{why}.")
+        if (before := seen.setdefault((line.rater, *key), number)) != number:
+            raise UserError(
+                f"{located(path, number)} is a second vote of {line.rater} on {line.item}; see line {before}."
+            )
+        page, field = places[key]
+        if key not in labels:
+            labels[key] = labels_of(studies, study, page, field)
+        found.append(CheckedVote(line, page, field, _answer(line, field, labels[key], path, number)))
+        if line.order and sorted(line.order) != sorted(Arrangement.stored(page).order):
+            raise UserError(
+                f"{located(path, number, 'order')}: '{line.order}' is no order of {page.sides} answers."
+            )
+    if not found:
+        raise UserError(f"{path} has no votes.")
+    return found
+
+
+def _answer(
+    line: VoteLine, field: Field, labels: dict[str, LabelValue], path: Path, number: int
+) -> LabelValue | None:
+    if field.kind == "text" and line.text is None:
+        raise UserError(f"{located(path, number, 'text')} is missing: {field.question} asks for a text.")
+    if field.kind == "text" or line.label is None:
+        return None
+    if line.why is not None:
+        raise UserError(
+            f"{located(path, number, 'why')}: a vote has a label or a reason for having none, not both."
+        )
+    if field.kind != "written" and line.label not in labels:
+        raise UserError(f"{located(path, number, 'label')}: '{line.label}' is none of {', '.join(labels)}.")
+    return labels.get(line.label, LabelValue(line.label, None))
+
+
+def import_votes(studies: Studies, study: str, path: Path, simulated: bool = False) -> ImportSummary:
+    """Take the votes of a file into a study. Nothing is written unless every line fits."""
+    lines = check_votes(studies, study, path)
+    names = list(dict.fromkeys(one.line.rater for one in lines))
+    simulators = {one.line.rater for one in lines if simulated or one.line.kind == "simulated"}
+    seats = _seats(studies, study, names, simulators)
+    _plan(studies, study, seats, lines)
+    written = _write(studies, study, seats, lines)
+    _finish(studies, study, seats, lines)
+    with studies.engine.begin() as connection:
+        detail = {"file": path.name, "votes": written, "raters": len(names)}
+        note(connection, study, "researcher", "imported votes", detail)
+    return ImportSummary(written, len(names), len(lines) - written)
+
+
+def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[str]) -> dict[str, Seat]:
+    """A seat for each name: the one it has, or a new one; erased raters do not come back under their old seat."""
+    config = studies.study(study).config
+    held, taken = _held(studies, study), {seat.code for seat in studies.seats(study)}
+    with studies.engine.begin() as connection:
+        raters = t.study_raters.c
+        last = connection.execute(select(func.max(raters.seat)).where(raters.study == study)).scalar()
+        now, rows = time.time(), []
+        for seat, name in enumerate(
+            (name for name in names if name not in held), 0 if last is None else last + 1
+        ):
+            keeps = PSEUDONYM.fullmatch(name) and name not in taken
+            code = name if keeps else f"r-{secrets.token_hex(4)}"
+            progress = {IMPORTED: True}
+            progress |= {"simulated": True} if name in simulated or config.simulated else {}
+            rows.append(
+                {
+                    "study": study,
+                    "seat": seat,
+                    "rater": hash_text("human", study, code),
+                    "code": code,
+                    "external": name,
+                    "state": RaterState.DONE,
+                    "progress": orjson.dumps(progress).decode(),
+                    **dict.fromkeys(("joined", "seen", "finished"), now),
+                }
+            )
+        if rows:
+            connection.execute(insert(t.study_raters), rows)
+            larger = config.model_copy(update={"seats": config.seats + len(rows)})
+            connection.execute(
+                update(t.studies).where(t.studies.c.name == study).values(config=larger.model_dump_json())
+            )
+    studies.register(study)
+    return {name: seat for name, seat in _held(studies, study).items() if name in names}
+
+
+def _held(studies: Studies, study: str) -> dict[str, Seat]:
+    """The seats of a study by what a file may call them: who somebody is elsewhere, or the pseudonym."""
+    away = (RaterState.FREE, RaterState.ERASED)
+    seats = [seat for seat in studies.seats(study) if seat.state not in away]
+    return {seat.code: seat for seat in seats} | {seat.external: seat for seat in seats if seat.external}
+
+
+def _plan(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> None:
+    """Note which pages these raters saw, as if it had been planned."""
+    rows: list[dict[str, Any]] = []
+    planned: dict[int, set[str]] = {}
+    for line, page, _, _ in lines:
+        seat = seats[line.rater].seat
+        if seat not in planned:
+            planned[seat] = {one.page for one in studies.assigned(study, seat)}
+        if page.id not in planned[seat]:
+            order = Arrangement.stored(page)
+            order.sides = [int(place) for place in line.order] or order.sides
+            about = {"study": study, "seat": seat, "position": len(planned[seat]), "page": page.id}
+            rows.append(about | {"arrangement": order.model_dump_json()})
+            planned[seat].add(page.id)
+    if rows:
+        with studies.engine.begin() as connection:
+            connection.execute(insert(t.study_plan), rows)
+
+
+def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> int:
+    config, store = studies.study(study).config, studies.store
+    jobs = [job_key(study, one.page.id, one.field, seats[one.line.rater].rater) for one in lines]
+    wanted, asks = sorted(set(jobs)), t.asks.c
+    standing, last = standing_answers(store, wanted), dict.fromkeys(wanted, -1)
+    for row in store.rows_among(
+        select(asks.job, asks.generation), asks.job, wanted
+    ):  # what was undone included
+        last[row.job] = max(row.generation, last[row.job])
+    outcomes = []
+    for (line, page, field, answer), job in zip(lines, jobs, strict=True):
+        why = line.why or (CANNOT_TELL if answer is None and field.kind != "text" else None)
+        said = [storable(part) if part else None for part in (line.label, line.text, why, line.note)]
+        if there := standing.get(job):
+            stands = (there.label, *(there.detail.get(name) for name in ("text", "why", "note")))
+            if said == [part or None for part in stands]:
+                continue
+        last[job] += 1
+        kept = {name: getattr(line, name) for name in ("client_time", "note", "text", "perspective")}
+        given = Answer(
+            study=study,
+            seat=seats[line.rater].seat,
+            rater=seats[line.rater].rater,
+            page=page.id,
+            field=field,
+            answered=answer,
+            detail=kept | {"why": why, "imported": True},
+            view=config.view,
+            order=line.order or Arrangement.stored(page).order,
+            perspective=line.perspective or config.perspective,
+            seconds=line.seconds,
+        )
+        ask = hash_text("import", job, str(last[job]), *map(str, said))
+        outcomes.append(outcome(given, ask, last[job], line.at or time.time()))
+    for start in range(0, len(outcomes), CHUNK):
+        store.write(outcomes[start : start + CHUNK])
+    return len(outcomes)
+
+
+def _finish(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> None:
+    """Note which of the pages voted on are done now: whatever they require has an answer, from this file or before."""
+    form, plan = studies.form(study), t.study_plan
+    pages = {(seats[one.line.rater].seat, one.page.id): one for one in reversed(lines)}
+    jobs = {
+        place: [
+            job_key(study, one.page.id, field, seats[one.line.rater].rater)
+            for field in form.fields(one.page, Arrangement.stored(one.page))
+            if field.required
+        ]
+        for place, one in pages.items()
+    }
+    standing = standing_answers(studies.store, sorted({job for asked in jobs.values() for job in asked}))
+    with studies.engine.begin() as connection:
+        for (seat, page), one in pages.items():
+            if all(job in standing for job in jobs[seat, page]):
+                where = (plan.c.study == study, plan.c.seat == seat, plan.c.page == page)
+                done = one.line.at or time.time()
+                connection.execute(update(plan).where(*where, plan.c.done.is_(None)).values(done=done))

@@ -1,0 +1,298 @@
+"""Setting a study up: from a source and a question to pages, narrowed to a sample, with practice, gold and attention pages among them.
+
+A sample of a run can be drawn evenly over the range of a metric, so that rare marks are seen as often as common ones.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+
+from personafit._errors import UserError, located
+from personafit._hashing import hash_text
+from personafit._plugins import find_plugin
+from personafit.benchmarks.lines import read_lines
+from personafit.label.forms import FORMS, LabelForm, form_named
+from personafit.label.forms.form import key_name
+from personafit.label.records import Arrangement, Page, Role, StudyConfig
+from personafit.label.sources import StudySource, open_source
+from personafit.label.studies import Studies
+from personafit.models import MODELS, parse_spec
+from personafit.store import RunRecord, Status, Store
+from personafit.store import tables as t
+
+KINDS = ("choice", "relevance", "preference", "dialogue")
+ACCURACY, MARGIN = "accuracy", "margin"
+STRATA = 5
+
+
+class StudySetup(NamedTuple):
+    """A study that was set up: its number of pages, its form and remarks for the researcher."""
+
+    pages: int
+    form: str
+    notes: list[str]
+
+
+class ExtraPages(NamedTuple):
+    """Pages beside the items of a study: with a known answer, for attention, for practice."""
+
+    gold: str | None = None
+    """How many pages with a known answer are mixed in, or a file that says what is known."""
+    attention: int = 0
+    practice: int = 0
+
+
+def make_study(
+    store: Store,
+    name: str,
+    source: str,
+    question: str | None,
+    config: StudyConfig,
+    find_run: Callable[[Store, str], RunRecord],
+    data: Path | None = None,
+    stratify: str | None = None,
+    count: int | None = None,
+    besides: ExtraPages = ExtraPages(),
+) -> StudySetup:
+    """Make a study of what `source` names."""
+    opened = open_source(store, source, find_run, data)
+    form = form_named(question) if question else _default_form(opened)
+    config = config.model_copy(update={"view": form.view, "perspective": form.perspective})
+    if form.name == "chat" and not config.model:
+        raise UserError(
+            "--question chat needs --model SPEC, whom people talk with, such as openai:MODEL@URL."
+        )
+    if form.name == "chat" and parse_spec(config.model).kind not in MODELS:
+        raise UserError(f"--model {config.model} names no model; kinds are {', '.join(MODELS)}.")
+    pages, notes = in_one_language(list(form.pages(opened)), opened, config.language)
+    ((twice, times),) = Counter(page.id for page in pages).most_common(1) or [("", 0)]
+    if times > 1:
+        raise UserError(f"There are {times} pages '{twice}'; ids must be unique.")
+    if besides.gold is not None and not besides.gold.isdecimal():
+        pages = _all_keyed(form, pages, Path(besides.gold))
+    drawn = sorted(pages, key=lambda page: hash_text("sample", str(config.seed), page.id))
+    if stratify is not None:
+        among = {item for page in pages for item in page.items}
+        weights = stratified_sample(store, opened.run, stratify, count, config.seed, among)
+        chosen = [page for page in pages if any(item in weights for item in page.items)]
+        rest = [page for page in drawn if not any(item in weights for item in page.items)]
+        config = config.model_copy(update={"weights": weights})
+    elif count is not None:
+        chosen, rest = drawn[:count], drawn[count:]
+    else:
+        chosen, rest = pages, []
+    attention = [form.attention(number, config.language) for number in range(1, besides.attention + 1)]
+    made = [*_with(form, chosen, rest, besides), *attention]
+    counts = Counter(page.role for page in made)
+    # Chats become items of the study's own.
+    dataset = f"chat@{name}" if form.name == "chat" else opened.dataset
+    Studies(store).create(name, dataset, form, config, made)
+    extra = [
+        f"{counts[role]} {role} pages besides." for role in Role if role is not Role.ITEM and counts[role]
+    ]
+    return StudySetup(counts[Role.ITEM], form.name, [*notes, *extra])
+
+
+def extend_study(
+    store: Store,
+    study: str,
+    raters: int,
+    items: int,
+    find_run: Callable[[Store, str], RunRecord],
+    source: str | None = None,
+    data: Path | None = None,
+) -> tuple[int, int]:
+    """Add seats, and items from where the study's items come from; returns how many of each were added."""
+    studies = Studies(store)
+    standing = studies.study(study)
+    pages: list[Page] = []
+    if items:
+        opened = open_source(store, source or standing.config.source, find_run, data)
+        if opened.dataset != standing.dataset and standing.form != "chat":
+            raise UserError(
+                f"{study} asks about {standing.dataset}; items of {opened.dataset} are a study of their own."
+            )
+        held = {page.id.removeprefix("practice/") for page in studies.pages(study)}
+        asked, _ = in_one_language(list(studies.form(study).pages(opened)), opened, standing.config.language)
+        fresh = [page for page in asked if page.id not in held]
+        # In the order of the first draw, so that a study that grew is the study that would have been made larger.
+        fresh.sort(key=lambda page: hash_text("sample", str(standing.config.seed), page.id))
+        pages = fresh[:items]
+        if not pages:
+            raise UserError(f"{study} has all items of {standing.config.source} already.")
+    if not raters and not pages:
+        raise UserError("Say how many raters or items to add.")
+    studies.extend(study, pages, raters)
+    return raters, len(pages)
+
+
+def _with(form: LabelForm, chosen: list[Page], rest: list[Page], besides: ExtraPages) -> list[Page]:
+    """The chosen pages with those for practice and gold, which are taken from the rest while there are any."""
+    candidates = [page for page in (*rest, *reversed(chosen)) if page.key]
+    practice, gold = candidates[: besides.practice], candidates[besides.practice :]
+    _enough(practice, besides.practice, "--practice")
+    if besides.gold is None:
+        gold = []
+    elif besides.gold.isdecimal():
+        gold = gold[: int(besides.gold)]
+        _enough(gold, int(besides.gold), "--gold")
+    taken = {page.id for page in (*practice, *gold)}
+    return [
+        # Answers to practice pages are about items of their own, so that none of them counts.
+        *(
+            page.model_copy(
+                update={
+                    "role": Role.PRACTICE,
+                    "id": f"practice/{page.id}",
+                    "items": [f"practice/{item}" for item in page.items],
+                }
+            )
+            for page in practice
+        ),
+        *(page.model_copy(update={"role": Role.GOLD}) for page in gold),
+        *(page for page in chosen if page.id not in taken),
+    ]
+
+
+def _enough(pages: Sequence[Page], wanted: int, option: str) -> None:
+    if len(pages) < wanted:
+        raise UserError(
+            f"{option} {wanted}: only {len(pages)} more pages have a known answer; --gold FILE says what is known "
+            "(lines with item, label and, where there is one, target)."
+        )
+
+
+def _default_form(source: StudySource) -> LabelForm:
+    if source.run is not None and source.run.config.get("kind") == "dialogue":
+        return form_named("dialogue")
+    if source.tasks:
+        return form_named("chat")
+    item = next(source.items(KINDS), None) or next(source.items(), None)
+    for form in FORMS.values():
+        if item is not None and item.kind in form.kinds:
+            return form
+    if item is not None and find_plugin("kinds", item.kind) is not None:
+        return form_named(item.kind)
+    if source.folder is not None:
+        return form_named("attributes")
+    raise UserError(f"{source.name} has no items to ask about; say what is asked with --question.")
+
+
+def in_one_language(pages: list[Page], source: StudySource, language: str) -> tuple[list[Page], list[str]]:
+    """Where people of a source are written about in several languages, raters get those in theirs."""
+    if source.tasks:
+        return pages, []
+    spoken = source.languages
+    if len({spoken.get(page.person, language) for page in pages}) < 2:
+        return pages, []
+    kept = [page for page in pages if spoken.get(page.person, language) == language]
+    left = len(pages) - len(kept)
+    return kept, [f"{left} pages in other languages are left out; --language names the one raters read."]
+
+
+def _all_keyed(form: LabelForm, pages: Sequence[Page], path: Path) -> list[Page]:
+    """The pages with what a file says of them, and nothing else, as their keys: item, target, question, label, as in gold.jsonl."""
+    if not path.is_file():
+        raise UserError(f"--gold {path}: neither a number nor a file that can be read.")
+    known: dict[tuple[str, str, str], tuple[str, int]] = {}
+    for number, row in read_lines(path):
+        if not {"item", "label"} <= row.keys():
+            raise UserError(f"{located(path, number)}: a line has item, label and perhaps target.")
+        about = (str(row["item"]), str(row.get("target", "")), str(row.get("question", "")))
+        known[about] = (str(row["label"]), number)
+    keyed = []
+    for page in pages:
+        plain, key = Arrangement.stored(page), {}
+        for field in form.fields(page, plain):
+            unit = (field.item, field.target)
+            said = known.get((*unit, field.question)) or known.get((*unit, ""))  # a line may name no question
+            if said is None or field.kind == "text":
+                continue
+            label, line = said
+            labels = form.labels(page, plain, field).values()
+            if labels and label not in labels:
+                possible = ", ".join(map(str, labels))
+                raise UserError(f"{located(path, line, 'label')}: '{label}' is none of {possible}.")
+            key[key_name(field)] = label
+        keyed.append(page.model_copy(update={"key": key}))
+    if not any(page.key for page in keyed):
+        raise UserError(f"--gold {path}: none of its items is on a page of the study; ids must be the same.")
+    return keyed
+
+
+def stratified_sample(
+    store: Store, run: RunRecord | None, metric: str, count: int | None, seed: int, among: Container[str]
+) -> dict[str, float]:
+    """Ids of so many items of a run, of those there are, evenly over a metric, each with its design weight."""
+    if run is None:
+        raise UserError("--stratify: metrics are a run's; name one with --from RUN.")
+    if count is None:
+        raise UserError("--stratify says over what to sample; say how many with --limit N.")
+    metrics = metric_values(store, run)
+    if metric not in metrics:
+        known = ", ".join(sorted(metrics)) or "none; nobody has judged it yet"
+        raise UserError(
+            f"--stratify {metric}: {run.name} has no such metric for its items; there are: {known}."
+        )
+    return stratified({item: value for item, value in metrics[metric].items() if item in among}, count, seed)
+
+
+def metric_values(store: Store, run: RunRecord) -> dict[str, dict[str, float]]:
+    """What a run's raters said of each item on average, by metric: accuracy and margin of choices, the marks of all else."""
+    ask, judgment = t.asks.c, t.judgments.c
+    query = (
+        select(judgment.question, judgment.item, func.avg(judgment.value).label("mean"))
+        .select_from(
+            t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job).join(t.judgments, judgment.ask == ask.id)
+        )
+        .where(t.run_jobs.c.run == run.id, judgment.status == Status.OK.value, judgment.value.is_not(None))
+        .group_by(judgment.question, judgment.item)
+    )
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for rows in store.stream(query, 1000):
+        for row in rows:
+            found[row.question][row.item] = float(row.mean)
+    if run.config.get("kind", "choice") != "choice" or "raters" not in run.config:
+        return dict(found)
+    margins = found.get(str(run.config.get("question", "fit")), {})
+    sure = {item: abs(value) for item, value in margins.items()}
+    accuracies = _accuracies(store, run)
+    return {name: values for name, values in ((ACCURACY, accuracies), (MARGIN, sure)) if values}
+
+
+def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
+    from personafit.reports import load_scores
+
+    by_item: dict[str, list[float]] = defaultdict(list)
+    scores = load_scores(store, run)
+    for rater in scores.raters:
+        frame = scores.scores[rater["fingerprint"], scores.headline_view]
+        for item, accuracy in frame.select("item", "accuracy").drop_nulls().iter_rows():
+            by_item[item].append(accuracy)
+    return {item: fmean(values) for item, values in by_item.items()}
+
+
+def stratified(values: Mapping[str, float], count: int, seed: int) -> dict[str, float]:
+    """So many ids, evenly over the range of their values, each with its design weight.
+
+    Few distinct values are strata by themselves; many are cut at their quantiles. Within a stratum the draw is seeded. The weight is
+    the size of the stratum over how many were drawn from it: for so many items each of the drawn stands.
+    """
+    distinct = sorted(set(values.values()))
+    ranked = sorted(values, key=lambda one: (values[one], hash_text("stratify", str(seed), one)))
+    strata: dict[int, list[str]] = defaultdict(list)
+    for place, one in enumerate(ranked):
+        few = len(distinct) <= STRATA
+        strata[distinct.index(values[one]) if few else place * STRATA // len(ranked)].append(one)
+    # One of each stratum in turn, until there are enough.
+    turns: list[tuple[int, int, str]] = []
+    for stratum, members in strata.items():
+        members.sort(key=lambda one: hash_text("draw", str(seed), one), reverse=True)
+        turns += [(turn, stratum, one) for turn, one in enumerate(members)]
+    chosen = sorted(turns)[:count]
+    drawn = Counter(stratum for _, stratum, _ in chosen)
+    return {one: len(strata[stratum]) / drawn[stratum] for _, stratum, one in chosen}

@@ -1,0 +1,378 @@
+"""Where a study stands, in numbers: raters, pages, agreement, labels and time, read anew each time they are asked for.
+
+The researcher's pages and `label status` show the same object. Of raters it says what stands out, by hidden pages with a known
+answer, time and side; nothing here decides anything, a person does.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from personafit.label.adjudicating import Dispute
+from personafit.label.agreement import QuestionAgreement, study_agreement
+from personafit.label.forms.questions import ChoiceForm
+from personafit.label.records import Arrangement, RaterState, Role
+from personafit.label.studies import PageAssignment, Seat, Studies, Study, rater_kind
+from personafit.label.votes import adjudicated_votes, study_remarks, study_votes
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Sentences, count_row, result_cell, text_grid
+from personafit.statistics import Estimate
+
+AWAY = (RaterState.FREE, RaterState.ERASED)
+LEFT_OUT = (RaterState.EXCLUDED, RaterState.ERASED)
+FEWEST_GOLD, LOW_GOLD = 3, 0.6
+FEWEST_TIMED, HASTY = 5, 1 / 3  # of the study's median time
+FEWEST_SIDES, ONE_SIDED = 15, 0.85
+MOST_NAMED = 12  # raters with open pages
+RATERS = (
+    "rater", "state", "done", "open", "median s", "with others", "gold", "attention", "can't tell", "flags",
+)  # fmt: skip
+FIGURES = {"percent": "percent", "fleiss": "Fleiss", "nominal": "alpha", "ordinal": "alpha, ordinal"}
+
+
+@dataclass(frozen=True)
+class GoldScore:
+    """How many pages with a known answer were answered, and how many correctly."""
+
+    right: int = 0
+    answered: int = 0
+
+
+@dataclass(frozen=True)
+class RaterNumbers:
+    """One rater."""
+
+    seat: Seat
+    kind: str
+    done: int
+    planned: int
+    median_seconds: float | None
+    """Over pages."""
+    gold: GoldScore
+    attention: GoldScore
+    cannot_tell: int
+    flags: int
+    with_others: Estimate | None
+    """Agreement with the majority of the others, on the first question that has labels."""
+    concerns: tuple[str, ...]
+    """What stands out, by key of the interface's texts."""
+
+    @property
+    def open(self) -> int:
+        """Pages that wait for them; none for who has no seat or may not go on."""
+        may = self.seat.state in (RaterState.ACTIVE, RaterState.DONE)
+        return self.planned - self.done if may else 0
+
+
+class PageNumbers(NamedTuple):
+    """One page."""
+
+    page: str
+    role: str
+    person: str
+    done: int
+    planned: int
+    labels: dict[str, Counter[str]]
+    """Votes by question (and target) and label."""
+    flags: int
+    notes: int
+
+
+class Distribution(NamedTuple):
+    """How often each label was given to a question."""
+
+    question: str
+    counts: dict[str, int]
+    cannot_tell: int
+    places: dict[int, int]
+    """How often the answer shown first, second, … was chosen."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """A whole study; `done` and `planned` are pages of raters who are not excluded, `complete_pages` those with all their raters."""
+
+    study: Study
+    raters: list[RaterNumbers]
+    pages: list[PageNumbers]
+    agreement: list[QuestionAgreement]
+    distributions: list[Distribution]
+    seconds: float | None
+    votes: int
+    adjudicated: int
+    remarks: pl.DataFrame = field(repr=False)
+    free: int
+    done: int
+    planned: int
+    item_pages: int
+    complete_pages: int
+
+    @property
+    def taking_part(self) -> list[RaterNumbers]:
+        """Raters who have taken their seat."""
+        return [rater for rater in self.raters if rater.seat.state not in AWAY]
+
+
+def overview(studies: Studies, name: str) -> Overview:
+    """Everything about a study as it stands."""
+    study, plan, seats = studies.study(name), studies.assigned(name), studies.seats(name)
+    everybody = study_votes(studies, name, excluded=True)
+    out = {seat.code for seat in seats if seat.state is RaterState.EXCLUDED}
+    votes = everybody.filter(~pl.col("rater").is_in(out))
+    agreement = study_agreement(studies, name, votes)
+    remarks = study_remarks(studies, name)
+    # How long each rater had each page before them until its last answer.
+    timed = everybody.filter(pl.col("seconds") > 0).group_by("rater", "page").agg(pl.col("seconds").max())
+    usual = _median(timed.filter(~pl.col("rater").is_in(out)))
+    gold, attention = (_known_answers(studies, name, role) for role in (Role.GOLD, Role.ATTENTION))
+    planned, done = Counter(one.seat for one in plan), Counter(one.seat for one in plan if one.done)
+    skipped = Counter(everybody.filter(pl.col("status") == "skipped")["rater"])
+    flags = Counter(remarks.filter(pl.col("question") == "flag")["rater"])
+    raters = []
+    for seat in seats:
+        mine = timed.filter(pl.col("rater") == seat.code)
+        checks = gold.get(seat.code, GoldScore()), attention.get(seat.code, GoldScore())
+        where = shown_places(everybody.filter(pl.col("rater") == seat.code))
+        compared = (figures.with_others.get(seat.code) for figures in agreement)
+        raters.append(
+            RaterNumbers(
+                seat=seat,
+                kind=rater_kind(seat, study.config.simulated),
+                done=done[seat.seat],
+                planned=planned[seat.seat],
+                median_seconds=_median(mine),
+                gold=checks[0],
+                attention=checks[1],
+                cannot_tell=skipped[seat.code],
+                flags=flags[seat.code],
+                with_others=next((estimate for estimate in compared if estimate is not None), None),
+                concerns=tuple(_concerns(*checks, mine, usual, where)),
+            )
+        )
+    pages = _pages(studies, name, seats, plan, votes, remarks)
+    items = [page for page in pages if page.role == Role.ITEM]
+    there = [rater for rater in raters if rater.seat.state not in LEFT_OUT]
+    return Overview(
+        study=study,
+        raters=raters,
+        pages=pages,
+        agreement=agreement,
+        distributions=_distributions(votes),
+        seconds=usual,
+        votes=votes.height,
+        adjudicated=adjudicated_votes(studies, name).height,
+        remarks=remarks,
+        free=sum(rater.seat.state is RaterState.FREE for rater in raters),
+        done=sum(rater.done for rater in there),
+        planned=sum(rater.planned for rater in there),
+        item_pages=len(items),
+        complete_pages=sum(page.done >= study.config.overlap for page in items),
+    )
+
+
+def _known_answers(studies: Studies, name: str, role: Role) -> dict[str, GoldScore]:
+    """Each rater's answers to hidden pages of this role against their keys; who cannot tell is not right."""
+    form = studies.form(name)
+    known = {
+        (page.id, field.item, field.question, field.target): label
+        for page in studies.pages(name, (role,))
+        for field in form.fields(page, Arrangement.stored(page))
+        if (label := form.right(page, field)) is not None
+    }
+    right, answered = Counter[str](), Counter[str]()
+    for vote in study_votes(studies, name, (role,), excluded=True).iter_rows(named=True):
+        expected = known.get((vote["page"], vote["item"], vote["question"], vote["target"]))
+        if expected is not None:
+            right[vote["rater"]] += vote["label"] == expected
+            answered[vote["rater"]] += 1
+    return {rater: GoldScore(right[rater], count) for rater, count in answered.items()}
+
+
+def shown_places(votes: pl.DataFrame) -> Counter[int]:
+    """How often the answer in each place on the page was chosen, from 0; only where labels are answers, and no marks of them."""
+    chosen = votes.filter((pl.col("question") == ChoiceForm.name) & pl.col("label").is_not_null())
+    return Counter(order.index(label) for order, label in chosen.select("order", "label").iter_rows())
+
+
+def _concerns(
+    gold: GoldScore, attention: GoldScore, timed: pl.DataFrame, usual: float | None, places: Counter[int]
+) -> Iterator[str]:
+    if attention.right < attention.answered:
+        yield "r.concern.attention"
+    if gold.answered >= FEWEST_GOLD and gold.right / gold.answered < LOW_GOLD:
+        yield "r.concern.gold"
+    seconds = _median(timed)
+    if seconds is not None and usual is not None and len(timed) >= FEWEST_TIMED and seconds < HASTY * usual:
+        yield "r.concern.hasty"
+    if places.total() >= FEWEST_SIDES and max(places.values()) >= ONE_SIDED * places.total():
+        yield "r.concern.side"
+
+
+def _pages(
+    studies: Studies,
+    name: str,
+    seats: list[Seat],
+    plan: list[PageAssignment],
+    votes: pl.DataFrame,
+    remarks: pl.DataFrame,
+) -> list[PageNumbers]:
+    away = {seat.seat for seat in seats if seat.state in LEFT_OUT}
+    counted = [one for one in plan if one.seat not in away]
+    planned, done = Counter(one.page for one in counted), Counter(one.page for one in counted if one.done)
+    labels: dict[str, dict[str, Counter[str]]] = {}
+    given = votes.filter(pl.col("label").is_not_null())
+    for page, question, target, label in given.select("page", "question", "target", "label").iter_rows():
+        about = f"{question}: {target}" if target else question
+        labels.setdefault(page, {}).setdefault(about, Counter())[label] += 1
+    flags, notes = (Counter(remarks.filter(pl.col("question") == what)["page"]) for what in ("flag", "note"))
+    notes += Counter(votes.filter(pl.col("note").is_not_null())["page"])
+    return [
+        PageNumbers(
+            page.id,
+            page.role,
+            page.person,
+            done[page.id],
+            planned[page.id],
+            labels.get(page.id, {}),
+            flags[page.id],
+            notes[page.id],
+        )
+        for page in studies.pages(name)
+    ]
+
+
+def _distributions(votes: pl.DataFrame) -> list[Distribution]:
+    found = []
+    for key, part in votes.group_by("question", maintain_order=True):
+        counts = Counter(part["label"].drop_nulls())
+        skipped = part.filter(pl.col("status") == "skipped").height
+        if counts or skipped:
+            where = dict(sorted(shown_places(part).items()))
+            found.append(Distribution(str(key[0]), dict(sorted(counts.items())), skipped, where))
+    return found
+
+
+def _median(timed: pl.DataFrame) -> float | None:
+    found: Any = timed["seconds"].median()
+    return None if found is None else float(found)
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number with its noun: '1 rater', '2 raters'."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def figure(found: Estimate | None) -> Cell:
+    """A figure of agreement with its interval, as pages and tables show it."""
+    return result_cell(found, "{:.2f}".format, to=" to ")
+
+
+def status_pieces(numbers: Overview) -> list[Piece]:
+    """How far a study is, how its raters work, and how far they agree."""
+    study = numbers.study
+    said = [
+        f"{study.name} ({study.form}, {study.state}): {numbers.done:,} of {numbers.planned:,} pages answered, "
+        f"{numbers.complete_pages:,} of {numbers.item_pages:,} items have all their raters, "
+        f"{counted(numbers.free, 'free seat', 'free seats')}."
+    ]
+    raters = text_grid("Raters", "", RATERS, [_rater_row(one) for one in numbers.raters])
+    after = []
+    if waiting := [one.seat.code for one in numbers.taking_part if one.open]:
+        named = ", ".join(waiting[:MOST_NAMED]) + (" …" if len(waiting) > MOST_NAMED else "")
+        after.append(f"{counted(len(waiting), 'rater has', 'raters have')} open pages: {named}")
+    if not numbers.agreement:
+        after.append("No agreement yet: it takes two raters who answered the same item.")
+        return [Sentences(said), raters, Sentences(after)]
+    rows: list[Row] = []
+    notes: dict[str, None] = {}
+    for one in numbers.agreement:
+        found = [one.figures.get(name) for name in FIGURES]
+        notes |= {estimate.note: None for estimate in found if estimate is not None and estimate.note}
+        counts = count_row([one.question], (one.raters, one.units))
+        rows.append(Row(counts.names, [*counts.cells, *map(figure, found)]))
+    columns = ["raters", "items", *FIGURES.values()]
+    agreement = Grid("Agreement, 95 % interval over people", "", ["question"], columns, rows)
+    return [Sentences(said), raters, Sentences(after), agreement, Sentences(list(notes), small=True)]
+
+
+def _rater_row(one: RaterNumbers) -> list[str]:
+    others = figure(one.with_others)
+    return [
+        one.seat.code + (" (simulated)" if one.kind == "simulated" else ""),
+        one.seat.state.value,
+        f"{one.done}/{one.planned}",
+        str(one.open or "–"),
+        "–" if one.median_seconds is None else f"{one.median_seconds:.1f}",
+        f"{others.text} ({others.interval})" if others.interval else others.text or "–",
+        *(
+            f"{known.right}/{known.answered}" if known.answered else "–"
+            for known in (one.gold, one.attention)
+        ),
+        str(one.cannot_tell),
+        str(one.flags),
+    ]
+
+
+def dispute_pieces(study: str, found: Sequence[Dispute]) -> list[Piece]:
+    """The items that raters disagree about, with their votes."""
+    rows = []
+    for one in found:
+        votes = ", ".join(f"{label} × {count}" for label, count in one.counts.items())
+        about = [one.field.item, one.field.question, one.field.target]
+        rows.append([*about, votes, f"{one.share:.2f}", one.decided or ""])
+    columns = ("item", "question", "target", "votes", "largest share", "decided")
+    pieces: list[Piece] = [text_grid(f"{study}: what raters disagree about", "", columns, rows)]
+    if left := sum(one.decided is None for one in found):
+        how = f"label adjudicate {study} --decide ITEM=ANSWER, or in the browser: label serve."
+        pieces.append(Sentences([f"{left} of {len(found)} to be decided: {how}"]))
+    return pieces
+
+
+def status_object(numbers: Overview) -> dict[str, Any]:
+    """The one object that `label status --json` prints; without texts and without who anybody is."""
+    study = numbers.study
+    return {
+        "study": study.name,
+        "state": study.state,
+        "form": study.form,
+        "source": study.config.source,
+        "simulated": study.config.simulated,
+        "done": numbers.done,
+        "planned": numbers.planned,
+        "pages": numbers.item_pages,
+        "complete_pages": numbers.complete_pages,
+        "votes": numbers.votes,
+        "adjudicated": numbers.adjudicated,
+        "median_seconds": numbers.seconds,
+        "free_seats": numbers.free,
+        "raters": [_rater_object(rater) for rater in numbers.raters],
+        "agreement": [
+            {"question": one.question, "raters": one.raters, "units": one.units}
+            | {"figures": {name: _estimate_object(estimate) for name, estimate in one.figures.items()}}
+            for one in numbers.agreement
+        ],
+        "labels": [
+            {"question": one.question, "counts": one.counts, "cannot_tell": one.cannot_tell}
+            for one in numbers.distributions
+        ],
+    }
+
+
+def _estimate_object(estimate: Estimate | None) -> dict[str, Any] | None:
+    shown = ("value", "low", "high", "n", "people", "note")
+    return None if estimate is None else {name: getattr(estimate, name) for name in shown}
+
+
+def _rater_object(rater: RaterNumbers) -> dict[str, Any]:
+    seat = rater.seat
+    who = {"rater": seat.code, "kind": rater.kind, "state": seat.state, "reason": seat.reason}
+    counts = ("done", "planned", "open", "median_seconds", "cannot_tell", "flags")
+    known = {"gold": asdict(rater.gold), "attention": asdict(rater.attention)}
+    return (
+        who
+        | {name: getattr(rater, name) for name in counts}
+        | known
+        | {"with_others": _estimate_object(rater.with_others)}
+    )

@@ -1,0 +1,189 @@
+"""The route that every answer comes by: checked, stored, and only then acknowledged.
+
+It is asked more often than everything else together, so it finds its own arguments: declared like any other route, for the API's
+description, but without what FastAPI works out anew for every request.
+"""
+
+import re
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Body, FastAPI, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field as Described
+from starlette.types import Receive, Scope, Send
+
+from personafit.label.answers import CANNOT_TELL, GONE, UNDONE, NotStored
+from personafit.label.chats import Chat, has_ended
+from personafit.label.forms import LabelValue
+from personafit.label.forms.questions import ChatForm
+from personafit.label.places import FLAG, PageSlot, Places, Shape
+from personafit.label.records import Field, Role
+from personafit.label.texts import text
+from personafit.label.web.sessions import (
+    CHECK_FIRST,
+    NO_PAGE,
+    NotAllowed,
+    PageRenderer,
+    RaterVisit,
+    ScriptDep,
+    page_at,
+    rater_script,
+)
+from personafit.label.writing import Writer
+
+LONGEST_TEXT = 20_000
+_ID = re.compile(r"^[A-Za-z0-9-]{8,64}$")
+
+
+class SentAnswer(BaseModel):
+    """One answer as the browser sends it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Described(
+        pattern=_ID.pattern, description="Made by the browser; the same answer sent twice is stored once."
+    )
+    page: int = Described(ge=0, lt=2**31, description="Place of the page among the rater's.")
+    field: str = Described(max_length=100, description="Which question on the page.")
+    value: str | None = Described(None, max_length=LONGEST_TEXT, description="The option chosen, or a text.")
+    why: str | None = Described(None, description="Why there is no option: 'cannot tell' or 'undone'.")
+    note: str | None = Described(None, max_length=LONGEST_TEXT)
+    key: str | None = Described(None, max_length=64, description="What the page called itself.")
+    client_time: float = Described(description="The browser's clock, seconds since 1970.")
+    seconds: float = Described(0.0, ge=0, le=86_400, description="How long the page was before the rater.")
+
+
+class AnswerRoute(APIRoute):
+    """The route of answers."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Find the session and the body, and pass them on."""
+        if scope["method"] != "POST":
+            await super().handle(scope, receive, send)
+            return
+        request = Request(scope, receive)
+        visit = await rater_script(request)
+        response = await answer(await _sent(request), visit)
+        await response(scope, receive, send)
+
+
+def add_route(app: FastAPI) -> None:
+    """Have the app take answers; called first, the route is found first."""
+    app.router.add_api_route(
+        "/api/answers",
+        answer,
+        methods=["POST"],
+        responses={403: {}, 409: {}, 503: {}},
+        route_class_override=AnswerRoute,
+    )
+
+
+async def answer(sent: Annotated[SentAnswer, Body()], visit: ScriptDep) -> Response:
+    """Store one answer. The reply comes when it is on disk."""
+    state, session = visit.request.app.state, visit.session
+    places: Places = state.places
+    place = _place(places, visit, sent)
+    if not places.checked(session.study, session.seat):
+        raise NotAllowed(403, CHECK_FIRST)
+    shape = place.shape
+    field = shape.fields.get(sent.field)
+    if field is None:
+        raise NotAllowed(422, f"There is no field '{sent.field}' on this page.")
+    if isinstance(shape.form, ChatForm) and field.required:
+        await run_in_threadpool(_check_ended, visit, sent.page)
+    answered, detail = _read(sent, shape, field)
+    writer: Writer = state.writer
+    render: PageRenderer = state.render
+    try:
+        saved = await writer.save(place.answer(sent.id, field, answered, detail, sent.seconds))
+    except NotStored as error:
+        if error.code == 404:
+            places.refresh()
+        language = render.language(visit.request, shape.config.language)
+        return _json({"error": text(language, error.sentence)}, error.code)
+    body: dict[str, Any] = {"id": saved.id, "generation": saved.generation, "done": saved.done}
+    unread = field.kind == "written" and sent.value and answered is None
+    if unread or (shape.page.role is Role.PRACTICE and answered is not None and field.required):
+        language = render.language(visit.request, shape.config.language)
+        body["feedback"] = _feedback(shape, field, answered, language)
+    return _json(body)
+
+
+def _place(places: Places, visit: RaterVisit, sent: SentAnswer) -> PageSlot:
+    """The page that is meant: the one at the place, unless another was shown there."""
+    for _ in range(2):
+        place = places.at(visit.session.study, visit.session.seat, sent.page)
+        if place is None:
+            raise NotAllowed(404, NO_PAGE)
+        if sent.key is None or sent.key in place.keys:
+            return place
+        places.refresh()
+    raise NotAllowed(404, GONE)
+
+
+async def _sent(request: Request) -> SentAnswer:
+    """The body, checked as FastAPI checks bodies."""
+    body = await request.body()
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        raise NotAllowed(422, "An answer is sent as application/json.")
+    try:
+        return SentAnswer.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestValidationError(
+            [one | {"loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
+        ) from error
+
+
+def _read(sent: SentAnswer, shape: Shape, field: Field) -> tuple[LabelValue | None, dict[str, Any]]:
+    """What an answer says, and what is kept beside it."""
+    detail: dict[str, Any] = {"client_time": sent.client_time}
+    if sent.note:
+        detail["note"] = sent.note
+    if sent.why is not None:
+        if sent.why not in (CANNOT_TELL, UNDONE):
+            raise NotAllowed(422, f"'{sent.why}' is no reason for having no answer.")
+        return None, detail | {"why": sent.why}
+    if sent.value is None:
+        raise NotAllowed(422, "An answer has a value, or a reason for having none.")
+    if field.kind == "text":
+        # An emptied box says nothing any more.
+        return None, detail | ({"text": sent.value} if sent.value.strip() else {"why": UNDONE})
+    if field.kind == "written":
+        # What cannot be read is kept and is no answer: it may be half of one, as texts are sent while they are written.
+        said = shape.form.answered(shape.page, shape.arrangement, field, sent.value)
+        return said, detail | {"text": sent.value} | ({} if said is not None else {"why": UNDONE})
+    if not any(option.value == sent.value for option in field.options):
+        raise NotAllowed(422, f"'{sent.value}' is no option of '{sent.field}'.")
+    if field.question == FLAG:
+        return LabelValue(sent.value, None), detail
+    return shape.form.answered(shape.page, shape.arrangement, field, sent.value), detail
+
+
+def _check_ended(visit: RaterVisit, position: int) -> None:
+    study, seat = visit.taking_part()
+    assigned = page_at(visit.studies.assigned(study.name, seat.seat), position)
+    if not has_ended(Chat(visit.studies.store, study, seat, assigned).rows()):
+        raise NotAllowed(409, "A chat is rated when it has ended.")
+
+
+def _feedback(shape: Shape, field: Field, answered: LabelValue | None, language: str) -> dict[str, Any]:
+    """What is said to an answer on a practice page, or to one that cannot be read."""
+    if answered is None:
+        return {"unread": True, "right": False, "said": text(language, "unread")}
+    form, page = shape.form, shape.page
+    right, why = form.right(page, field), text(language, form.why(page, field))
+    if right is None or answered.label == right:
+        return {"right": True, "said": text(language, "right"), "why": why}
+    labels = form.labels(page, shape.arrangement, field)
+    shown = next((option.text for option in field.options if labels[option.value] == right), right)
+    said = text(language, "not.right", answer=text(language, shown))
+    return {"right": False, "said": said, "why": why}
+
+
+def _json(body: dict[str, Any], code: int = 200) -> Response:
+    return Response(orjson.dumps(body), status_code=code, media_type="application/json")

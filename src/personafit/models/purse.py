@@ -1,0 +1,134 @@
+"""Money for calls: held before a call is sent, booked when its cost is known."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Self
+
+from personafit.models.chat import ChatReply, ChatRequest, ModelError, Transient
+from personafit.models.tokens import count_tokens, prompt_tokens
+
+NOTHING = 1e-12  # USD: what is left of sums that cancel
+PAUSE = 0.02  # seconds between two looks whether money that was held is free again
+
+Price = tuple[float, float] | None
+"""USD per million tokens in and out; None when unknown."""
+
+
+class OverBudget(ModelError):
+    """The budget does not reach for this call; nothing was sent."""
+
+
+class Purse:
+    """What may be spent by all calls within a block of `paying_from`, and what was.
+
+    Every call first holds what it may cost by its own prompt and token limit, so that calls under way together never promise
+    more than is there. A server that bills more than that raises what later calls hold in the same proportion; so that this is
+    known in time, the first call goes alone.
+    """
+
+    def __init__(self, most: float | None) -> None:
+        self.most = most
+        self.spent = 0.0
+        self._held = 0.0
+        self._excess = 1.0
+        self._billed = False
+
+    async def hold(self, cost: float) -> float:
+        """Hold money for one call, once calls under way have shown their cost if need be; returns how much."""
+        if self.most is None:
+            return 0.0
+        while self._must_wait(cost * self._excess):
+            if self._held <= NOTHING or self.spent + cost * self._excess > self.most:
+                raise OverBudget(
+                    f"The budget of {self.most:g} USD does not reach for another ask ({self.spent:.4f} spent); "
+                    "what is judged is kept and the same command with a larger --budget goes on from there."
+                )
+            await asyncio.sleep(PAUSE)
+        held = cost * self._excess
+        self._held += held
+        return held
+
+    def _must_wait(self, cost: float) -> bool:
+        alone = not self._billed and self._held > NOTHING
+        return alone or self.spent + self._held + cost > (self.most or 0.0)
+
+    def book(self, held: float, cost: float) -> None:
+        """A call is over: free what was held for it and spend what it cost."""
+        self._held -= held
+        self.spent += cost
+        if held > NOTHING and cost > 0:
+            self._billed = True
+            self._excess = max(self._excess, self._excess * cost / held)
+
+
+_PURSE: ContextVar[Purse | None] = ContextVar("purse", default=None)
+_PAID: ContextVar[list[float] | None] = ContextVar("paid", default=None)
+
+
+@contextmanager
+def paying_from(purse: Purse) -> Iterator[None]:
+    """Calls made within the block, also by tasks started there, are paid from this purse."""
+    token = _PURSE.set(purse)
+    try:
+        yield
+    finally:
+        _PURSE.reset(token)
+
+
+def note_calls() -> list[float]:
+    """From now on, what each call of this task costs in USD goes into the list."""
+    paid: list[float] = []
+    _PAID.set(paid)
+    return paid
+
+
+class Payment:
+    """Around one call: holds its money, and books what it cost.
+
+    A call that broke off after it was sent is booked at what was held for it: the server may well have answered and billed it.
+    """
+
+    def __init__(self, expected: float) -> None:
+        self._expected = expected
+        self._held = 0.0
+        self._cost: float | None = None
+
+    @classmethod
+    def for_request(cls, request: ChatRequest, price: Price) -> Self:
+        """The payment of a chat request at a price: at most its prompt and all the tokens it may be answered with."""
+        return cls(cost_of(prompt_tokens(request.messages), request.max_tokens, price))
+
+    async def __aenter__(self) -> Self:
+        purse = _PURSE.get()
+        if purse is not None and self._expected > 0:
+            self._held = await purse.hold(self._expected)
+        return self
+
+    def pay(self, cost: float) -> float:
+        """The call cost this much."""
+        self._cost = cost
+        return cost
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        lost = self._expected if isinstance(error, Transient) and error.sent else 0.0
+        cost = lost if self._cost is None else self._cost
+        if (purse := _PURSE.get()) is not None:
+            purse.book(self._held, cost)
+        if cost and (paid := _PAID.get()) is not None:
+            paid.append(cost)
+
+
+def cost_of(tokens_in: int, tokens_out: int, price: Price) -> float:
+    """What tokens cost in USD; 0 when the price is unknown."""
+    return 0.0 if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+
+
+def reply_cost(request: ChatRequest, reply: ChatReply, price: Price) -> float:
+    """What a call cost in USD; tokens that the server did not count are estimated, or no budget would ever end."""
+    tokens_in = reply.tokens_in or prompt_tokens(request.messages)
+    return cost_of(tokens_in, reply.tokens_out or count_tokens(f"{reply.reasoning or ''}{reply.text}"), price)

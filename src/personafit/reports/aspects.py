@@ -1,0 +1,298 @@
+"""What aspects of an answer the gold rewards: accuracy by aspect and tier, and how the aspects hang together.
+
+Reads what an `aspects:` rater stored. Published figures (PersonaFeedback, Table 4) stand beside ours and are never mixed with
+them: they are over all pairs, of another scorer, and have no interval.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import polars as pl
+from sqlalchemy import select
+
+from personafit._errors import UserError
+from personafit.benchmarks.personafeedback import PUBLISHED
+from personafit.items.choice import ASPECTS
+from personafit.kinds.choice_scores import RunScores, columns_of
+from personafit.kinds.lines import Line
+from personafit.reports import drawing, plots
+from personafit.reports.analysis import Analysis
+from personafit.reports.calibration import has_truth
+from personafit.reports.line_results import line_coverage, line_result
+from personafit.reports.naming import short_name
+from personafit.reports.pieces import (
+    Cell,
+    Grid,
+    Picture,
+    Piece,
+    Row,
+    Section,
+    percent_cell,
+    result_cell,
+)
+from personafit.reports.plots import group_in_words, shade_cells
+from personafit.reports.report import ReportPart
+from personafit.reports.result import Result
+from personafit.reports.written import plain
+from personafit.statistics import Estimate, choice_scores, mean_by_item
+from personafit.statistics.agreement_intervals import pearson
+from personafit.store import TIE, Store
+from personafit.store import tables as t
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CHOSEN = "chosen"
+VARIABLES = (CHOSEN, *ASPECTS)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's r of two variables over answers, with its interval over people (and prompts that recur); undefined is None with a note."""
+
+    first: str
+    second: str
+    value: float | None
+    low: float | None
+    high: float | None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Correlations:
+    """The heat map of one rater under one view."""
+
+    rater: str
+    view: str
+    answers: int
+    people: int
+    pairs: tuple[Correlation, ...]
+
+
+def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
+    """The raters of a run that gave marks by aspect; a run without any, or without gold, has nothing to show."""
+    if not has_truth(scores):
+        raise UserError(
+            f"{scores.run.name} has no gold that says which answer is right: aspects have nothing to be held against."
+        )
+    marked = set(scores.parts.filter(pl.col("target").is_in(ASPECTS))["rater"])
+    found = [rater for rater in scores.raters if rater["fingerprint"] in marked]
+    if not found:
+        raise UserError(
+            f"{scores.run.name} has no marks by aspect; run it with --rater aspects:SPEC, such as aspects:openai:MODEL@URL."
+        )
+    return found
+
+
+def aspect_results(scores: RunScores) -> list[Result]:
+    """Accuracy of choosing by each aspect, by slice, under the headline view: the ordinary computation, an aspect at a time."""
+    view = scores.headline_view
+    results = []
+    for rater in aspect_raters(scores):
+        for aspect in ASPECTS:
+            frame = _per_item(scores, rater, view, aspect)
+            for _, where in columns_of(scores):
+                part = frame.filter(*(pl.col(name) == value for name, value in where.items()))
+                if part.is_empty():
+                    continue
+                line, slices = Line.of(rater, view, part, None), {"aspect": aspect, **where}
+                estimate = mean_by_item(part, "accuracy")
+                results.append(line_result(line, estimate, "accuracy", slices, line_coverage(part)))
+    return results
+
+
+def _of_rater(rows: pl.DataFrame, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
+    return rows.filter(rater=rater["fingerprint"], view=view, question=scores.run.config["question"])
+
+
+def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) -> pl.DataFrame:
+    columns = ["item", "order", "sample", "status", "label", "value"]
+    parts = _of_rater(scores.parts, scores, rater, view)
+    marked = parts.filter(pl.col("target") == aspect).select("job", *columns)
+    # Identical answers are a tie that nobody was asked about: they have a choice and no parts, and tie on every aspect.
+    whole = _of_rater(scores.answers, scores, rater, view).join(marked.select("job"), on="job", how="anti")
+    unasked = whole.filter((pl.col("status") != "ok") | (pl.col("label") == TIE)).select("job", *columns)
+    joined = scores.items.join(
+        pl.concat([marked, unasked]).drop("job"), on="item", how="inner", maintain_order="left"
+    )
+    asks = pl.lit(rater["orders"] * scores.run.config["samples"]).alias("asked")
+    if joined.is_empty():
+        return scores.items.with_columns(
+            pl.lit(None, pl.Float64).alias("accuracy"), pl.lit(0).alias("answered"), asks
+        )
+    found = choice_scores(joined).select("item", "accuracy", "answered")
+    scored = scores.items.join(found, on="item", how="left", maintain_order="left")
+    return scored.with_columns(pl.col("answered").fill_null(0), asks)
+
+
+def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
+    """Source and rows of the published table for this benchmark: half, tier (None for all) and accuracy by aspect."""
+    if scores.info["name"] != "personafeedback":
+        return "", []
+    table = orjson.loads(PUBLISHED.read_bytes())["aspects"]
+    return str(table["source"]), list(table["rows"])
+
+
+def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
+    """Per rater Pearson's r between being gold's choice and the five aspects, and among these; an answer of a pair a row."""
+    view = scores.headline_view
+    found = []
+    for rater in aspect_raters(scores):
+        rows = _answer_rows(store, scores, rater, view)
+        pairs = _pearson(rows) if len(rows) else ()
+        found.append(Correlations(rater["name"], view, len(rows), rows["person"].n_unique(), pairs))
+    return found
+
+
+def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
+    """person, prompt, chosen (1 or 0) and the five marks of every answer of a decided pair, averaged over samples."""
+    said = _of_rater(scores.parts, scores, rater, view).filter(
+        pl.col("status") == "ok", pl.col("target").is_in(ASPECTS)
+    )
+    keys = ["ask", "item", "target", "parse"]
+    judgment = t.judgments.c
+    extra = store.frame(
+        select(*(judgment[name] for name in keys), judgment.extra)
+        .where(judgment.rater == rater["fingerprint"])
+        .where(judgment.target.in_(ASPECTS), judgment.extra.is_not(None))
+    )
+    scored = [orjson.loads(text)["scores"] for text in extra["extra"]]
+    marks = extra.select(
+        pl.col(*keys[:3]).cast(pl.String),
+        pl.col("parse").cast(pl.Int64),
+        pl.Series("marks", scored, dtype=pl.List(pl.Float64)),
+    )
+    decided = scores.items.filter(pl.col("gold").is_in(["0", "1"])).select("item", "person", "prompt", "gold")
+    return (
+        said.select(keys)
+        .join(marks, on=keys)
+        .join(decided, on="item")
+        .filter(pl.col("marks").list.len() == 2)
+        .with_columns(pl.lit(["0", "1"]).alias("answer"))
+        .explode("marks", "answer")
+        .group_by("item", "person", "prompt", "gold", "answer", "target")
+        .agg(pl.col("marks").mean())
+        .pivot("target", index=["item", "person", "prompt", "gold", "answer"], values="marks")
+        .with_columns((pl.col("answer") == pl.col("gold")).cast(pl.Float64).alias(CHOSEN))
+        .pipe(lambda rows: rows if len(rows) else rows.with_columns(pl.lit(None).alias(a) for a in ASPECTS))
+        .sort("item", "answer")
+    )
+
+
+def _pearson(rows: pl.DataFrame) -> tuple[Correlation, ...]:
+    """Every pair of variables, with intervals over people and, where they recur, prompts."""
+    values = rows.select(VARIABLES).to_numpy().astype(np.float64)
+    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+    constant = values.std(0) < 1e-9
+    pairs = []
+    for i, j in combinations(range(len(VARIABLES)), 2):
+        names = [VARIABLES[k] for k in (i, j) if constant[k]]
+        if names:
+            note = f"{' and '.join(names)} never varies"
+            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], None, None, None, note))
+            continue
+        r = pearson(values[:, i], values[:, j], people, prompts)
+        pairs.append(Correlation(VARIABLES[i], VARIABLES[j], r.value, r.low, r.high, r.note))
+    return tuple(pairs)
+
+
+def heat_map(found: Correlations) -> "Figure":
+    """The correlations as a grid, the number in every cell; darker is stronger, the sign stands in the number."""
+    known = {frozenset((pair.first, pair.second)): pair.value for pair in found.pairs}
+    with drawing.figure_style():
+        figure, (axis,) = plots.subplots(0.62 * len(VARIABLES) + 1.0, 1)
+        cells = [
+            [1.0 if one == other else known.get(frozenset((one, other))) for other in VARIABLES]
+            for one in VARIABLES
+        ]
+        shade_cells(axis, cells)
+        axis.set_xticks(range(len(VARIABLES)), VARIABLES)
+        axis.set_yticks(range(len(VARIABLES)), VARIABLES)
+        dots = [(f"{pair.first} and {pair.second}", pair) for pair in found.pairs]
+        figure.set_label(f"Pearson’s r, the highest first: {group_in_words(dots, 2)}.")
+        title = f"{short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
+        axis.set_title(
+            title, loc="left", fontsize=9.5, color=drawing.INK, fontweight="bold", parse_math=False
+        )
+        return figure
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+LEAD = "Which of five aspects of an answer the gold rewards: choosing by one aspect alone, tier by tier, and how the aspects correlate."
+HEAT = (
+    "Pearson’s r over single answers; `chosen` is being the gold’s choice. The fuller the colour the stronger; the sign stands in the "
+    "number. Intervals over people are in the table."
+)
+
+
+def analyze_aspects(store: Store, scores: RunScores) -> Analysis:
+    """Accuracy by aspect and slice, and how the aspects correlate with being chosen."""
+    results, found = aspect_results(scores), aspect_correlations(store, scores)
+    source, rows = published_aspects(scores)
+    more = {
+        "correlations": [asdict(one) for one in found],
+        "published": {"source": source, "rows": rows, "note": "no interval"} if rows else None,
+    }
+    title, pieces = f"Aspects of the answers of {scores.run.name}", aspect_pieces(scores, results, found)
+    return Analysis(scores.info["name"], results, ReportPart(scores.run.name, title, [], pieces), more)
+
+
+def aspects_section(store: Store, scores: RunScores) -> Section | None:
+    """What aspects the gold rewards; None for a run without marks by aspect, or without gold."""
+    try:
+        results = aspect_results(scores)
+    except UserError:
+        return None
+    return Section("Aspects", aspect_pieces(scores, results, aspect_correlations(store, scores)), LEAD)
+
+
+def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> list[Piece]:
+    """Accuracy by aspect with the published rows below, the heat map of each rater, and its correlations with intervals."""
+    pieces: list[Piece] = [_accuracy_grid(scores, results)]
+    for one in found:
+        if one.pairs:
+            pieces += [Picture(f"Aspects of {one.rater}", HEAT, heat_map(one)), _correlation_grid(one)]
+    return pieces
+
+
+def _accuracy_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
+    halved = any("half" in layout for layout in scores.info["layout"])
+    columns = [(name, where) for name, where in columns_of(scores) if name != "total" or not halved]
+    index = {(one.rater, tuple(sorted(one.slice.items()))): one for one in results}
+    rows = []
+    for rater in dict.fromkeys(one.rater for one in results):
+        for aspect in ASPECTS:
+            keys = [(rater, tuple(sorted({"aspect": aspect, **where}.items()))) for _, where in columns]
+            rows.append(Row([str(rater), aspect], [percent_cell(index.get(key)) for key in keys]))
+    source, published = published_aspects(scores)
+    known = {(row["half"], row["tier"]): row["accuracy"] for row in published}
+    for aspect in ASPECTS if known else ():
+        values = [known[where.get("half"), where.get("tier")][aspect] for _, where in columns]
+        cells = [Cell(f"{100 * value:.0f}", sort=value) for value in values]
+        rows.append(Row([source, aspect], cells, source=source))
+    caption = "In %, 95 % intervals below."
+    headings = [name for name, _ in columns]
+    return Grid("Accuracy of choosing by one aspect", caption, ["rater", "aspect"], headings, rows)
+
+
+def _correlation_grid(found: Correlations) -> Grid:
+    known = {(pair.first, pair.second): pair for pair in found.pairs}
+    rows = [
+        Row([first], [_r_cell(known.get((first, second))) for second in VARIABLES[1:]])
+        for first in VARIABLES[:-1]
+    ]
+    caption = (
+        f"Pearson's r over {found.answers:,} answers, shown “{found.view}”; 95 % intervals over people below."
+    )
+    return Grid(f"Correlations, {found.rater}", caption, ["aspect"], VARIABLES[1:], rows)
+
+
+def _r_cell(pair: Correlation | None) -> Cell:
+    if pair is None or pair.value is None:
+        return Cell() if pair is None else Cell("–")
+    return result_cell(Estimate(pair.value, pair.low, pair.high, 0, 0), lambda r: plain(r, 2), to=" to ")

@@ -1,0 +1,414 @@
+"""The shortcut audit of a benchmark: what its labels reward besides fitting the person, as verdicts, one object and a part of a report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit.benchmarks import Benchmark
+from personafit.benchmarks.hostile import describe, profile_pieces
+from personafit.reports.audit.checks import (
+    ALL,
+    COUNTINGS,
+    FEATURES,
+    STRANGER,
+    AuditPairs,
+    Estimates,
+    Leak,
+    Repeats,
+    field_groups,
+    hard_subsets,
+    load_pairs,
+    occurrence_counts,
+    overlap_gain,
+    repeats,
+    rule_table,
+    score_rules,
+    split_leaks,
+    surface_scores,
+)
+from personafit.reports.claims import gain_finding, shortcut_finding
+from personafit.reports.drawing import save
+from personafit.reports.pieces import (
+    Cell,
+    Grid,
+    Instrument,
+    Picture,
+    Row,
+    Section,
+    Sentences,
+    count_row,
+    percent_cell,
+)
+from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
+from personafit.reports.report import ReportPart
+from personafit.reports.report_page import write_page
+from personafit.reports.result import Result
+from personafit.statistics import Estimate
+from personafit.statistics.clusters import FEWEST_PEOPLE
+from personafit.statistics.decisions import (
+    GateOutcome,
+    Hypothesis,
+    HypothesisTest,
+    decide,
+    decide_together,
+    is_constant,
+)
+
+FAIR = 0.05  # a shortcut this close to a coin is harmless
+LOUD = 0.10
+CANNOT_TELL = "cannot tell"
+GRADES = ("passes", CANNOT_TELL, "warns", "fails")
+COUNTS = "answer counts"
+FILE = "audit.json"
+BUT = "all but "
+BLIND = "surface features, no person"
+RULE = "rule:"
+SYMBOLS = {"passes": "✓", "warns": "!", "fails": "✗", CANNOT_TELL: "?"}
+CAPTION = "Accuracy in %, 95 % intervals below, clustered by person (and prompt, where prompts recur); a tie counts ½."
+
+Lines = dict[str, dict[str, Result]]
+"""Rows of a table to the results in its columns."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of one check of an audit: its grade and a sentence."""
+
+    check: str
+    grade: str
+    """passes, warns, fails, or cannot tell."""
+    finding: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Everything an audit found."""
+
+    pairs: AuditPairs
+    rules: dict[str, Estimates]
+    surface: Estimates
+    subsets: dict[str, Estimates]
+    fields: dict[str, tuple[Estimate, Estimate]]
+    """Group of fields to what the overlap rule scores with it alone, and without it."""
+    repeats: Repeats
+    occurrences: Estimates
+    leaks: list[Leak]
+    gain: Estimate
+    """Accuracy of overlap with the person minus that of overlap with a stranger, on the same pairs."""
+
+    def verdicts(self) -> list[CheckResult]:
+        """What a careful reader should take away."""
+        checks = _checks(self)
+        effects = [
+            Hypothesis(estimate, null=0.5, picked_from=check.picked_from, picked_highest=True)
+            for check in checks
+            for estimate in check.parts.values()
+        ]
+        found = iter(decide_together(effects))
+        graded = {check.name: _worst(check, {part: next(found) for part in check.parts}) for check in checks}
+        counted = graded.pop(COUNTS)
+        return [*graded.values(), _gain_verdict(self), *_structure_verdicts(self, counted)]
+
+
+def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
+    """Audit the data of a benchmark; nothing is judged and nothing is asked."""
+    pairs = load_pairs(benchmark)
+    scored = score_rules(pairs, seed)
+    return Audit(
+        pairs=pairs,
+        rules=rule_table(pairs, scored),
+        surface=surface_scores(pairs, seed),
+        subsets=hard_subsets(scored),
+        fields=field_groups(pairs),
+        repeats=repeats(pairs),
+        occurrences=occurrence_counts(pairs),
+        leaks=split_leaks(pairs),
+        gain=overlap_gain(scored),
+    )
+
+
+@dataclass(frozen=True)
+class _Check:
+    """A shortcut that should do no better than a coin, with what it scores on all pairs or by tier."""
+
+    name: str
+    parts: Estimates
+    finding: str
+    """What is said after the score."""
+    picked_from: int = 1
+    """How many scores each was picked from as the highest."""
+
+
+def _checks(audit: Audit) -> list[_Check]:
+    rules = [
+        _Check(f"{name} rule", audit.rules[name], f"right by {name} alone")
+        for name in ("length", "second-person", "markup", "name")
+    ]
+    return [
+        *rules,
+        _Check(
+            "overlap with a stranger",
+            {ALL: audit.rules[STRANGER][ALL]},
+            "right by overlap with somebody else's profile: style, not the person",
+        ),
+        _Check(
+            BLIND,
+            {ALL: audit.surface[ALL]},
+            f"right by {len(FEATURES)} surface features fitted on other people, never shown the profile",
+        ),
+        _Check(
+            COUNTS,
+            audit.occurrences,
+            "right by counting the pairs an answer occurs in, or the people its template was written to",
+            COUNTINGS,
+        ),
+    ]
+
+
+def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
+    """The verdict on the part where a shortcut does most harm; always wrong gives the answer away as always right does."""
+
+    def badness(part: str) -> tuple[int, float]:
+        value = check.parts[part].value
+        return GRADES.index(_grade(findings[part])), 0.0 if value is None else abs(value - 0.5)
+
+    part = max(findings, key=badness)
+    where = f" ({'all pairs' if part == ALL else f'tier {part}'})" if len(findings) > 1 else ""
+    said = shortcut_finding(check.parts[part], f"{check.finding}{where}", FAIR, findings[part])
+    return CheckResult(check.name, _grade(findings[part]), said)
+
+
+def _grade(finding: HypothesisTest) -> str:
+    """Passes only if the interval lies inside the fair band; warns or fails only if it is told apart from a coin."""
+    estimate = finding.estimate
+    if estimate.value is None or estimate.people < FEWEST_PEOPLE:
+        return CANNOT_TELL
+    low, high = estimate.low, estimate.high
+    inside = low is not None and high is not None and low >= 0.5 - FAIR and high <= 0.5 + FAIR
+    if inside or is_constant(estimate, 0.5):
+        return "passes"
+    distance = abs(estimate.value - 0.5)
+    if not finding.decided or distance <= FAIR:
+        return CANNOT_TELL
+    return "warns" if distance <= LOUD else "fails"
+
+
+def _gain_verdict(audit: Audit) -> CheckResult:
+    """Overlap with the person should be worth more than overlap with a stranger, on the same pairs."""
+    outcome = decide(audit.gain, FAIR).outcome
+    grade = {GateOutcome.PASSES: "passes", GateOutcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
+    overlap = audit.rules["overlap"][ALL]
+    return CheckResult("overlap with the person", grade, gain_finding(overlap, audit.gain))
+
+
+def _structure_verdicts(audit: Audit, counted: CheckResult) -> Iterator[CheckResult]:
+    counts = audit.repeats
+    share = counts.repeated_rows / counts.rows
+    yield CheckResult(
+        "repeated pairs",
+        "passes" if share == 0 else "warns" if share < 0.05 else "fails",
+        f"{counts.repeated_rows:,} of {counts.rows:,} rows repeat a pair; {counts.distinct:,} pairs are distinct",
+    )
+    yield CheckResult(
+        "contradictory gold",
+        "passes" if counts.contradictory_pairs == 0 else "fails",
+        f"{counts.contradictory_pairs:,} pairs occur with either answer as gold",
+    )
+    yield counted
+    leaking = [leak for leak in audit.leaks if leak.pairs or leak.answers]
+    if leaking:
+        most = max(leaking, key=lambda leak: leak.answers)
+        finding = f"{most.first} and {most.second} share {most.answers:,} answers and {most.pairs:,} pairs"
+        yield CheckResult(
+            "leakage", "warns" if not audit.pairs.splits else "fails", f"{finding}: never split by row"
+        )
+    else:
+        yield CheckResult("leakage", "passes", "no two splits or tiers share an answer")
+    yield _hostile_verdict(audit)
+
+
+def _hostile_verdict(audit: Audit) -> CheckResult:
+    frame = audit.pairs.frame
+    answers = {
+        product: [text]
+        for side in ("chosen", "rejected")
+        for product, text in zip(frame[f"{side}_id"], frame[side], strict=True)
+    }
+    note = describe(
+        answers.items(), ((person, profile_pieces(known)) for person, known in audit.pairs.people.items())
+    )
+    return CheckResult(
+        "hostile text", "warns" if note else "passes", note or "no text looks written to steer a judge"
+    )
+
+
+# -- results and report -------------------------------------------------------------------------------------------------------
+
+
+def read_audit(path: Path) -> ReportPart:
+    """The audit in a file that `personafit audit` wrote, as a part of a report."""
+    try:
+        return audit_part(orjson.loads(path.read_bytes()))
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); make it again with `personafit audit`.") from error
+
+
+def audit_object(audit: Audit) -> dict[str, Any]:
+    """The whole audit as `--json` prints it."""
+    return {
+        "benchmark": audit.pairs.name,
+        "verdicts": [asdict(verdict) for verdict in audit.verdicts()],
+        "repeats": asdict(audit.repeats),
+        "leaks": [asdict(leak) for leak in audit.leaks],
+        "results": [result.as_dict() for result in audit_results(audit)],
+    }
+
+
+def audit_results(audit: Audit) -> Iterator[Result]:
+    """Every number of the audit as a flat record."""
+    by_part = {f"{RULE}{rule}": estimates for rule, estimates in audit.rules.items()}
+    for rater, estimates in (by_part | {BLIND: audit.surface}).items():
+        yield from _by_tier(rater, estimates)
+    for subset, by_rule in audit.subsets.items():
+        for rule, estimate in by_rule.items():
+            yield _result(f"{RULE}{rule}", {"subset": subset}, estimate)
+    for group, (only, without) in audit.fields.items():
+        yield _result(f"{RULE}overlap", {"fields": group}, only)
+        yield _result(f"{RULE}overlap", {"fields": BUT + group}, without)
+    yield from _by_tier(COUNTS, audit.occurrences)
+
+
+def _by_tier(rater: str, estimates: Mapping[str, Estimate]) -> Iterator[Result]:
+    for part, estimate in estimates.items():
+        yield _result(rater, {} if part == ALL else {"tier": part}, estimate)
+
+
+def _result(rater: str, where: dict[str, str], estimate: Estimate) -> Result:
+    return Result.of(estimate, rater=rater, metric="accuracy", slice=where, coverage=1.0, control="shortcut")
+
+
+def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
+    """The audit that `audit_object` wrote, as a part of a report."""
+    name, verdicts, repeats = str(body["benchmark"]), body["verdicts"], body["repeats"]
+    results = [Result.from_dict(row) for row in body["results"]]
+    shortcuts, fields, subsets = _tables(results)
+    counts = {grade: sum(one["grade"] == grade for one in verdicts) for grade in SYMBOLS}
+    said = [
+        f"{counts['fails']} of {len(verdicts)} checks of {name} fail, {counts['warns']} warn, "
+        f"{counts[CANNOT_TELL]} cannot tell."
+    ]
+    for grade in ("fails", "warns"):
+        said += [f"{one['check']}: {one['finding']}." for one in verdicts if one["grade"] == grade]
+    rows = [
+        Row([one["check"]], [Cell(f"{SYMBOLS[one['grade']]} {one['grade']}"), Cell(one["finding"])])
+        for one in verdicts
+    ]
+    drawn = [shortcuts_picture(shortcuts)] if picture else []
+    tables = (
+        (
+            "Shortcuts in numbers",
+            _grid("Shortcuts by tier", "shortcut", shortcuts),
+            "What rules that understand nothing score, and features fitted on the labels of other people.",
+        ),
+        (
+            "Fields that the labels reward",
+            _grid("The overlap rule by fields", "fields", fields),
+            "Overlap with one group of fields alone, and with everything but that group: one whose absence costs nothing is not needed.",
+        ),
+        (
+            "Pairs on which shortcuts must fail",
+            _grid("Rules on these pairs", "pairs", subsets),
+            "Report a model on these pairs beside its headline.",
+        ),
+    )
+    sections = [Section(title, [grid], lead) for title, grid, lead in tables if grid.rows]
+    people = max((result.people for result in results), default=0)
+    command = body.get("command")
+    return ReportPart(
+        name,
+        f"Audit of {name}: what its labels reward",
+        said,
+        [*drawn, Grid("Verdicts", "One row a check.", ["check"], ["verdict", "finding"], rows)],
+        [*sections, _repeats(repeats), *_leaks(body["leaks"])],
+        instrument=Instrument(command, {"benchmark": name}) if command else None,
+        facts=[f"{repeats['rows']:,} pairs", f"{people:,} people", "nothing was judged: the data alone"],
+    )
+
+
+def _tables(results: Sequence[Result]) -> tuple[Lines, Lines, Lines]:
+    """Shortcuts by tier, the overlap rule by groups of fields, and rules by subsets of pairs that disarm them."""
+    shortcuts: Lines = {}
+    fields: Lines = {}
+    subsets: Lines = {}
+    for one in results:
+        rater, group = str(one.rater).removeprefix(RULE), one.slice.get("fields")
+        if "subset" in one.slice:
+            subsets.setdefault(one.slice["subset"], {})[rater] = one
+        elif group is not None:
+            which = "all but this group" if group.startswith(BUT) else "only this group"
+            fields.setdefault(group.removeprefix(BUT), {})[which] = one
+        else:
+            shortcuts.setdefault(rater, {})[one.slice.get("tier", ALL)] = one
+    return shortcuts, fields, subsets
+
+
+def _grid(title: str, head: str, lines: Lines) -> Grid:
+    columns = list(dict.fromkeys(column for line in lines.values() for column in line))
+    rows = [
+        Row([name], [percent_cell(line.get(column)) for column in columns]) for name, line in lines.items()
+    ]
+    return Grid(title, CAPTION, [head], columns, rows)
+
+
+def _repeats(counts: Mapping[str, Any]) -> Section:
+    said = (
+        f"{counts['rows']:,} rows hold {counts['distinct']:,} distinct pairs (person, question, two answers); "
+        f"{counts['contradictory_pairs']:,} of them occur with either answer as gold."
+    )
+    names = ["rows", "repeat_another_tier", "with_opposite_gold"]
+    rows = [count_row([tier], [found[name] for name in names]) for tier, found in counts["by_tier"].items()]
+    headings = ["rows", "repeat a pair of another tier", "of these with opposite gold"]
+    by_tier = [Grid("Repeats by tier", "Counts.", ["tier"], headings, rows)] if rows else []
+    return Section("Repeats and contradictions", [Sentences([said]), *by_tier])
+
+
+def _leaks(leaks: Sequence[Mapping[str, Any]]) -> list[Section]:
+    names = ["people", "prompts", "answers", "pairs"]
+    rows = [count_row([leak["first"], leak["second"]], [leak[name] for name in names]) for leak in leaks]
+    columns = ["people", "questions", "answers", "pairs"]
+    grid = Grid("Shared between two", "Counts.", ["between", "and"], columns, rows)
+    why = "What two of them share must not be split by row."
+    return [Section("What splits or tiers share", [grid], why)] if rows else []
+
+
+def shortcuts_picture(shortcuts: Lines) -> Picture:
+    """What every shortcut scores, tier by tier."""
+    tiers = list(dict.fromkeys(tier for line in shortcuts.values() for tier in line))
+    rows = [
+        PlotRow(name, [dot_of(line.get(tier)) for tier in tiers], control=name not in (BLIND, COUNTS))
+        for name, line in shortcuts.items()
+    ]
+    return Picture(
+        "Shortcuts by tier",
+        "How to read it: each mark is the share of pairs a shortcut gets right, the bar its 95 % interval; hollow squares are "
+        "rules, dots are fitted or counted on the labels; at the dotted line a shortcut does no better than a coin. "
+        "A benchmark that asks for the person should have every shortcut there.",
+        panels_figure(rows, [Panel(tier, 50.0) for tier in tiers]),
+    )
+
+
+def write_audit(audit: Audit, folder: Path, command: str | None = None) -> Path:
+    """Write audit.html, audit.json and shortcuts.png into a folder; returns the page's path."""
+    body = audit_object(audit) | ({} if command is None else {"command": command})
+    folder.mkdir(parents=True, exist_ok=True)
+    part = audit_part(body)
+    for piece in part.lead:
+        if isinstance(piece, Picture):
+            save(piece.figure, folder / "shortcuts.png")
+    (folder / FILE).write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+    write_page([part], folder / "audit.html")
+    return folder / "audit.html"

@@ -1,0 +1,407 @@
+"""What an audit measures: rules by tier and by field, fitted surface features, and what the shape of the data gives away.
+
+Everything is read from one frame with a row per choice between two answers with gold. An audit looks at the data itself, not at a
+run, so that nothing has to be judged first.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from personafit._errors import UserError
+from personafit._hashing import draw
+from personafit.benchmarks import Benchmark
+from personafit.contexts import Context, People, make_context
+from personafit.items.reading import Unit
+from personafit.kinds.choice_scores import TIERS
+from personafit.people import FacetValue, facet_values, names_of
+from personafit.raters.rules import RULES as EVERY_RULE
+from personafit.raters.rules import Rule
+from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics.influence import logistic
+from personafit.store import Item
+
+ALL = "all"
+Estimates = dict[str, Estimate]
+"""By part of the data (`ALL`, then tiers), or by rule."""
+
+
+@dataclass(frozen=True)
+class AuditPairs:
+    """The pairs of a benchmark with the people they are for, as the checks of an audit read them."""
+
+    name: str
+    people: People
+    frame: pl.DataFrame
+    """item, person, prompt, chosen, rejected (texts), chosen_id, rejected_id, tier and the slices."""
+    splits: dict[str, list[str]]
+
+    @property
+    def tiers(self) -> list[str]:
+        """The tiers that occur, the easiest first."""
+        if "tier" not in self.frame.columns:
+            return []
+        found = self.frame["tier"].drop_nulls().unique(maintain_order=True).to_list()
+        return sorted(found, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS))
+
+    def by_part(self, scored: pl.DataFrame, column: str) -> Estimates:
+        """The accuracy that a column of credits gives, for all pairs and by tier."""
+        of_tiers = {tier: mean_by_item(scored.filter(tier=tier), column) for tier in self.tiers}
+        return {ALL: mean_by_item(scored, column), **of_tiers}
+
+
+def load_pairs(benchmark: Benchmark) -> AuditPairs:
+    """Read every decided pair of a benchmark."""
+    texts = {product.id: product.text for product in benchmark.products()}
+    gold = {row.item: row for row in benchmark.gold() if row.rater == benchmark.info.gold}
+    rows = []
+    for item in benchmark.items():
+        label = gold[item.id].label if item.id in gold else None
+        if len(item.products) != 2 or label not in ("0", "1"):
+            continue
+        chosen, rejected = item.products[int(label)], item.products[1 - int(label)]
+        rows.append(
+            {
+                "item": item.id,
+                "person": item.person,
+                "prompt": item.prompt,
+                "chosen": texts[chosen],
+                "rejected": texts[rejected],
+                "chosen_id": chosen,
+                "rejected_id": rejected,
+                "tier": (gold[item.id].extra or {}).get("tier"),
+                **{f"slice_{name}": value for name, value in item.slices.items()},
+            }
+        )
+    if not rows:
+        raise UserError(
+            f"{benchmark.info.name} has no choice between two answers with gold: there is nothing to audit."
+        )
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    if frame["tier"].null_count() == len(frame):
+        frame = frame.drop("tier")
+    people = People({person.id: person for person in benchmark.people()})
+    return AuditPairs(benchmark.info.name, people, frame, benchmark.info.splits)
+
+
+def credit(lead: pl.Expr) -> pl.Expr:
+    """1 where the chosen answer scores higher, ½ on a tie, 0 otherwise; null where it has no score."""
+    return (lead.sign() + 1) / 2
+
+
+# what simple rules score: with the person, without, with the wrong one, by field group, and where they must fail
+
+LENGTH_TOLERANCE = 0.10  # of the longer answer
+STRANGER = "overlap, wrong person"
+RARE_FIELD = 0.02  # a field that fewer people have says nothing about the benchmark
+RULES = EVERY_RULE["answer"]
+
+
+def score_rules(pairs: AuditPairs, seed: int) -> pl.DataFrame:
+    """The pairs with a credit column per rule; `overlap` also under a wrong person, null where nobody shares the language."""
+    views = {name: make_context(name, pairs.people, seed) for name in ("profile", "wrong:profile")}
+    leads: dict[str, list[float | None]] = {name: [] for name in (*RULES, STRANGER)}
+    for row in pairs.frame.iter_rows(named=True):
+        person = pairs.people[row["person"]]
+        item = Item(id=row["item"], prompt=row["prompt"], person=row["person"], products=[])
+        told = views["profile"].build(person, item)
+        for name, rule in RULES.items():
+            leads[name].append(_lead(rule, row, told))
+        wrong = None if person.id in pairs.people.alone else views["wrong:profile"].build(person, item)
+        leads[STRANGER].append(None if wrong is None else _lead(RULES["overlap"], row, wrong))
+    scored = pairs.frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in leads.items())
+    return scored.with_columns(credit(pl.col(name)) for name in leads)
+
+
+def rule_table(pairs: AuditPairs, scored: pl.DataFrame) -> dict[str, Estimates]:
+    """Every rule for all pairs and by tier."""
+    return {name: pairs.by_part(scored, name) for name in (*RULES, STRANGER)}
+
+
+def overlap_gain(scored: pl.DataFrame) -> Estimate:
+    """How much more often overlap with the right profile is right than overlap with a stranger's, paired by pair."""
+    gain = scored.with_columns((pl.col("overlap") - pl.col(STRANGER)).alias("gain"))
+    return mean_by_item(gain, "gain", (-1.0, 1.0))
+
+
+def hard_subsets(scored: pl.DataFrame) -> dict[str, Estimates]:
+    """What every rule scores on length-matched pairs (within 10 % of the longer answer), on pairs whose shorter answer was chosen, and on
+    those where every shortcut is wrong: no rule prefers the chosen answer, length and overlap prefer the other."""
+    chosen, rejected = (pl.col(side).str.len_chars().cast(pl.Int64) for side in ("chosen", "rejected"))
+    longer = pl.max_horizontal(chosen, rejected)
+    # Naming and markup tie on most pairs: no rule may be right, and the two that nearly always speak must be wrong.
+    misled = pl.all_horizontal(
+        *(pl.col(name) <= 0.5 for name in RULES), *(pl.col(n) < 0.5 for n in ("length", "overlap"))
+    )
+    subsets = {
+        "length-matched": (chosen - rejected).abs() <= LENGTH_TOLERANCE * longer,
+        "shorter wins": chosen < rejected,
+        "every shortcut wrong": misled,
+    }
+    return {
+        name: {rule: mean_by_item(scored.filter(keep), rule) for rule in RULES}
+        for name, keep in subsets.items()
+    }
+
+
+def field_groups(pairs: AuditPairs) -> dict[str, tuple[Estimate, Estimate]]:
+    """What the overlap rule scores when it knows one group of fields only, and all but that group; the most telling first."""
+    counts = Counter(
+        group for person in pairs.people.values() for group in {_group(path) for path in person.facets}
+    )
+    found = {
+        group: (_overlap_with(pairs, group, True), _overlap_with(pairs, group, False))
+        for group, have in counts.items()
+        if have >= RARE_FIELD * len(pairs.people)
+    }
+    return dict(sorted(found.items(), key=lambda one: -(one[1][0].value or 0.0)))
+
+
+def _overlap_with(pairs: AuditPairs, group: str, inside: bool) -> Estimate:
+    @lru_cache(None)
+    def told(person_id: str) -> Context:
+        facets: dict[str, FacetValue] = {
+            path: value
+            for path, value in pairs.people[person_id].facets.items()
+            if (_group(path) == group) is inside
+        }
+        return Context("fields", "", tuple(facet_values(facets)), person_id)
+
+    leads = [_lead(RULES["overlap"], row, told(row["person"])) for row in pairs.frame.iter_rows(named=True)]
+    return mean_by_item(pairs.frame.with_columns(credit=credit(pl.lit(pl.Series(leads)))), "credit")
+
+
+def _group(path: str) -> str:
+    """Demographics, personality and values as wholes; preferences by their second level."""
+    parts = path.split(".")
+    if re.match(r"(?i)prefer", parts[0]) and len(parts) > 1:
+        return f"{parts[0]}.{parts[1]}"
+    if len(parts) > 1 and re.search(r"(?i)value", parts[-1]):
+        return f"{parts[0]}.{parts[-1]}"
+    return parts[0]
+
+
+def _lead(rule: Rule, row: dict[str, str], told: Context) -> float:
+    chosen, rejected = rule.score([Unit(row[name], row["prompt"], told) for name in ("chosen", "rejected")])
+    return chosen - rejected
+
+
+# surface features, fitted across people: the score a reader without understanding could reach
+
+FOLDS = 5
+RIDGE = 1.0
+
+Floats = NDArray[np.float64]
+
+_COUNTED = {
+    "sentences": r"[.。!！?？]",
+    "questions": r"[?？]",
+    "exclamations": r"[!！]",
+    "commas": r"[,，、;；:：]",
+    "you": r"\b(?:you|your|yours)\b|[你您]",
+    "polite you": r"您",
+    "we": r"\b(?:we|our|us)\b|我们|咱们",
+    "bold": r"\*\*",
+    "list items": r"(?m)^\s*(?:[-*•]|\d+[.)、])\s",
+    "headings": r"(?m)^#+\s",
+    "line breaks": r"\n",
+    "digits": r"\d",
+    "latin letters": r"[A-Za-z]",
+    "quotes": r"[\"“”‘’「」《》]",
+    "brackets": r"[()（）]",
+    "emoji": r"[\U0001F300-\U0001FAFF☀-➿]",
+    "such as": r"\b(?:such as|for example|like)\b|比如|例如|像",
+    "since": r"\b(?:since|because|given|as a)\b|考虑到|结合|根据|作为|由于",
+    "try": r"\b(?:try|could|might|consider)\b|可以|不妨|建议|尝试",
+    "hope": r"\b(?:hope|enjoy|feel free)\b|希望|祝|随时",
+}
+FEATURES = ("length", "log length", "distinct characters", "shared with the question", *_COUNTED)
+
+
+def surface_scores(pairs: AuditPairs, seed: int) -> Estimates:
+    """Accuracy of surface features that were fitted on other people and never shown the profile, for all pairs and by tier."""
+    from threadpoolctl import threadpool_limits
+
+    prompts, people = pairs.frame["prompt"].to_list(), pairs.frame["person"].to_list()
+    style = _features(pairs.frame["chosen"], prompts) - _features(pairs.frame["rejected"], prompts)
+    with threadpool_limits(1, "blas"):  # threads that share out such small steps mostly wait for each other
+        credits = _cross_fit(style, people, seed)
+    return pairs.by_part(pairs.frame.with_columns(credit=credits), "credit")
+
+
+def _features(answers: Iterable[str], prompts: list[str]) -> Floats:
+    rows = []
+    for answer, prompt in zip(answers, prompts, strict=True):
+        shared = len(set(answer) & set(prompt))
+        counts = [len(pattern.findall(answer)) for pattern in _PATTERNS]
+        rows.append([len(answer), np.log1p(len(answer)), len(set(answer)), shared, *counts])
+    return np.asarray(rows, dtype=np.float64)
+
+
+_PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _COUNTED.values()]
+
+
+def _cross_fit(differences: Floats, people: list[str], seed: int) -> Floats:
+    """Credits of a model that never saw the person's own labels: 1, ½ or 0."""
+    fold = np.array([draw("fold", person, seed, among=FOLDS) for person in people])
+    credits = np.full(len(people), 0.5)
+    for held_out in range(FOLDS):
+        train, test = fold != held_out, fold == held_out
+        if not train.any() or not test.any():
+            continue
+        # Differences are antisymmetric, so they are scaled by their root mean square, never centred, and have no intercept.
+        scale = np.sqrt(np.square(differences[train]).mean(axis=0))
+        scale[scale == 0] = 1.0
+        weights, _ = logistic(differences[train] / scale, np.ones(int(train.sum())), RIDGE)
+        credits[test] = (np.sign(differences[test] / scale @ weights) + 1) / 2
+    return credits
+
+
+# repeats, contradictions, answer counts and leakage between splits
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often the same (person, prompt, two answers) stands in the data."""
+
+    rows: int
+    distinct: int
+    repeated_rows: int
+    """Rows whose unordered pair occurs in an earlier row."""
+    contradictory_pairs: int
+    """Unordered pairs that occur with either answer as gold."""
+    by_tier: dict[str, dict[str, int]]
+    """Tier to its rows, those that repeat a pair of another tier, and of these the ones with opposite gold there."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What two splits share."""
+
+    first: str
+    second: str
+    people: int
+    prompts: int
+    answers: int
+    pairs: int
+
+
+def repeats(pairs: AuditPairs) -> Repeats:
+    """Count repeated and contradictory pairs."""
+    frame = _keyed(pairs.frame)
+    groups = frame.group_by("pair").agg(pl.len().alias("rows"), pl.col("winner").n_unique().alias("winners"))
+    by_tier: dict[str, dict[str, int]] = {}
+    if "tier" in frame.columns:
+        elsewhere = frame.select(
+            "pair", pl.col("tier").alias("other_tier"), pl.col("winner").alias("other_winner")
+        )
+        crossed = frame.join(elsewhere, on="pair").filter(pl.col("tier") != pl.col("other_tier"))
+        for tier in frame["tier"].drop_nulls().unique(maintain_order=True):
+            here = crossed.filter(pl.col("tier") == tier)
+            opposite = here.filter(pl.col("winner") != pl.col("other_winner"))
+            by_tier[tier] = {
+                "rows": frame.filter(tier=tier).height,
+                "repeat_another_tier": here["item"].n_unique(),
+                "with_opposite_gold": opposite["item"].n_unique(),
+            }
+    return Repeats(
+        rows=frame.height,
+        distinct=groups.height,
+        repeated_rows=frame.height - groups.height,
+        contradictory_pairs=groups.filter(pl.col("winners") > 1).height,
+        by_tier=by_tier,
+    )
+
+
+COUNTINGS = 4
+"""Ways of counting answers, of which the one that predicts best is taken."""
+
+
+def occurrence_counts(pairs: AuditPairs) -> Estimates:
+    """How well counting answers predicts gold, for all pairs and by tier.
+
+    An answer is counted by the pairs of its person and prompt in which it occurs, and by the people to whom the same text was
+    written, their names and what their profiles say taken out: a template. Either may give gold away, and so may more or fewer;
+    whichever predicts best over the whole part is taken, since an audit asks what could be exploited.
+    """
+    frame = pairs.frame.with_columns(
+        pl.Series(f"{side}_template", _templates(pairs, side)) for side in ("chosen", "rejected")
+    )
+    countings = {
+        "id": (["person", "prompt", "answer"], pl.len()),
+        "template": (["answer"], pl.n_unique("person")),
+    }
+    for name, (keys, counted) in countings.items():
+        uses = pl.concat(
+            frame.select("person", "prompt", pl.col(f"{side}_{name}").alias("answer"))
+            for side in ("chosen", "rejected")
+        )
+        counts = uses.group_by(keys).agg(counted.alias("uses"))
+        for side in ("chosen", "rejected"):
+            named = counts.rename({"answer": f"{side}_{name}", "uses": f"{side}_uses"})
+            on = [*(key for key in keys if key != "answer"), f"{side}_{name}"]
+            frame = frame.drop(f"{side}_uses", strict=False).join(
+                named, on=on, how="left", maintain_order="left"
+            )
+        more = credit(pl.col("chosen_uses").cast(pl.Int64) - pl.col("rejected_uses").cast(pl.Int64))
+        frame = frame.with_columns(more.alias(f"more {name}"), (1 - more).alias(f"fewer {name}"))
+    ways = [pairs.by_part(frame, f"{way} {name}") for name in countings for way in ("more", "fewer")]
+    return {part: max((way[part] for way in ways), key=lambda found: found.value or 0.0) for part in ways[0]}
+
+
+def _templates(pairs: AuditPairs, side: str) -> list[str]:
+    """The answers with what they take from the person's profile, digits and spacing left out."""
+
+    @lru_cache(None)
+    def told(person: str) -> re.Pattern[str] | None:
+        facets = pairs.people[person].facets
+        values = {value.strip() for value in (*names_of(facets), *facet_values(facets))}
+        longest = sorted((value for value in values if len(value) > 1), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest)), re.IGNORECASE) if longest else None
+
+    found = []
+    for person, text in pairs.frame.select("person", side).iter_rows():
+        pattern = told(person)
+        plain = pattern.sub("□", text) if pattern else text
+        found.append(re.sub(r"[\s\d]+", " ", plain).casefold())
+    return found
+
+
+def split_leaks(pairs: AuditPairs) -> list[Leak]:
+    """What every two splits share; tiers count as splits when the benchmark declares none, since people mix them up."""
+    parts = (
+        {name: pairs.frame.filter(pl.col("person").is_in(people)) for name, people in pairs.splits.items()}
+        if pairs.splits
+        else {tier: pairs.frame.filter(tier=tier) for tier in pairs.tiers}
+    )
+    leaks = []
+    for (first, one), (second, two) in combinations(parts.items(), 2):
+        leaks.append(
+            Leak(
+                first,
+                second,
+                people=len(set(one["person"]) & set(two["person"])),
+                prompts=len(set(one["prompt"]) & set(two["prompt"])),
+                answers=len(_answers(one) & _answers(two)),
+                pairs=len(set(_keyed(one)["pair"]) & set(_keyed(two)["pair"])),
+            )
+        )
+    return leaks
+
+
+def _answers(frame: pl.DataFrame) -> set[str]:
+    return {*frame["chosen_id"], *frame["rejected_id"]}
+
+
+def _keyed(frame: pl.DataFrame) -> pl.DataFrame:
+    low = pl.min_horizontal("chosen_id", "rejected_id")
+    high = pl.max_horizontal("chosen_id", "rejected_id")
+    pair = pl.concat_str(["person", "prompt", low, high], separator="\x1f")
+    return frame.with_columns(pair.alias("pair"), pl.col("chosen_id").alias("winner"))

@@ -1,0 +1,507 @@
+"""What pulls at raters besides the person's good, and whether it pulls at people too.
+
+Choices: one regression per rater, all effects jointly: the order shown, length, mentioning the person (overlap with their profile, and
+naming them), and the rater's own family of models. The same regression on gold gives people's effect, and the two are
+compared on the same items by a stacked sandwich, clustered by person (and by prompt where prompts recur): a judge that likes
+long answers is biased only if it likes them more than people do. A steady judge's coefficients are larger than those of people
+with the same tastes, so people's are first put on the judge's scale, which the other features set.
+
+Yes or no, and marks: each effect is a difference of two means of the rater's answers, with a feature (hedged, on a long list, longer,
+naming the attribute) and without it, or shown first and shown last. People's effect is that on their own answers to the same units, and
+the two are compared unit by unit. `level` is how far its answers are above people's as a whole.
+
+All effects of a run are tested together.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from personafit._errors import UserError
+from personafit.kinds import run_lines
+from personafit.kinds.choice_scores import RunScores, choices_of
+from personafit.kinds.lines import CONTROL_RATERS, UNIT_SCALE, Feature, Line, Reference, RunLines
+from personafit.reports.analysis import (
+    Analysis,
+    answers_of,
+    benchmark_of,
+    choice_hints,
+    figure_cell,
+    judged_lines,
+    small_notes,
+    undefined,
+)
+from personafit.reports.answer_pairs import own_family, pair_features
+from personafit.reports.calibration import has_truth, vote_shares
+from personafit.reports.claims import (
+    DECIDED,
+    FEATURES,
+    ODDS,
+    POINTS,
+    UNBOUNDED,
+    ClaimWords,
+    FigureUnit,
+    Pull,
+    always_words,
+    claim,
+    effect_words,
+    fitted_words,
+    legend_for,
+    pull_words,
+)
+from personafit.reports.compare import MARKS
+from personafit.reports.line_results import line_coverage, line_result
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences
+from personafit.reports.report import ReportPart
+from personafit.reports.result import Result
+from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics.agreement import Floats
+from personafit.statistics.bias import SEPARATED, Fit, Taste, as_odds, effect, fit_choices, taste_difference
+from personafit.statistics.clusters import clustered
+from personafit.statistics.decisions import (
+    MARGIN,
+    Hypothesis,
+    HypothesisTest,
+    decide_together,
+    log_odds_margin,
+)
+from personafit.statistics.preferences import group_difference, group_difference_gap
+from personafit.store import TIE, RunRecord, Store
+
+LARGE = 99.95  # odds beyond this, and below one over it, are not told apart
+ALWAYS = {1: "always", -1: "never"}
+ODDS_NOTE = (
+    "Judge over people: above 1 is more than people, who are put on the judge’s scale by the other features, as a steadier judge has larger "
+    "odds ratios with the same tastes. Position: for the answer shown first; length: per standard deviation of log length; mention: per "
+    "standard deviation of overlap with the person; naming and family: yes or no. “always” and “never”: every choice goes with the "
+    "feature, or against it. Intervals cluster by person and, where prompts recur, by prompt."
+)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One pull at one rater: on its answers, on people's, and by how much the first is larger (odds ratios where raters choose)."""
+
+    name: str
+    judge: Estimate
+    people: Estimate
+    difference: Estimate
+    unit: FigureUnit
+    say: Callable[[Sequence[HypothesisTest]], str] = field(compare=False)
+    """Writes the sentence that the tests allow."""
+    hypotheses: tuple[Hypothesis, ...] = ()
+    tests: tuple[HypothesisTest, ...] = ()
+    """The hypotheses tested beside all others of the run; none for a rater of which nothing is claimed."""
+    always: int = 0
+    """1 where every choice goes with this feature, -1 where every choice goes against it."""
+    alone: bool = False
+    """Whether the rater's own effect is tested, as there is nothing of people's to compare it with."""
+
+    @property
+    def sentence(self) -> str | None:
+        """The effect in words; None where nothing is claimed."""
+        return self.say(self.tests) if self.tests else None
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The three estimates as a table shows them."""
+        estimates = (self.judge, self.people, self.difference)
+        if self.unit is not ODDS:
+            return [figure_cell(one, self.unit.scale) for one in estimates]
+        judge, *rest = (
+            Cell() if one.value is None else Cell(*shown_odds(one), one.value) for one in estimates
+        )
+        return [Cell(ALWAYS[self.always]) if self.always else judge, *rest]
+
+
+@dataclass(frozen=True)
+class RaterBias:
+    """All pulls at one rater under the headline view."""
+
+    line: Line
+    effects: Sequence[Effect]
+    met_people: str | None
+    """The sentence that says the rater was fitted on people of this run: nothing is claimed of it."""
+    people_are: str = ""
+    """What stands for people: their votes, their gold labels, or why there is nothing."""
+    first_share: Estimate | None = None
+    """How often it chooses the answer shown first; None where it does not choose."""
+
+
+def judge_bias(store: Store, scores: RunScores, margin: float = MARGIN) -> list[RaterBias]:
+    """The pulls at every rater of a run of choices, all tested together; `margin` is how far from a coin still counts as no preference."""
+    items = pair_features(store, scores)
+    shares = vote_shares(store, scores) if has_truth(scores) else {}
+    side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
+    gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
+    voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
+    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    numbers = pl.col("person", "prompt").rank("dense")
+    items = items.with_columns(pl.coalesce(voted, gold).alias("people"), numbers)
+    if shares:
+        people_are = "people's effect is that on their votes"
+    elif has_truth(scores):
+        people_are = f"people's effect is that on the gold '{scores.info['gold']}'"
+    else:
+        people_are = "the gold only says which answer was tested: there is no human effect to compare with"
+    fits: PeopleFits = []
+    return _tested(
+        [
+            _of_rater(scores, rater, items, people_are, fits, log_odds_margin(margin))
+            for rater in scores.raters
+        ]
+    )
+
+
+def _tested(found: Sequence[RaterBias]) -> list[RaterBias]:
+    """Test the effects of all raters together, but for raters that were fitted on people of the run.
+
+    Raters who answered the same items share people's effect, which is tested once.
+    """
+    claimed = [one for rater in found if rater.met_people is None for one in rater.effects]
+    distinct = list(dict.fromkeys(hypothesis for one in claimed for hypothesis in one.hypotheses))
+    tests = dict(zip(distinct, decide_together(distinct), strict=True))
+
+    def tested(one: Effect) -> Effect:
+        return replace(one, tests=tuple(tests[hypothesis] for hypothesis in one.hypotheses))
+
+    return [
+        rater if rater.met_people else replace(rater, effects=[tested(one) for one in rater.effects])
+        for rater in found
+    ]
+
+
+PeopleFits = list[tuple[pl.DataFrame, Fit]]
+"""Items with their features, and the regression of what people chose on them: raters of the same items share one."""
+
+
+def _people_fit(rows: pl.DataFrame, names: list[str], known: PeopleFits) -> Fit:
+    told = rows.select("item", *names)
+    fit = next((fit for seen, fit in known if seen.equals(told)), None)
+    if fit is None:
+        fit = _fit(rows, names, "people")
+        known.append((told, fit))
+    return fit
+
+
+def _of_rater(
+    scores: RunScores,
+    rater: dict[str, Any],
+    items: pl.DataFrame,
+    people_are: str,
+    fits: PeopleFits,
+    margin: float,
+) -> RaterBias:
+    view, fingerprint, called = scores.headline_view, rater["fingerprint"], rater["name"]
+    rows = _choices(scores, rater, items)
+    family, reason = own_family(rater, rows)
+    rows = rows.with_columns(pl.Series("family", family, dtype=pl.Float64))
+    absent = _absent(rows, rater, reason)
+    names = [name for name in FEATURES if name not in absent]
+    shared = rows.filter(pl.col("people").is_not_null())
+    human_rows = shared.unique("item", maintain_order=True)
+    human_names = [name for name in names if name != "position"]
+    judge = _fit(rows, names, "choice")
+    paired = judge if len(shared) == len(rows) else _fit(shared, names, "choice")
+    human = _people_fit(human_rows, human_names, fits)
+    why = "gold does not say in which order people saw the answers"
+    if human_rows.is_empty():
+        why = "no answered item has gold" if has_truth(scores) else people_are
+
+    def made(name: str, own: Estimate, people: Estimate, gap: Taste, always: int = 0) -> Effect:
+        def say(tests: Sequence[HypothesisTest]) -> str:
+            words = always_words(name, always) if always else pull_words(name, Pull(*tests))
+            return f"{called}: {words}."
+
+        asked = (
+            Hypothesis(own, margin=margin),
+            Hypothesis(people, margin=margin),
+            Hypothesis(gap.difference, margin=margin, p=gap.p, se=gap.se),
+        )
+        odds = as_odds(own), as_odds(people), as_odds(gap.difference)
+        return Effect(name, *odds, ODDS, say, asked, always=always)
+
+    effects = []
+    for name in FEATURES:
+        if name in absent:
+            nothing = undefined(absent[name])
+            effects.append(made(name, nothing, nothing, Taste(nothing)))
+            continue
+        own, always = _bounded(effect(judge, names.index(name))), _always(rows, name)
+        if name == "position" or human_rows.is_empty():
+            effects.append(made(name, own, undefined(why), Taste(undefined(why)), always))
+            continue
+        order = [name, *(other for other in human_names if other != name)]
+        gap = taste_difference(paired, [*map(names.index, order)], human, [*map(human_names.index, order)])
+        theirs = _bounded(effect(human, human_names.index(name)))
+        gap = gap._replace(difference=_bounded(gap.difference))
+        effects.append(made(name, own, theirs, gap, always))
+    line = Line.of(rater, view, scores.scores[fingerprint, view], CONTROL_RATERS.get(called))
+    met, first = scores.run.met_people.get(fingerprint), _first_share(rows, absent.get("position"))
+    return RaterBias(line, effects, met, people_are, first)
+
+
+def _bounded(log_odds: Estimate) -> Estimate:
+    """Log-odds; none where choices are separated, because the size is then the ridge's alone."""
+    if log_odds.note == SEPARATED:
+        return Estimate(None, None, None, log_odds.n, log_odds.people, UNBOUNDED)
+    return log_odds
+
+
+def shown_odds(estimate: Estimate) -> tuple[str, str]:
+    """An odds ratio and its interval as tables show them; empty where there is none."""
+    if estimate.value is None:
+        return "", ""
+
+    def write(odds: float) -> str:
+        if odds > LARGE:
+            return "over 99"
+        return f"{odds:.2f}" if odds > 1 / LARGE else "under 0.01"
+
+    text = write(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return text, ""
+    low, high = write(estimate.low), write(estimate.high)
+    return text, "" if text == low == high else f"{low}–{high}"
+
+
+def _choices(scores: RunScores, rater: dict[str, Any], items: pl.DataFrame) -> pl.DataFrame:
+    """Every answered ask: `choice` is 1 for product 0, `position` 1 where it was shown first, −1 where last, 0 unknown."""
+    label, order = pl.col("label"), pl.col("order")
+    said = answers_of(scores, rater).select(
+        "item",
+        pl.when(label == TIE).then(0.5).otherwise((label == "0").cast(pl.Float64)).alias("choice"),
+        pl.when(order == "01").then(1.0).when(order == "10").then(-1.0).otherwise(0.0).alias("position"),
+    )
+    return items.join(said, on="item", how="inner", maintain_order="left")
+
+
+def _absent(rows: pl.DataFrame, rater: dict[str, Any], family: str | None) -> dict[str, str]:
+    """The effects that cannot be estimated here, and why."""
+    if rows.is_empty():
+        return dict.fromkeys(FEATURES, "there is no answered choice between two answers")
+    if (rows["choice"] == 0.5).all():
+        return dict.fromkeys(FEATURES, "every choice is a tie")
+    reasons = {
+        "position": "it scores each answer by itself: order cannot matter"
+        if rater["orders"] == 1
+        else "the order shown was not recorded",
+        "length": "all answers of a pair are equally long",
+        "mention": "both answers of every pair overlap equally with the person",
+        "naming": "no pair has one answer that names the person and one that does not",
+        "family": family or "",
+    }
+    return {name: reason for name, reason in reasons.items() if not rows[name].to_numpy().any()}
+
+
+def _always(rows: pl.DataFrame, name: str) -> int:
+    """Whether the feature alone tells every choice apart; a tie must be one in the feature too."""
+    lead, toward = rows[name].to_numpy(), 2 * rows["choice"].to_numpy() - 1
+    for sign in (1, -1):
+        if (np.sign(lead) * sign == np.sign(toward))[lead != 0].all() and not toward[lead == 0].any():
+            return sign
+    return 0
+
+
+def _fit(rows: pl.DataFrame, names: list[str], column: str) -> Fit:
+    design = rows.select(names).to_numpy() if names else np.empty((len(rows), 0))
+    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+    return fit_choices(design, rows[column].to_numpy(), people, prompts)
+
+
+def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
+    if absent is not None:
+        return undefined(absent)
+    seen = rows.filter(pl.col("position") != 0)
+    toward: Floats = np.where(
+        seen["position"].to_numpy() > 0, seen["choice"].to_numpy(), 1 - seen["choice"].to_numpy()
+    )
+    people, prompts = seen["person"].to_numpy(), seen["prompt"].to_numpy()
+    return cluster_mean(toward, people, prompts, (0.0, 1.0))
+
+
+def bias_results(found: Sequence[RaterBias]) -> Iterator[Result]:
+    """One record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`: the rater's over people's at the rater's
+    steadiness where raters choose, else the rater's minus people's."""
+    for bias in found:
+        if bias.first_share is not None:
+            yield _result(bias, "first_share", bias.first_share, None)
+        for one in bias.effects:
+            said = f"{bias.line.rater} {fitted_words(one.name)}" if bias.met_people else one.sentence
+            estimates = {"": one.judge, "_people": one.people, "_over_people": one.difference}
+            for ending, estimate in estimates.items():
+                tested = ending == ("" if one.alone else "_over_people")
+                yield _result(bias, f"bias_{one.name}{ending}", estimate, said if tested else None)
+
+
+def _result(bias: RaterBias, metric: str, estimate: Estimate, said: str | None) -> Result:
+    repeated = said is not None and estimate.note is not None and estimate.note in said
+    notes = [said] if repeated else [said, estimate.note]
+    note, line = "; ".join(filter(None, notes)) or None, bias.line
+    result = line_result(line, estimate, metric, coverage=line_coverage(line.frame), note=note)
+    return replace(result, met_people=bias.met_people is not None)
+
+
+# -- yes or no, and marks ----------------------------------------------------------------------------------------------------
+
+NOBODY = "people said nothing of these units"
+NO_ORDER = "it was not known in which order people saw the answers"
+LEVEL, POSITION = "level", "position"
+
+
+def line_bias(opened: RunLines, margin: float = MARGIN) -> list[RaterBias]:
+    """The pulls at every rater of a run, under the view that counts; `margin` is a share of the scale."""
+    if not opened.references:
+        raise UserError(
+            f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: nobody can be biased."
+        )
+    if not opened.features:
+        raise UserError(
+            f"{opened.run.name} is a {opened.kind} run: its raters see one thing at a time and nothing is known of it that could "
+            f"pull at them; `personafit agree {opened.run.name}` says how far they are from people."
+        )
+    judged = [(line, one) for one in opened.references for line in judged_lines(opened, one)]
+    # What controls do is shown, and claimed only where nobody else was asked.
+    wanted = any(line.asked_for for line, _ in judged)
+    found = []
+    for line, reference in judged:
+        width = margin * (reference.bounds[1] - reference.bounds[0])
+        effects = _effects(line, reference, opened.features, width if line.asked_for or not wanted else None)
+        found.append(RaterBias(line, effects, opened.run.met_people.get(str(line.fingerprint))))
+    return _tested(found)
+
+
+def _effects(
+    line: Line, reference: Reference, features: Sequence[Feature], margin: float | None
+) -> list[Effect]:
+    """The effects on a line's answers; without a margin none is tested."""
+    answered = line.frame.filter(pl.col(reference.answer).is_not_null())
+    shared = answered.filter(pl.col(reference.people).is_not_null())
+    unit = POINTS if reference.bounds == UNIT_SCALE else MARKS
+
+    def made(name: str, words: ClaimWords, *estimates: Estimate, alone: bool = False) -> Effect:
+        judge, people, difference = estimates
+        figure = f"effect on {reference.metric}" if alone else f"{reference.metric}, over people's"
+        decisive = judge if alone else difference
+        tested = margin is not None and decisive.value is not None
+        asked = (Hypothesis(decisive, margin=margin or 0.0),) if tested else ()
+
+        def say(tests: Sequence[HypothesisTest]) -> str:
+            return claim(str(line.rater), tests[0], words, figure, unit)
+
+        return Effect(name, judge, people, difference, unit, say, asked, alone=alone)
+
+    level = undefined(NOBODY)
+    if len(shared):
+        gap = shared[reference.answer].cast(pl.Float64) - shared[reference.people].cast(pl.Float64)
+        level = clustered(gap, shared["person"], shared["prompt"])
+    own = _mean(answered, reference.answer, reference.bounds)
+    theirs = _mean(shared, reference.people, reference.bounds)
+    effects = [made(LEVEL, effect_words("level", reference.metric), own, theirs, level)]
+    alone = shared.is_empty()
+    for feature in features:
+        words = effect_words("own" if alone else "beside people", feature.words)
+        effects.append(made(feature.name, words, *_pull(answered, shared, reference, feature), alone=alone))
+    if reference.orders is not None:
+        both = line.frame.filter(pl.all_horizontal(pl.col(reference.orders).is_not_null()))
+        own = undefined("it was not asked in both orders")
+        if len(both):
+            first, last = (both[name].cast(pl.Float64) for name in reference.orders)
+            own = clustered((first - last) / 2, both["person"], both["prompt"])
+        unknown = undefined(NO_ORDER)
+        effects.append(made(POSITION, effect_words("order"), own, unknown, unknown, alone=True))
+    return effects
+
+
+def _pull(
+    answered: pl.DataFrame, shared: pl.DataFrame, reference: Reference, feature: Feature
+) -> tuple[Estimate, Estimate, Estimate]:
+    """The effect of a feature on the rater's answers, on people's, and the difference of the two on the units of both."""
+    nothing = undefined(NOBODY)
+    known, both = (
+        rows.with_columns(feature.inside(rows).alias("inside")).filter(pl.col("inside").is_not_null())
+        for rows in (answered, shared)
+    )
+    ours = nothing
+    if len(known):
+        said = known[reference.answer].cast(pl.Float64)
+        ours = group_difference(said, known["inside"], known["person"], known["prompt"])
+    if not len(both):
+        return ours, nothing, nothing
+    one, other = (both[name].cast(pl.Float64) for name in (reference.answer, reference.people))
+    where = both["inside"], both["person"], both["prompt"]
+    return ours, group_difference(other, *where), group_difference_gap(one, other, *where)
+
+
+def _mean(frame: pl.DataFrame, column: str, bounds: tuple[float, float]) -> Estimate:
+    if frame.is_empty():
+        return undefined(NOBODY)
+    return clustered(frame[column].cast(pl.Float64), frame["person"], frame["prompt"], bounds)
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+LEAD = (
+    "What moves each judge besides the person: position, length, mention of the person, its own model family, all in one regression. A judge "
+    "that likes long answers is biased only if it likes them more than people do."
+)
+
+
+def analyze_bias(store: Store, run: RunRecord, margin: float = MARGIN) -> Analysis:
+    """The pulls at every rater of a run of any kind; `margin` is how far from none still counts as none."""
+    scores = choices_of(store, run)
+    found = line_bias(run_lines(store, run), margin) if scores is None else judge_bias(store, scores, margin)
+    part = ReportPart(run.name, f"Bias of the judges of {run.name}", *bias_pieces(found))
+    return Analysis(benchmark_of(store, run), list(bias_results(found)), part, hints=choice_hints(scores))
+
+
+def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Section | None:
+    """The pulls at the judges of a run of choices; None where nothing can be said of any."""
+    sentences, pieces = bias_pieces(judge_bias(store, scores, margin))
+    if not any(isinstance(one, Grid) for one in pieces):
+        return None
+    return Section("Bias of the judges", [Sentences(sentences), *pieces], LEAD)
+
+
+def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
+    """What pulls at the raters asked for in words, one row per rater and pull, and why the others cannot be measured."""
+    rows, said, notes = [], [], []
+    silent: dict[str, list[str]] = {}
+    wanted = any(one.line.asked_for for one in found)
+    for one in found:
+        name, share, asked_for = str(one.line.rater), one.first_share, one.line.asked_for
+        if one.met_people:
+            said.append(one.met_people)
+            continue
+        if share is not None and share.value is not None and asked_for:
+            said.append(f"{name}: takes the answer shown first in {100 * share.value:.1f} % of its choices.")
+        for pull in one.effects:
+            if pull.judge.value is None and not pull.always:
+                why = DECIDED if pull.judge.note == UNBOUNDED else str(pull.judge.note).replace(name, "it")
+                silent.setdefault(f"{pull.name} cannot be said: {why}.", []).append(name)
+                continue
+            rows.append(Row([name, pull.name], pull.cells, one.line.control))
+            if pull.sentence and (asked_for or not wanted):
+                said.append(pull.sentence)
+            elif pull.sentence and pull.always:
+                notes.append(pull.sentence)
+    notes += [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in silent.items()]
+    small = small_notes([*notes, *bias_legend(found)])
+    if not rows:
+        return said, [*small]
+    caption, over = "On the scale of their answers (shares in %), 95 % intervals below.", "difference"
+    note, people = "", found[0].people_are
+    if people:
+        caption, over = "Odds ratios (1 is no bias), 95 % intervals below.", "judge over people"
+        note = f"{people[0].upper()}{people[1:]}. {ODDS_NOTE}"
+    columns = ["judge", "people", over]
+    grid = Grid("Biases of the judges", caption, ["rater", "feature"], columns, rows, note=note)
+    return list(dict.fromkeys(said)), [grid, *small]
+
+
+def bias_legend(found: Sequence[RaterBias]) -> list[str]:
+    """How the claims are tested, where any is."""
+    return legend_for(test for rater in found for one in rater.effects for test in one.tests)

@@ -1,0 +1,335 @@
+"""The item browser's data: every item with its person, answers, verdicts and raw replies, compact enough to embed.
+
+What the list and the filters need comes as columns in one block; texts, people and what raters said come in blocks of some hundred that the
+page decodes when they are looked at or searched. Texts occur in many items, so each is kept once and referred to by its place. What is too
+much for one page is left out by fixed rules (wrong items stay, long replies are cut) and the page says so.
+"""
+
+import base64
+import os
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import orjson
+import polars as pl
+from sqlalchemy import or_, select
+
+from personafit.contexts import is_remembered
+from personafit.people import Person, render_person
+from personafit.reports.totals import RunTotals
+from personafit.store import RunRecord, Status, Store
+from personafit.store import tables as t
+
+LEVEL = 4  # 6 takes half as long again for 3 % less
+RAW = -15  # deflate without a header, which is what `DecompressionStream("deflate-raw")` reads
+
+
+def list_blocks(values: Sequence[Any], size: int) -> list[str]:
+    """The values in order, so many to a block."""
+    return _packed(orjson.dumps(values[start : start + size]) for start in range(0, len(values), size))
+
+
+def frame_blocks(frame: pl.DataFrame, size: int) -> list[str]:
+    """The rows of a frame in order as objects, so many to a block."""
+    return _packed(_array(part) for part in frame.iter_slices(size))
+
+
+def _array(rows: pl.DataFrame) -> bytes:
+    return b"[" + rows.write_ndjson().encode().rstrip(b"\n").replace(b"\n", b",") + b"]"
+
+
+def _packed(arrays: Iterable[bytes]) -> list[str]:
+    """Compressed on all cores: zlib lets other threads run meanwhile."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(_pack, arrays))
+
+
+def _pack(array: bytes) -> str:
+    compressor = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW)
+    return base64.b64encode(compressor.compress(array) + compressor.flush()).decode()
+
+
+def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
+    """Per item of the sample and such view: the view's place, the text, how making it ended, and what it was made from."""
+    views = {
+        view: place for place, view in enumerate(totals.views) if is_remembered(view.removeprefix("wrong:"))
+    }
+    answers = totals.sample.answers
+    if not views or answers.is_empty():
+        return {}
+    rows = answers.filter(pl.col("view").is_in(list(views))).unique(["position", "view"], maintain_order=True)
+    product = t.products.c
+    query = select(t.asks.c.job, product.text, product.status, product.parents).select_from(
+        t.asks.join(t.products, product.id == t.asks.c.context)
+    )
+    asks = store.rows_among(query, t.asks.c.job, rows["job"].to_list())
+    contexts = {row.job: [row.text, row.status, orjson.loads(row.parents)] for row in asks}
+    told: dict[int, list[list[Any]]] = defaultdict(list)
+    for position, view, job in rows.select("position", "view", "job").iter_rows():
+        if job in contexts:
+            told[position].append([views[view], *contexts[job]])
+    for entries in told.values():
+        entries.sort(key=lambda entry: entry[0])
+    return told
+
+
+def cut_text(text: str | None, most: int) -> str | None:
+    """A text that is no longer than that; what was left out is counted."""
+    if text is None or len(text) <= most:
+        return text
+    return f"{text[:most]} … ({len(text) - most:,} more characters in the store)"
+
+
+MAX_REPLY = 4_000  # characters of one raw reply or reasoning
+MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers struggle to open the page
+MAX_FACET = 20  # a slice with more values than this is no filter
+TEXTS, PEOPLE, ITEMS = 200, 100, 100  # in one block
+READ = 10_000  # asks whose replies are read at a time
+
+LETTERS = 64  # "@", above the five bits of statuses
+SAID = ("detail", "reply", "reasoning")
+ASKED = ("rater", "view", "order", "about", "status", *SAID)
+LEFT_OUT = "left out: the page would grow too large"
+NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
+
+
+def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
+    """All the page needs to list, filter, search and show items; verdicts are those under the headline view."""
+    rows = _opened(totals.sample.items)
+    facets = _facets(rows)
+    products = [orjson.loads(text) for text in rows["products"]]
+    places = {product: place for place, product in enumerate(_unique(products))}
+    people = people_texts(store, totals.run, sorted(set(rows["person"])))
+    texts = store.texts(places)
+    told = told_by_item(store, totals)
+    statuses = _statuses(totals)
+    index = {
+        "id": rows["item"].to_list(),
+        "question": rows["prompt"].to_list(),
+        "person": rows["person"].to_list(),
+        "answers": [[places[product] for product in pair] for pair in products],
+        "gold": rows["gold"].to_list(),
+        "facets": [_coded(rows[name], values) for name, values in facets],
+        "verdicts": _verdicts(totals, rows["position"]),
+        "statuses": _endings(totals, rows["position"], statuses),
+    }
+    return pack_browser(
+        index=index,
+        people=people,
+        texts=[texts.get(product, "") for product in places],
+        asks=_asks(store, totals, rows),
+        told=[told.get(place, []) for place in rows["position"]] if told else [],
+        raters=[rater["name"] for rater in totals.raters],
+        controls=[bool(rater["control"]) for rater in totals.raters],
+        views=totals.views,
+        view=totals.views.index(totals.headline_view),
+        facets=[{"name": name, "values": values} for name, values in facets],
+        statuses=statuses,
+        total=totals.items,
+    )
+
+
+def pack_browser(
+    *,
+    index: dict[str, list[Any]],
+    people: Mapping[str, str],
+    texts: Iterable[str],
+    asks: pl.DataFrame | Sequence[Sequence[Mapping[str, Any]]],
+    told: Sequence[Any] = (),
+    marks: Sequence[Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """What a page's browser of items reads.
+
+    Args:
+        index: Columns of the list: id, question, person (by name), answers, gold, facets, verdicts, and texts, about, makers or statuses.
+        people: Person to what is known of them, in the order in which they are referred to.
+        texts: Every text once, in the order in which items refer to them.
+        asks: Of each item what was asked, as rows of lists, or as a list of asks with some of `ASKED`.
+        told: Of each item what was told about the person, where that was made for it.
+        marks: Of items whose parts are rated one by one, the parts as rows: the text's place, that of a note, and cells of text, whether
+            it stands out, and score.
+        more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
+    """
+    places = {person: place for place, person in enumerate(people)}
+    coded = {"statuses": [], **index, "person": [places[person] for person in index["person"]]}
+    if isinstance(asks, pl.DataFrame):
+        asked = frame_blocks(asks, ITEMS)
+    else:
+        valued = ["value"] if any("value" in ask for own in asks for ask in own) else []
+        names = [*ASKED, *valued]
+        asked = list_blocks([{name: [ask.get(name) for ask in own] for name in names} for own in asks], ITEMS)
+    return {
+        "view": 0,
+        "facets": [],
+        "statuses": [],
+        "people": list(people),
+        "items": len(index["id"]),
+        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS, "marks": ITEMS},
+        "blocks": {
+            "index": list_blocks([coded], 1),
+            "texts": list_blocks(list(texts), TEXTS),
+            "people": list_blocks(list(people.values()), PEOPLE),
+            "asks": asked,
+            "told": list_blocks(told, ITEMS) if any(told) else [],
+            **({} if marks is None else {"marks": list_blocks(marks, ITEMS)}),
+        },
+        **more,
+    }
+
+
+def _opened(items: pl.DataFrame) -> pl.DataFrame:
+    """The items with each slice as a column."""
+    slices = [orjson.loads(text) for text in items["slices"]]
+    names = sorted({name for row in slices for name in row})
+    columns = [pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in names]
+    return items.drop("slices").with_columns(columns)
+
+
+def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
+    """The slices worth filtering by, tier and half first."""
+    names = sorted(set(rows.columns) - NOT_FACETS, key=lambda name: (name != "tier", name != "half", name))
+    facets = [(name, rows[name].drop_nulls().unique(maintain_order=True).to_list()) for name in names]
+    return [(name, values) for name, values in facets if 2 <= len(values) <= MAX_FACET]
+
+
+def _coded(column: pl.Series, values: list[str]) -> list[int]:
+    """Each value by its place among all, −1 where there is none."""
+    places: dict[str | None, int] = {value: place for place, value in enumerate(values)}
+    return [places.get(value, -1) for value in column]
+
+
+def _verdicts(totals: RunTotals, positions: pl.Series) -> list[str]:
+    """Per rater one letter an item: right, wrong, mixed (tied, or split by the order), or none where nothing was answered."""
+    letters = (
+        pl.when(pl.col("accuracy").is_null())
+        .then(pl.lit("n"))
+        .when(pl.col("accuracy") == 1)
+        .then(pl.lit("r"))
+        .when(pl.col("accuracy") == 0)
+        .then(pl.lit("w"))
+        .otherwise(pl.lit("m"))
+    )
+    shown = positions.to_frame()
+    found = []
+    for rater in totals.raters:
+        scores = totals.sample.scores.filter(pl.col("rater") == rater["fingerprint"])
+        ours = shown.join(scores, on="position", how="left", maintain_order="left")
+        found.append("".join(ours.select(letters).to_series()))
+    return found
+
+
+def _statuses(totals: RunTotals) -> list[str]:
+    """How asks about the items shown ended, in the usual order."""
+    answers = totals.sample.answers
+    met = set() if answers.is_empty() else set(answers["status"].unique())
+    return [status.value for status in Status if status.value in met]
+
+
+def _endings(totals: RunTotals, positions: pl.Series, statuses: list[str]) -> list[str]:
+    """Per rater one letter an item, whose lowest bits say which of the statuses its asks had, in any view."""
+    if len(statuses) < 2:
+        return []
+    bits = pl.col("status").replace_strict({status: 1 << place for place, status in enumerate(statuses)})
+    ended = totals.sample.answers.group_by("position", "rater").agg(
+        bits.cast(pl.Int64).bitwise_or().alias("bits")
+    )
+    shown = positions.to_frame()
+    found = []
+    for rater in totals.raters:
+        own = ended.filter(pl.col("rater") == rater["fingerprint"])
+        ours = shown.join(own, on="position", how="left", maintain_order="left")["bits"].fill_null(0)
+        found.append("".join(chr(LETTERS + number) for number in ours))
+    return found
+
+
+def _unique(groups: Iterable[list[str]]) -> dict[str, None]:
+    return dict.fromkeys(product for group in groups for product in group)
+
+
+def people_texts(store: Store, run: RunRecord, wanted: Iterable[str]) -> dict[str, str]:
+    """What is known of these people, each once."""
+    people = store.people(run.dataset)
+    return {
+        person: profile_text(people[person]) if person in people else "" for person in dict.fromkeys(wanted)
+    }
+
+
+def profile_text(person: Person) -> str:
+    """What is known of the person, the parts that a view may leave out included."""
+    parts = [render_person(person)]
+    for heading, lines in (
+        ("Memories", [memory.text for memory in person.memories]),
+        ("Attributes", [attribute.text for attribute in person.attributes]),
+        ("Summaries", [f"{topic}: {text}" for topic, text in person.summaries.items()]),
+    ):
+        if lines:
+            parts.append("\n".join([f"{heading}:", *(f"  {line}" for line in lines)]))
+    return "\n".join(part for part in parts if part)
+
+
+def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
+    """A row an item, a list a column: of every ask its rater, view, order, status, label, margin and what was said, if anything."""
+    raters = {rater["fingerprint"]: place for place, rater in enumerate(totals.raters)}
+    views = {view: place for place, view in enumerate(totals.views)}
+    answers = totals.sample.answers
+    if answers.is_empty():
+        return pl.DataFrame([{"rater": []}] * len(rows), schema={"rater": pl.List(pl.Int64)})
+    asks = (
+        answers.filter(pl.col("rater").is_in(list(raters)), pl.col("view").is_in(list(views)))
+        .with_columns(
+            pl.col("rater").replace_strict(raters, return_dtype=pl.Int64),
+            pl.col("view").replace_strict(views, return_dtype=pl.Int64),
+            pl.col("value").round_sig_figs(4),
+            _cut("detail"),
+        )
+        .sort("position", "rater", "view", "sample", "order")
+    )
+    asks = asks.join(_replies(store, asks["job"]), on="ask", how="left", maintain_order="left")
+    said = [name for name in SAID if asks[name].null_count() < len(asks)]
+    kept = asks.select("position", "rater", "view", "order", "status", "label", "value", *_within(said))
+    lists = kept.group_by("position", maintain_order=True).agg(pl.all())
+    whole = rows.select("position").join(lists, on="position", how="left", maintain_order="left")
+    return whole.drop("position").with_columns(pl.all().fill_null([]))
+
+
+def _replies(store: Store, jobs: pl.Series) -> pl.DataFrame:
+    """Ask, reply and reasoning of these jobs, in whose order texts are read until the page has no room for more.
+
+    Of the rest it is only found out whether anything was said.
+    """
+    ask = t.asks.c
+    spoken = or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
+    schema = {"ask": pl.String, "reply": pl.String, "reasoning": pl.String}
+    found: list[tuple[str, str | None, str | None]] = []
+    room = MAX_REPLIES
+    for start in range(0, len(jobs), READ):
+        if room <= 0:
+            rest = store.rows_among(select(ask.id).where(spoken), ask.job, sorted(jobs[start:]))
+            found += [(row.id, LEFT_OUT, None) for row in rest]
+            break
+        # In the order of their keys, in which they are stored.
+        for key, (reply, reasoning) in store.replies(sorted(jobs[start : start + READ])).items():
+            found.append((key, reply, reasoning))
+            room -= min(len(reply or ""), MAX_REPLY) + min(len(reasoning or ""), MAX_REPLY)
+    return pl.DataFrame(found, schema=schema, orient="row").with_columns(_cut("reply"), _cut("reasoning"))
+
+
+def _cut(name: str) -> pl.Expr:
+    text = pl.col(name).cast(pl.String)
+    more = (text.str.len_chars() - MAX_REPLY).cast(pl.String)
+    cut = pl.format("{} … ({} more characters in the store)", text.str.slice(0, MAX_REPLY), more)
+    return pl.when(text.str.len_chars() > MAX_REPLY).then(cut).otherwise(text).alias(name)
+
+
+def _within(said: list[str]) -> list[pl.Expr]:
+    """The texts as long as there is room for them, then a remark in their place."""
+    if not said:
+        return []
+    length = pl.sum_horizontal(pl.col(name).str.len_chars().fill_null(0) for name in said)
+    room = (length.cum_sum() < MAX_REPLIES) | (length == 0)
+    remarks = {name: pl.lit(LEFT_OUT if name == said[0] else None, pl.String) for name in said}
+    return [pl.when(room).then(pl.col(name)).otherwise(remarks[name]).alias(name) for name in said]

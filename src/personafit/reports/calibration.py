@@ -1,0 +1,405 @@
+"""Calibration: whether a rater's confidence means what it says.
+
+The two orders' margins are averaged, so position bias cancels, and read as log-odds: that is a confidence, which can be held
+against gold (calibration, and accuracy when the least confident items are put aside) and against the votes where people's
+votes are known. A rater that only names letters has no margin, and then nothing of this can be said. Where raters say yes or no,
+the margin is that of yes.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import orjson
+import polars as pl
+from sqlalchemy import select
+
+from personafit._errors import UserError
+from personafit.items.relevance import NO, YES
+from personafit.kinds import run_lines
+from personafit.kinds.choice_scores import TIERS, RunScores, choices_of
+from personafit.kinds.lines import CONTROL_RATERS, Line, RunLines
+from personafit.reports.analysis import (
+    Analysis,
+    answers_of,
+    benchmark_of,
+    choice_hints,
+    count_cell,
+    figure_cell,
+    judged_lines,
+    small_notes,
+    undefined,
+)
+from personafit.reports.line_results import line_result
+from personafit.reports.pieces import Grid, Piece, Row
+from personafit.reports.report import ReportPart
+from personafit.reports.result import Result, marked_met
+from personafit.statistics import Estimate
+from personafit.statistics.agreement import Floats
+from personafit.statistics.agreement_intervals import pair_agreement
+from personafit.statistics.calibration import (
+    calibration_error,
+    chance_error,
+    choice_confidence,
+    reliability_table,
+    selective_accuracy,
+)
+from personafit.statistics.clusters import clustered
+from personafit.store import TIE, RunRecord, Store, option_counts
+from personafit.store import tables as t
+
+KEPT = (1.0, 0.8, 0.5)  # shares of items at which selective accuracy is given
+SIMULATED = 100
+UNIT = (0.0, 1.0)
+ONLY_LETTERS = "confidence is undefined: only letters were read from the replies, and a letter has no margin"
+ONLY_WORDS = "confidence is undefined: only words were read from the replies, and a word has no probability"
+GRADED = "its scores are grades, which are no probabilities"
+NO_BORDER = "a rule's scores are no probabilities"
+UNANSWERED = "nothing was answered"
+ASKED = ("llm", "replay")  # raters that reply in words
+PLACES = ("0", "1")
+NO_VOTES = "the gold has no votes and no share: there is nothing graded to compare with"
+
+
+@dataclass(frozen=True)
+class RaterMargins:
+    """One rater's order-averaged margins under the headline view, an item a row."""
+
+    line: Line
+    kind: str
+    """What kind of rater it is."""
+    frame: pl.DataFrame
+    """item, person, prompt, margin (log-odds of product 0), right (1, ½, 0 or null) and share (votes for 0 or null)."""
+    planned: Mapping[str | None, int]
+    """How many items there are of each tier, and in all under None."""
+    note: str | None = None
+    """What a reader must know of these margins; where the frame is empty, why there are none."""
+
+
+def has_truth(scores: RunScores) -> bool:
+    """Whether the gold says which answer is right, and not merely which one was tested."""
+    return bool(scores.info["metric"] != "win_rate")
+
+
+def vote_shares(store: Store, scores: RunScores) -> dict[str, float]:
+    """Per item the share of people's votes for product 0, where gold has `votes` (label to count) or its own `share`."""
+    return gold_shares(store, scores.run.dataset, scores.info["gold"], PLACES)
+
+
+def gold_shares(store: Store, dataset: str, gold: str, labels: tuple[str, str]) -> dict[str, float]:
+    """Per item the share of people's votes for the first of two labels."""
+    rows = store.frame(
+        select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
+            t.judgments.c.ask == f"{dataset}#{gold}", t.judgments.c.extra.is_not(None)
+        )
+    )
+    shares = {item: _share(label, orjson.loads(extra), labels) for item, label, extra in rows.iter_rows()}
+    return {item: share for item, share in shares.items() if share is not None}
+
+
+def _share(label: str | None, extra: dict[str, Any], labels: tuple[str, str]) -> float | None:
+    votes, share = extra.get("votes"), extra.get("share")
+    first = labels[0]
+    if isinstance(votes, dict) and set(votes) <= {*labels, TIE}:
+        counts = [count for count in votes.values() if isinstance(count, int | float) and count >= 0]
+        if len(counts) == len(votes) and sum(counts) > 0:
+            return float((votes.get(first, 0) + votes.get(TIE, 0) / 2) / sum(counts))
+    if isinstance(share, int | float) and 0 <= share <= 1 and label in labels:
+        return float(share if label == first else 1 - share)
+    return None
+
+
+def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
+    """The margins of every rater of the run; a run whose gold is no truth has nothing to be calibrated against."""
+    if not has_truth(scores):
+        raise UserError(
+            f"{scores.run.name} knows which answer was tested and not which is right, so confidence has nothing to be "
+            "held against; `personafit analyze correct` takes people's labels for such a run."
+        )
+    if (option_counts(store, scores.run.dataset)["option_count"] > 2).any():
+        raise UserError(
+            f"{scores.run.name} has choices among more than two answers; confidence is read from the margin between two."
+        )
+    shares, items = vote_shares(store, scores), scores.items
+    planned: dict[str | None, int] = {None: len(items)}
+    if "tier" in items.columns:
+        planned |= dict(items["tier"].drop_nulls().value_counts().iter_rows())
+    # Slices may have any name, also "margin": only the tier comes along.
+    columns = [name for name in ("item", "person", "prompt", "gold", "tier") if name in items.columns]
+    found = []
+    for rater in scores.raters:
+        margins, note = _order_averaged(scores, rater)
+        frame = items.select(columns).join(margins, on="item", how="inner", maintain_order="left")
+        if frame.is_empty():
+            note = note or "no item was answered with a margin in both orders"
+        control = CONTROL_RATERS.get(rater["name"])
+        line = Line.of(rater, scores.headline_view, scores.items, control)
+        found.append(_held(line, rater["kind"], frame, shares, planned, note))
+    return found
+
+
+def _order_averaged(scores: RunScores, rater: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
+    """The margin of every item a rater answered in all its orders, and what is to be said of them."""
+    nothing = pl.DataFrame(schema={"item": pl.String, "margin": pl.Float64})
+    answered = answers_of(scores, rater).drop_nulls("value")
+    if answered.is_empty():
+        return nothing, UNANSWERED
+    if answered["value"].abs().is_in([0.0, 1.0]).all():
+        return nothing, ONLY_LETTERS
+    note = {
+        "rule": "a rule's margin is no probability: only its order is used",
+        "python": "the function's scores are read as log-odds, which holds only if it returns such",
+    }.get(rater["kind"])
+    if rater["kind"] in ASKED:
+        # A reply that was parsed counts as exactly 1: a letter, not a confidence.
+        read = answered.filter(pl.col("value").abs() != 1.0)
+        if len(read) < len(answered):
+            note = f"{len(answered) - len(read)} of {len(answered)} replies named a letter without a margin and are left out"
+        answered = read
+    margins = (
+        answered.group_by("item", "order", maintain_order=True)
+        .agg(pl.col("value").mean())
+        .group_by("item", maintain_order=True)
+        .agg(pl.col("value").mean().alias("margin"), pl.len().alias("orders"))
+        # With one order alone the position is still in the margin.
+        .filter(pl.col("orders") == rater["orders"])
+    )
+    return margins.drop("orders"), note
+
+
+def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
+    """The margins of the raters of a run that is no run of choices, under the view that counts: log-odds of yes.
+
+    Only a run whose raters say yes or no, with scores, has any; of marks and measures it is said that they have none.
+    """
+    scored = [one for one in opened.references if one.margin is not None]
+    if not scored:
+        why = "whose raters give marks and no probabilities" if opened.references else opened.why_no_people
+        other = "agree" if opened.references else "compare"
+        raise UserError(
+            f"{opened.run.name} is a {opened.kind} run, {why}, so there is no confidence to be held against people; "
+            f"`personafit {other}` says what there is to say."
+        )
+    reference = scored[0]
+    shares = gold_shares(store, opened.run.dataset, str(reference.who), (YES, NO))
+    gold = pl.when(reference.people).then(pl.lit("0")).when(~pl.col(reference.people)).then(pl.lit("1"))
+    found = []
+    for line in judged_lines(opened, reference):
+        kind = opened.rater_kinds[str(line.fingerprint)]
+        scored_units, odds, note = _yes_margins(line.frame, str(reference.margin), kind)
+        frame = scored_units.select("item", "person", "prompt", odds.alias("margin"), gold.alias("gold"))
+        found.append(_held(line, kind, frame, shares, {None: len(line.frame)}, note))
+    return found
+
+
+def _yes_margins(frame: pl.DataFrame, margin: str, kind: str) -> tuple[pl.DataFrame, pl.Expr, str | None]:
+    """The units whose score can be read as log-odds of yes, those log-odds, and what is to be said of them."""
+    odds, known = pl.col(margin), frame.drop_nulls(margin)
+    read = known.filter(~odds.is_in([0.0, 1.0]))  # those are words that were read, and no scores
+    reasons = {
+        UNANSWERED: known.is_empty(),
+        NO_BORDER: kind == "rule",
+        GRADED: not known["label"].is_in([YES, NO]).all(),
+        ONLY_WORDS: read.is_empty(),
+    }
+    why = next((reason for reason, holds in reasons.items() if holds), None)
+    if why is not None:
+        return frame.clear(), odds, why
+    if kind not in ASKED:
+        if read[margin].is_between(0.0, 1.0).all():
+            return read, (odds / (1 - odds)).log(), "its scores are read as probabilities"
+        return read, odds, "its scores are read as log-odds, which holds only if it gives such"
+    left = len(known) - len(read)
+    note = f"{left} of {len(known)} replies were a word without a score and are left out" if left else None
+    return read, odds, note
+
+
+def _held(
+    line: Line,
+    kind: str,
+    frame: pl.DataFrame,
+    shares: Mapping[str, float],
+    planned: Mapping[str | None, int],
+    note: str | None,
+) -> RaterMargins:
+    """Margins held against gold and votes."""
+    voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
+    margin, gold = pl.col("margin"), pl.col("gold")
+    side = pl.when(margin > 0).then(pl.lit("0")).otherwise(pl.lit("1"))
+    whole = pl.when((margin == 0) | (gold == TIE)).then(0.5).otherwise((side == gold).cast(pl.Float64))
+    right = pl.when(gold.is_not_null()).then(whole).alias("right")
+    return RaterMargins(line, kind, frame.with_columns(right, voted.alias("share")), planned, note)
+
+
+def graded_results(rater: RaterMargins) -> list[Result]:
+    """Every number about one rater's margins: all items, then each tier, then the votes."""
+    if rater.frame.is_empty():
+        return [_result(rater, "ece", {}, undefined(rater.note))]
+    parts: list[tuple[dict[str, str], pl.DataFrame]] = [({}, rater.frame)]
+    if "tier" in rater.frame.columns:
+        tiers = rater.frame["tier"].drop_nulls().unique(maintain_order=True)
+        parts += [({"tier": tier}, rater.frame.filter(pl.col("tier") == tier)) for tier in tiers]
+    results = [result for where, part in parts for result in _calibration(rater, where, part)]
+    return [*results, *(result for where, part in parts for result in _against_votes(rater, where, part))]
+
+
+def _calibration(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
+    decided = part.filter(pl.col("right").is_not_null())
+    if decided.is_empty():
+        yield _result(rater, "ece", where, undefined("no item with a margin has gold"))
+        return
+    confidence, right = choice_confidence(decided["margin"].to_numpy()), decided["right"].to_numpy()
+    counts = len(decided), decided["person"].n_unique()
+    if rater.kind == "rule":
+        yield _result(rater, "ece", where, undefined(rater.note))
+    else:
+        error = calibration_error(confidence, right)
+        luck = f"a perfectly calibrated rater would show about {chance_error(confidence, SIMULATED):.3f} here by chance"
+        yield _result(rater, "ece", where, Estimate(error.value, None, None, *counts, luck))
+        yield _result(rater, "overconfidence", where, _mean(decided, confidence - right, (-1.0, 1.0)))
+        if not where:
+            for number, part_of in enumerate(reliability_table(confidence, right), 1):
+                inside = (confidence >= part_of.low) & (confidence <= part_of.high)
+                held = _mean(decided.filter(pl.Series(inside)), right[inside], UNIT)
+                label = {"bin": str(number), "confidence": f"{part_of.confidence:.3f}"}
+                yield _result(rater, "reliability", label, held)
+    # Margins, not confidences, decide who is kept: a large margin is a confidence of 1 among many such.
+    strength = np.abs(decided["margin"].to_numpy())
+    curve = selective_accuracy(strength, right)
+    for share in KEPT:
+        kept = strength >= np.sort(strength)[::-1][int(np.ceil(share * len(strength) - 1e-9)) - 1]
+        estimate = _mean(decided.filter(pl.Series(kept)), right[kept], UNIT)
+        yield _result(rater, "selective_accuracy", {**where, "kept": f"{share:.0%}"}, estimate)
+    area = Estimate(curve.risk_area().value, None, None, *counts, "mean error over all shares kept")
+    yield _result(rater, "risk_area", where, area)
+
+
+def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
+    voted = part.filter(pl.col("share").is_not_null())
+    if voted.is_empty():
+        if not where:
+            yield _result(rater, "share_correlation", where, undefined(NO_VOTES))
+        return
+    margin, share = voted["margin"].to_numpy(), voted["share"].to_numpy()
+    # Either answer may be called product 0: both ways round count, so that the figure cannot depend on it.
+    both = np.column_stack([np.concatenate([margin, -margin]), np.concatenate([share, 1 - share])])
+    people, prompts = (np.concatenate([voted[name].to_numpy()] * 2) for name in ("person", "prompt"))
+    rank = pair_agreement(both, people, prompts, "spearman").interval(0)
+    yield _result(rater, "share_correlation", where, replace(rank, n=len(voted)))
+    if rater.kind == "rule":
+        return
+    graded = np.square(1 / (1 + np.exp(-np.clip(margin, -700, 700))) - share)
+    binary = np.square((np.sign(margin) + 1) / 2 - share)
+    yield _result(rater, "brier_share", where, _mean(voted, graded, UNIT))
+    yield _result(rater, "brier_share_binary", where, _mean(voted, binary, UNIT))
+    yield _result(rater, "brier_share_coin", where, _mean(voted, np.square(0.5 - share), UNIT))
+    yield _result(rater, "brier_share_gain", where, _mean(voted, binary - graded, (-1.0, 1.0)))
+
+
+def _mean(frame: pl.DataFrame, values: Floats, bounds: tuple[float, float]) -> Estimate:
+    return clustered(values, frame["person"].to_numpy(), frame["prompt"].to_numpy(), bounds)
+
+
+def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
+    notes = dict.fromkeys(note for note in (estimate.note, rater.note) if note)
+    tier = where.get("tier")
+    planned, here = rater.planned[tier], rater.frame
+    if tier is not None:
+        here = here.filter(pl.col("tier") == tier)
+    return line_result(
+        rater.line,
+        estimate,
+        metric,
+        where,
+        len(here) / planned if planned else None,
+        "; ".join(notes) or None,
+    )
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+
+def analyze_calibration(store: Store, run: RunRecord) -> Analysis:
+    """Whether the confidence of each rater holds against gold, by tier, and against votes; for raters that choose, or say yes or no."""
+    scores = choices_of(store, run)
+    raters = line_margins(store, run_lines(store, run)) if scores is None else rater_margins(store, scores)
+    groups = [marked_met(run, graded_results(rater)) for rater in raters]
+    rows = [
+        _row(group, tier) for group in groups for tier in _tiers(one for one in group if one.metric == "ece")
+    ]
+    kept = [f"accuracy keeping {share:.0%}" for share in KEPT]
+    columns = ["items", "ECE", "over-confidence, points", *kept, "mean error"]
+    caption = "Accuracy in %, 95 % intervals below; mean error is over all shares kept."
+    said = list(run.met_people.values())
+    notes: list[str] = []
+    pieces: list[Piece] = [Grid("Confidence against gold", caption, ["rater", "tier"], columns, rows)]
+    for group in groups:
+        said += _confidence_in_words(group)
+        pieces += [*_reliability(group), *_votes(group)]
+        undefined_because = dict.fromkeys(one.note for one in group if one.value is None and one.note)
+        listed = notes if group[0].control else said
+        listed += [f"{group[0].rater}: {note}." for note in undefined_because]
+    title = f"Calibration of the raters of {run.name}"
+    part = ReportPart(run.name, title, said, [*pieces, *small_notes(notes)])
+    results = [result for group in groups for result in group]
+    return Analysis(benchmark_of(store, run), results, part, hints=choice_hints(scores))
+
+
+def _confidence_in_words(group: Sequence[Result]) -> Iterator[str]:
+    """How far a rater's confidence is above its accuracy, over all items; nothing of controls and of what met people."""
+    for one in group:
+        if one.metric == "overconfidence" and not one.slice and not one.met_people and one.control is None:
+            cell = figure_cell(one, 100)
+            ends = f" ({cell.interval})" if cell.interval else ""
+            yield f"{one.rater}: mean confidence minus accuracy is {cell.text} points{ends}."
+
+
+def _row(group: Sequence[Result], tier: str | None) -> Row:
+    here = {
+        (one.metric, one.slice.get("kept")): one
+        for one in group
+        if one.slice.get("tier") == tier and "bin" not in one.slice
+    }
+    kept = [here.get(("selective_accuracy", f"{share:.0%}")) for share in KEPT]
+    n = 0 if kept[0] is None else kept[0].n
+    return Row(
+        [str(group[0].rater), tier or "all"],
+        [
+            count_cell(n),
+            figure_cell(here.get(("ece", None))),
+            figure_cell(here.get(("overconfidence", None)), 100),
+            *(figure_cell(one, 100) for one in kept),
+            figure_cell(here.get(("risk_area", None))),
+        ],
+        group[0].control,
+    )
+
+
+def _reliability(group: Sequence[Result]) -> list[Piece]:
+    rows = [
+        Row([f"{100 * float(one.slice['confidence']):.1f}"], [figure_cell(one, 100), count_cell(one.n)])
+        for one in group
+        if one.metric == "reliability"
+    ]
+    title, caption = f"{group[0].rater}: confidence and accuracy", "In %, in bins of equal size."
+    return [Grid(title, caption, ["confidence"], ["accuracy", "items"], rows)] if rows else []
+
+
+def _votes(group: Sequence[Result]) -> list[Piece]:
+    votes = [one for one in group if one.metric.startswith(("share_", "brier_")) and one.value is not None]
+    names = list(dict.fromkeys(one.metric for one in votes))
+    rows = []
+    for tier in _tiers(votes):
+        here = {one.metric: one for one in votes if one.slice.get("tier") == tier}
+        rows.append(Row([tier or "all"], [figure_cell(here.get(name)) for name in names]))
+    title, caption = f"{group[0].rater}: margins against votes", "95 % intervals below."
+    heads = [name.replace("_", " ") for name in names]
+    return [Grid(title, caption, ["tier"], heads, rows)] if rows else []
+
+
+def _tiers(rows: Iterable[Result]) -> list[str | None]:
+    """The tiers of some results: all items, then easy to hard, then any others as they come."""
+    found = dict.fromkeys(row.slice.get("tier") for row in rows)
+    usual: tuple[str | None, ...] = (None, *TIERS)
+    return sorted(found, key=lambda tier: usual.index(tier) if tier in usual else len(usual))

@@ -1,0 +1,529 @@
+"""Comparing runs of any kind: paired by unit, clustered by person and prompt, said in words; and ranking three or more.
+
+Two scores are comparable when the instrument that made them is the same but for who is compared: same data, same
+question, same view; systems need the same judge. Anything else is refused unless asked for, and then only shared units count.
+Where several comparisons are made at once, a difference must stand after Holm's adjustment to be called one; where none is found, the
+smallest one that would have been is named, and whether the two are shown to be equivalent.
+
+Rankings are by Bradley–Terry strengths: on each item two contestants both have an answer to, the higher score wins and equal scores
+are a tie. Systems are ranked apart for each judge, because one judge's scores say nothing about another's.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from typing import Any
+
+import polars as pl
+
+from personafit._errors import UserError
+from personafit.kinds.lines import DISTANCE, UNIT_SCALE, Line, Metric, RunLines, paired_rows
+from personafit.reports.analysis import count_cell, small_notes
+from personafit.reports.claims import (
+    POINTS,
+    FigureUnit,
+    Pair,
+    difference_claim,
+    legend_for,
+    no_claim,
+    rank_claim,
+    shown_p,
+)
+from personafit.reports.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, result_cell
+from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
+from personafit.reports.report import ReportPart
+from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics.clusters import negated
+from personafit.statistics.decisions import (
+    MARGIN,
+    Conclusion,
+    Hypothesis,
+    HypothesisTest,
+    decide_together,
+    holm,
+    log_odds_margin,
+)
+from personafit.statistics.ranking import PermutationTest, Ranking, bradley_terry, paired_permutation
+from personafit.store import MET
+
+MARKS = FigureUnit(1.0, "marks", 2)
+HOW = (
+    "The ranking counts who did better on each item, by however little, so it can tell two apart whose mean difference is not "
+    "distinguishable. Its intervals and tests cluster by person and, where prompts recur, by prompt."
+)
+FEWEST = 3  # two are a comparison, not a ranking
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A rater (or a system as a rater judged it) under one view of one run."""
+
+    run: str
+    line: Line
+    met_people: bool = False
+    """Whether the rater was fitted on people of the run."""
+
+    @property
+    def rater(self) -> str | None:
+        """The rater's name."""
+        return self.line.rater
+
+    @property
+    def made(self) -> tuple[str | None, str | None]:
+        """The system whose products were judged, and what it was told."""
+        return self.line.system, self.line.given
+
+    @property
+    def name(self) -> str:
+        """How the contestant is called in sentences."""
+        line = self.line
+        if line.system:
+            told = f" given {line.given}" if line.given else ""
+            return f"{line.system}{told} (judged by {line.rater})" if line.rater else f"{line.system}{told}"
+        return f"{line.rater} ({line.view})"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference between two contestants, first minus second, tested beside the others of the command."""
+
+    first: Contestant
+    second: Contestant
+    measured: Metric
+    difference: Estimate
+    tested: HypothesisTest
+    permutation: PermutationTest
+    """The same question asked without any distribution, swapping the two for a whole person at a time."""
+    scores: tuple[float, float] | None
+    """What each scored on the shared units, added up; None where that says nothing."""
+    p_permutation_holm: float | None = None
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric."""
+        return self.measured.name
+
+    @property
+    def met_people(self) -> list[str]:
+        """Contestants that were fitted on people of their run: nothing is claimed of them."""
+        return [one.name for one in (self.first, self.second) if one.met_people]
+
+    @property
+    def distinguishable(self) -> bool | None:
+        """Whether a difference can be claimed, after the adjustment; None where nothing can be said."""
+        if self.met_people or self.tested.verdict in (Conclusion.UNDEFINED, Conclusion.TOO_FEW):
+            return None
+        return self.tested.decided
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the two are called, with their runs where they have one name."""
+        first, second = self.first, self.second
+        if first.name != second.name:
+            return first.name, second.name
+        return f"{first.name} in {first.run}", f"{second.name} in {second.run}"
+
+    def sentence(self) -> str:
+        """The outcome in words."""
+        tests = ""
+        if self.tested.tests > 1 and self.permutation.p is not None:
+            tests = f", permutation p {shown_p(self.permutation.p)}"
+        judged = _judges_differ(self.first, self.second, self.measured)
+        pair = Pair(
+            *self.names,
+            scaled_name(self.measured),
+            scores=self.scores,
+            tests=tests,
+            unit=unit_of(self.measured),
+            above=self._above,
+            lower=self.measured.better == "lower" and not judged,
+        )
+        if self.met_people:
+            return no_claim(pair, self.tested, self.met_people)
+        return difference_claim(pair, self.tested)
+
+    @property
+    def _above(self) -> str:
+        """What is said of the one with the good figure; a judge that gives higher marks is not the better one for it."""
+        if self.measured.name == DISTANCE:
+            return "is closer to people than"
+        if _judges_differ(self.first, self.second, self.measured):
+            return "gives higher marks than" if unit_of(self.measured) == MARKS else "is above"
+        return "is better than" if self.measured.better else "is above"
+
+
+def unit_of(metric: Metric) -> FigureUnit:
+    """How differences of a metric are written: in points where it is a share, else in its own units."""
+    return POINTS if metric.bounds in (UNIT_SCALE, (-1.0, 1.0)) else MARKS
+
+
+def scaled_name(metric: Metric) -> str:
+    """A metric's name, with its scale where it is not that of a share."""
+    if metric.bounds is None or metric.name == DISTANCE or unit_of(metric) == POINTS:
+        return metric.name
+    return f"{metric.name} ({metric.bounds[0]:g} to {metric.bounds[1]:g})"
+
+
+def scale_width(metric: Metric) -> float:
+    """How wide a metric's scale is: what margins and planned differences are shares of; 1 where it has no ends."""
+    return 1.0 if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
+
+
+def fitted_notes(runs: Sequence[RunLines]) -> list[str]:
+    """What the runs say of raters that met the people they were fitted on: such scores are no evidence."""
+    notes = (note for opened in runs for note in opened.run.config.get("notes", []))
+    return list(dict.fromkeys(note for note in notes if MET in note))
+
+
+def compare_runs(
+    *runs: RunLines, anyway: bool = False, margin: float = MARGIN, metric: str | None = None
+) -> list[Comparison]:
+    """Whoever was asked for in the other runs against whoever was in the first, with p-values adjusted for all comparisons together.
+
+    `margin` is a share of the metric's scale; `metric` names another than those a run of this kind is summed up by.
+    """
+    made = [one for other in runs[1:] for one in _compared(runs[0], other, anyway, metric)]
+    tested = decide_together(
+        [Hypothesis(gap, margin=margin * scale_width(measured)) for _, _, measured, gap, _ in made]
+    )
+    permuted = [
+        paired_permutation(
+            both["difference"].to_numpy(), both["person"].to_numpy(), both["prompt"].to_numpy()
+        )
+        for *_, both in made
+    ]
+    adjusted = holm([test.p for test in permuted])
+    found = []
+    for (one, two, measured, gap, both), test, permutation, q in zip(
+        made, tested, permuted, adjusted, strict=True
+    ):
+        sums = float(both["value"].sum()), float(both["other"].sum())
+        scores = sums if measured.values is None and measured.bounds == UNIT_SCALE else None
+        found.append(Comparison(one, two, measured, gap, test, permutation, scores, q))
+    return found
+
+
+Compared = tuple[Contestant, Contestant, Metric, Estimate, pl.DataFrame]
+"""Two contestants, the metric, their difference, and the units both have a number for."""
+
+
+def _compared(first: RunLines, second: RunLines, anyway: bool, metric: str | None) -> list[Compared]:
+    if first.run.dataset != second.run.dataset:  # systems may have answered the same questions in both
+        first, second = first.by_system(), second.by_system()
+    measured = wanted_metrics(first, metric)
+    if not anyway:
+        _check_comparable(first, second, measured)
+    found = []
+    for one_metric in measured:
+        if not one_metric.paired:
+            raise UserError(
+                f"{one_metric.name} is no figure of single items, so runs cannot be compared by it."
+            )
+        ours, theirs = (list(contestants(opened, one_metric)) for opened in (first, second))
+        for one, two in _pairs(ours, theirs, one_metric):
+            for tested in (one_metric, *_distances(first, one, two, one_metric)):
+                both = paired_rows(one.line, two.line, tested)
+                gap = mean_by_item(both, "difference", tested.difference_bounds)
+                found.append((one, two, tested, gap, both))
+    return found
+
+
+def wanted_metrics(opened: RunLines, metric: str | None) -> Sequence[Metric]:
+    """The metric of that name, or all that sum such a run up."""
+    return opened.headlines if metric is None else [opened.metric(metric)]
+
+
+def _distances(opened: RunLines, one: Contestant, two: Contestant, metric: Metric) -> Iterator[Metric]:
+    """Where two judges marked the same things and people did too: which of them is closer to people."""
+    if _judges_differ(one, two, metric):
+        for reference in opened.references:
+            if reference.metric == metric.name and all(reference.known(c.line) for c in (one, two)):
+                yield reference.distance
+
+
+def _judges_differ(one: Contestant, two: Contestant, metric: Metric) -> bool:
+    """Whether two judges say different things of the same products."""
+    return metric.about == "product" and one.made == two.made and one.rater != two.rater
+
+
+def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metric]) -> None:
+    one, two = first.run, second.run
+    if first.kind != second.kind:
+        raise UserError(
+            f"{one.name} is a {first.kind} run and {two.name} a {second.kind} run: nothing is measured in both."
+        )
+    if first.headline.name != second.headline.name:
+        raise UserError(f"{one.name} reports {first.headline.name} and {two.name} {second.headline.name}.")
+    if one.config.get("user") != two.config.get("user"):
+        raise UserError(
+            f"{one.name} and {two.name} were held with different user agents: differences would be the users'. "
+            "Run both with the same --user, or say --anyway."
+        )
+    same_data = one.dataset == two.dataset
+    if any(metric.about == "product" for metric in metrics):
+        judges = [{rater["fingerprint"] for rater in run.config["raters"]} for run in (one, two)]
+        products = [{(line.system, line.given) for line in opened.lines} for opened in (first, second)]
+        same_products = same_data and products[0] == products[1]
+        if any(judges) and not judges[0] & judges[1] and not same_products:
+            raise UserError(
+                f"{one.name} and {two.name} have no judge in common: differences would be the judges'. "
+                "Run both with the same judge, or say --anyway."
+            )
+    elif not same_data:
+        raise UserError(
+            f"{one.name} and {two.name} were run on different data ({one.dataset}, {two.dataset}); "
+            "say --anyway to compare them on the items they share."
+        )
+    if one.config.get("instrument") != two.config.get("instrument"):
+        raise UserError(
+            f"{one.name} and {two.name} asked the question differently; say --anyway to compare them."
+        )
+
+
+def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Contestant]:
+    """Whoever was asked for in a run, under its headline view: raters, or systems as each rater judged them.
+
+    Systems that are controls, and those told nothing or of somebody else beside others, are no contestants.
+    """
+    measured = opened.headline if metric is None else metric
+    lines = [line for line in opened.lines if measured.applies(line)]
+    lines = [line for line in lines if line.asked_for] or lines
+    headline = opened.headline_view(lines)
+    lines = [line for line in lines if line.view == headline]
+    proper = {line.rater for line in lines if line.control is None}
+    for line in lines:
+        if line.control is None or line.rater not in proper:
+            yield Contestant(opened.run.name, line, line.fingerprint in opened.run.met_people)
+
+
+def _pairs(
+    first: Sequence[Contestant], second: Sequence[Contestant], metric: Metric
+) -> Iterator[tuple[Contestant, Contestant]]:
+    """Everyone of one run with everyone of the other; where judges recur, like with like, else judges of one product."""
+    shared = {one.rater for one in first} & {two.rater for two in second}
+    products = {one.made for one in first} & {two.made for two in second}
+    for one, two in product(first, second):
+        if shared:
+            if one.rater == two.rater:
+                yield one, two
+        elif metric.about == "rater" or not products or one.made == two.made:
+            yield one, two
+
+
+# -- rankings ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RankContrast:
+    """Two contestants by their places in the ranking, and the gap in log-odds tested beside all others."""
+
+    first: int
+    second: int
+    tested: HypothesisTest
+    met_people: tuple[str, ...] = ()
+    """Those of the two that were fitted on people of the runs: nothing is claimed of them."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Contestants by strength, the strongest first; unranked in the order given where strengths are undefined."""
+
+    judge: str | None
+    names: tuple[str, ...]
+    strengths: tuple[Estimate, ...]
+    contrasts: tuple[RankContrast, ...]
+    note: str | None
+    metric: str = "accuracy"
+    place: str = ""
+    """Where the metric is not the benchmark's own: ` on personalization`."""
+
+    def sentences(self) -> list[str]:
+        """Who is above whom, neighbour by neighbour, in words."""
+        if self.note is not None and not self.contrasts:
+            whole = f"the ranking is {self.note}" if self.note.startswith("undefined") else self.note
+            return [f"{whole[0].upper()}{whole[1:]}."]
+        neighbours = [contrast for contrast in self.contrasts if contrast.second == contrast.first + 1]
+        said = []
+        for one in neighbours:
+            pair = Pair(self.names[one.first], self.names[one.second], self.metric, self.place)
+            if one.met_people:
+                said.append(no_claim(pair, None, one.met_people))
+            else:
+                said.append(rank_claim(pair, one.tested))
+        return said
+
+    def as_dict(self) -> dict[str, Any]:
+        """The ranking as a plain object."""
+        return {
+            "judge": self.judge,
+            "metric": self.metric,
+            "contestants": [
+                {
+                    "rank": None if e.value is None else place,
+                    "name": name,
+                    "strength": e.value,
+                    "low": e.low,
+                    "high": e.high,
+                    "n": e.n,
+                    "people": e.people,
+                    "note": e.note,
+                }
+                for place, (name, e) in enumerate(zip(self.names, self.strengths, strict=True), 1)
+            ],
+            "contrasts": [
+                {
+                    "first": self.names[c.first],
+                    "second": self.names[c.second],
+                    "difference": c.tested.estimate.value,
+                    "low": c.tested.estimate.low,
+                    "high": c.tested.estimate.high,
+                    "p_holm": c.tested.p_adjusted,
+                    "distinguishable": None if c.met_people else c.tested.decided,
+                    "equivalent": c.tested.verdict is Conclusion.EQUIVALENT,
+                    "p_equivalent": c.tested.p_equivalent,
+                    "margin": c.tested.margin,
+                    "detectable": c.tested.detectable,
+                }
+                for c in self.contrasts
+            ],
+            "note": self.note,
+            "words": self.sentences(),
+        }
+
+    def grid(self) -> Grid:
+        """The ranking as a table."""
+        judged = f", judged by {self.judge}" if self.judge else ""
+        rows = [
+            Row([name], [_gap_cell(e, FigureUnit(1.0, "", 2)), count_cell(e.n)])
+            for name, e in zip(self.names, self.strengths, strict=True)
+        ]
+        caption = "Bradley–Terry strength in log-odds, mean 0, 95 % interval below."
+        return Grid(
+            f"Ranking{self.place}{judged}", caption, ["contestant"], ["strength", "comparisons"], rows
+        )
+
+
+def rank_runs(runs: Sequence[RunLines], margin: float = MARGIN, metric: str | None = None) -> list[Ranked]:
+    """A ranking of everyone in the runs, or for systems one per judge; none for fewer than three contestants.
+
+    `margin` is a difference in how often one does better than the other: at 0.05, choosing between them 55 to 45. A figure that
+    no single item has, such as F1, ranks nobody.
+    """
+    once = {opened.run.name: opened for opened in runs}
+    found = []
+    for measured in wanted_metrics(runs[0], metric):
+        if measured.values is not None or measured.better is None:
+            continue
+        groups: dict[str | None, list[Contestant]] = {}
+        for opened in once.values():
+            for one in contestants(opened, measured):
+                groups.setdefault(None if measured.about == "rater" else one.rater, []).append(one)
+        place = "" if measured.name == runs[0].info["metric"] else f" on {measured.name}"
+        found += [
+            replace(_rank(judge, measured, group, margin), place=place)
+            for judge, group in groups.items()
+            if len(group) >= FEWEST
+        ]
+    return found
+
+
+def _rank(judge: str | None, metric: Metric, group: Sequence[Contestant], margin: float) -> Ranked:
+    toward = -1 if metric.better == "lower" else 1
+    rows = pl.concat(
+        paired_rows(group[i].line, group[j].line, metric).select(
+            pl.lit(i).alias("first"),
+            pl.lit(j).alias("second"),
+            ((toward * pl.col("difference").sign() + 1) / 2).alias("won"),
+            pl.col("person", "prompt").cast(pl.String),
+        )
+        for i, j in combinations(range(len(group)), 2)
+    )
+    first, second, won, people, prompts = (column.to_numpy() for column in rows)
+    found = bradley_terry(first, second, won, people, len(group), prompts)
+    order = sorted(range(len(group)), key=lambda place: -(found.strengths[place].value or 0.0))
+    names = [one.name for one in group]
+    told_apart = [f"{one.name} in {one.run}" if names.count(one.name) > 1 else one.name for one in group]
+    return Ranked(
+        judge=judge,
+        metric=metric.name,
+        names=tuple(told_apart[place] for place in order),
+        strengths=tuple(found.strengths[place] for place in order),
+        contrasts=_contrasts(found, order, group, margin),
+        note=found.note,
+    )
+
+
+def _contrasts(
+    found: Ranking, order: Sequence[int], group: Sequence[Contestant], margin: float
+) -> tuple[RankContrast, ...]:
+    """The contrasts by rank, the higher ranked first, tested together."""
+    rank = {place: position for position, place in enumerate(order)}
+    gaps = {}
+    for c in found.contrasts:
+        one, two = rank[c.first], rank[c.second]
+        gaps[min(one, two), max(one, two)] = c.gap if one < two else negated(c.gap)
+    pairs = sorted(gaps)
+    tested = decide_together([Hypothesis(gaps[pair], margin=log_odds_margin(margin)) for pair in pairs])
+    met = [contestant.name if contestant.met_people else None for contestant in group]
+    return tuple(
+        RankContrast(one, two, finding, tuple(filter(None, (met[order[one]], met[order[two]]))))
+        for (one, two), finding in zip(pairs, tested, strict=True)
+    )
+
+
+def comparison_part(
+    comparisons: Sequence[Comparison], rankings: Sequence[Ranked], notes: Sequence[str], pictures: bool = True
+) -> ReportPart:
+    """Whether runs differ: a sentence and a row for each comparison, then the rankings."""
+    runs = list(dict.fromkeys(name for one in comparisons for name in (one.first.run, one.second.run)))
+    legend = [*legend_for(one.tested for one in comparisons), *notes, *([HOW] if rankings else [])]
+    drawn = _differences_picture(comparisons) if pictures else []
+    items = max((one.difference.n for one in comparisons), default=0)
+    return ReportPart(
+        ", ".join(runs),
+        f"Comparison of {', '.join(runs)}",
+        [one.sentence() for one in comparisons],
+        [*drawn, _differences_grid(comparisons), *small_notes(legend)],
+        [Section(one.grid().title, [one.grid(), Sentences(one.sentences())]) for one in rankings],
+        facts=[f"{len(runs)} runs", f"{items:,} shared items"],
+    )
+
+
+def _gap_cell(gap: Estimate, unit: FigureUnit) -> Cell:
+    """A difference with its sign and interval, or a dash."""
+    return Cell("–") if gap.value is None else result_cell(gap, unit.signed, to=" to ")
+
+
+def _differences_grid(comparisons: Sequence[Comparison]) -> Grid:
+    rows = []
+    for one in comparisons:
+        gap, p = one.difference, one.tested.p_adjusted
+        cells = [Cell(one.metric), _gap_cell(gap, unit_of(one.measured))]
+        cells += [
+            Cell("–") if p is None else Cell(f"{p:.3f}", sort=p),
+            count_cell(gap.n),
+            count_cell(gap.people),
+        ]
+        rows.append(Row(one.names, cells))
+    caption = "First minus second on the items both answered, in points or in the marks of the scale, 95 % interval below."
+    columns = ["metric", "difference", "p (Holm)", "items", "people"]
+    return Grid("Differences", caption, ["first", "second"], columns, rows)
+
+
+def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
+    """The differences of shares as marks with intervals, where there is more than one to see together."""
+    shown = [
+        one for one in comparisons if unit_of(one.measured) == POINTS and one.difference.value is not None
+    ]
+    if len(shown) < 2:
+        return []
+    several = len({one.metric for one in shown}) > 1
+    rows = [
+        PlotRow(
+            f"{one.first.name} − {one.second.name}" + (f", {one.metric}" if several else ""),
+            [dot_of(one.difference)],
+        )
+        for one in shown
+    ]
+    caption = "How to read it: first minus second in points; bars are 95 % intervals, the dotted line is no difference."
+    return [Picture("Differences", caption, panels_figure(rows, [Panel("first minus second, points", 0.0)]))]

@@ -1,0 +1,303 @@
+"""Failure modes: what is wrong with the answers a rater chose, or where a rater is furthest from people.
+
+Of choices it is counted by rules, by slice, how the chosen answers treat the person. Of raters that say yes or no or give marks it is
+counted how often they are off, and the units are named on which they are furthest off; of systems that write, the texts that are least
+like what the person wrote.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from personafit._errors import UserError
+from personafit.contexts import People
+from personafit.kinds import run_lines
+from personafit.kinds.choice_scores import RunScores, choices_of, columns_of, missing_halves
+from personafit.kinds.lines import UNIT_SCALE, Line, Metric, Reference, RunLines, sliced
+from personafit.reports.analysis import Analysis, answers_of, choice_hints, figure_cell, judged_lines
+from personafit.reports.answer_pairs import answer_pairs
+from personafit.reports.calibration import has_truth
+from personafit.reports.failure_rules import MODES, failures, portraits
+from personafit.reports.line_results import line_result
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, percent_cell
+from personafit.reports.report import ReportPart
+from personafit.reports.result import Result, marked_met
+from personafit.statistics import mean_by_item
+from personafit.store import TIE, RunRecord, Store
+
+
+def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
+    """The rater of that name; without one, the first that was asked for."""
+    for rater in scores.raters:
+        if name in (None, rater["name"], rater["fingerprint"]):
+            return rater
+    known = ", ".join(rater["name"] for rater in scores.raters)
+    raise UserError(f"{scores.run.name} has no rater '{name}'; it has {known}.")
+
+
+def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> pl.DataFrame:
+    """One row per item and answer: the item's columns, the rater's choice, answer ('0' or '1'), product, text, and what
+    the rules saw of each mode, or null."""
+    known = portraits(People(store.people(scores.run.dataset)), set(scores.items["person"]))
+    rows = []
+    for pair in answer_pairs(store, scores):
+        for index, product in enumerate(pair.products):
+            answer, other = pair.texts[index], pair.texts[1 - index]
+            seen = failures(known[pair.person], pair.prompt, answer, other)
+            rows.append((pair.item, str(index), product, answer, *map(seen.get, MODES)))
+    schema = dict.fromkeys(("item", "answer", "product", "text", *MODES), pl.String())
+    lead = pl.col("value").sum()
+    choice = pl.when(lead > 0).then(pl.lit("0")).when(lead < 0).then(pl.lit("1"))  # none where orders cancel
+    chosen = answers_of(scores, rater).group_by("item", maintain_order=True).agg(choice.alias("choice"))
+    judged = scores.items.join(chosen, on="item", how="left", maintain_order="left")
+    return judged.join(pl.DataFrame(rows, schema=schema, orient="row"), on="item", maintain_order="left")
+
+
+# -- shares ----------------------------------------------------------------------------------------------------------
+
+WHO = ("chosen by the rater", "chosen by gold", "rejected by gold")
+
+
+def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any]) -> list[Result]:
+    """The share of answers that show each mode, by slice: those the rater chose, and gold's chosen and rejected beside them."""
+    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    frame = frame.with_columns(
+        pl.col("person", "prompt").rank("dense"), pl.col(MODES).is_not_null().cast(pl.Float64)
+    )
+    answer, gold = pl.col("answer"), pl.col("gold")
+    rejected = (answer != gold) & (gold != TIE)
+    kept = dict(zip(WHO, (answer == pl.col("choice"), answer == gold, rejected), strict=True))
+    chosen = Line.of(rater, scores.headline_view, frame, None)
+    gold_line = Line(scores.info["gold"], None, None, None, None, frame)
+    results = []
+    for who in WHO if has_truth(scores) else WHO[:1]:  # else gold is merely the answer under test
+        whole, line = frame.filter(kept[who]), chosen if who == WHO[0] else gold_line
+        for _, where in columns_of(scores):
+            part = whole.filter(*(pl.col(name) == value for name, value in where.items()))
+            for mode in MODES if len(part) else ():
+                slices = {"mode": mode, "answers": who, **where}
+                results.append(line_result(line, mean_by_item(part, mode), "failure_share", slices))
+    return results
+
+
+# -- the units that are furthest off -----------------------------------------------------------------------------------------
+
+SHOWN = 20
+TOLD = ("item", "target", "person", "prompt", "system", "given", "attribute", "text")
+FAR_MARKS = 2.0  # marks from people's that are no matter of taste
+
+
+@dataclass(frozen=True)
+class WorstUnits:
+    """How often a rater (or system) is off, and the units on which it is furthest off."""
+
+    name: str
+    measure: str
+    """What is counted, in words."""
+    results: list[Result]
+    units: pl.DataFrame
+    """The worst first: what the unit is, `said`, `people` and `far`."""
+
+
+def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN) -> list[WorstUnits]:
+    """The failures of a rater, by default the first that was asked for, question by question; of each writer where systems write."""
+    if not opened.references:
+        lines = [line for line in opened.lines if line.control is None]
+        return [_written(opened, line, most) for line in _named(opened, lines, rater, "system")]
+    found = []
+    for reference in opened.references:
+        own = _named(opened, judged_lines(opened, reference), rater, "rater")
+        own = [line for line in own if line.rater == own[0].rater]
+        if any(reference.known(line) for line in own):
+            found.append(_judged(opened, reference, own, most))
+    if not found:
+        raise UserError(
+            f"{opened.run.name}: people have said nothing of what its raters judged, so nobody is shown to be wrong; "
+            "`personafit label` asks them."
+        )
+    return found
+
+
+def _named(opened: RunLines, lines: Sequence[Line], wanted: str | None, what: str) -> list[Line]:
+    """The lines of the rater or system of that name."""
+    own = [line for line in lines if wanted in (None, getattr(line, what), line.fingerprint)]
+    if not own:
+        names = ", ".join(dict.fromkeys(str(getattr(line, what)) for line in lines))
+        raise UserError(f"{opened.run.name} has no {what} '{wanted}'; it has {names}.")
+    return own
+
+
+def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most: int) -> WorstUnits:
+    frames = []
+    for line in lines:
+        made = {"system": line.system, "given": line.given}
+        absent = {name: value for name, value in made.items() if name not in line.frame.columns}
+        frames.append(
+            line.frame.with_columns(
+                reference.distances(line.frame).alias("far"),
+                pl.col(reference.answer).cast(pl.Float64).alias("said"),
+                pl.col(reference.people).cast(pl.Float64).alias("people"),
+                *(pl.lit(value, pl.String).alias(name) for name, value in absent.items()),
+            )
+        )
+    whole = pl.concat(frames).filter(pl.col("far").is_not_null())
+    binary = reference.bounds == UNIT_SCALE
+    wrong = pl.col("far") > 0.5 if binary else pl.col("far") >= FAR_MARKS
+    whole = whole.with_columns(wrong.cast(pl.Float64).alias("wrong"))
+    measure = "answers against people's" if binary else f"marks {FAR_MARKS:g} or more from people's"
+    rater = lines[0]
+    scale = (0.0, reference.bounds[1] - reference.bounds[0])
+    figures = [("wrong_share", "wrong", UNIT_SCALE), *([] if binary else [("distance", "far", scale)])]
+    of_all = replace(rater, system=None, given=None)  # over the products of all systems
+    results = [
+        line_result(
+            of_all, mean_by_item(part, column, bounds), metric, {"question": reference.question, **where}
+        )
+        for where, part in sliced(whole, opened.slices)
+        for metric, column, bounds in figures
+    ]
+    worst = whole.filter(pl.col("far") > 0).sort("far", descending=True, maintain_order=True).head(most)
+    columns = [name for name in TOLD if name in worst.columns and worst[name].null_count() < len(worst)]
+    units = worst.select(*columns, "said", "people", "far")
+    return WorstUnits(str(rater.rater), measure, marked_met(opened.run, results), units)
+
+
+def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
+    """The texts of one writer that are least like what the person wrote."""
+    metric: Metric = opened.headline
+    known = line.frame.with_columns(metric.per_row(line.frame).alias("said")).filter(
+        pl.col("said").is_not_null()
+    )
+    results = [
+        line_result(line, metric.of(part), metric.name, where) for where, part in sliced(known, opened.slices)
+    ]
+    worst = known.sort("said", maintain_order=True).head(most)
+    units = worst.select(*(name for name in TOLD if name in worst.columns), "said")
+    told = f" given {line.given}" if line.given else ""
+    return WorstUnits(
+        f"{line.system or line.rater}{told}", f"texts with the lowest {metric.name}", results, units
+    )
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+LEAD = (
+    "Counted by rules, without a model: answers that take up much of the profile, are generic, name the person, are intrusive, refuse, "
+    "or contradict the profile. Heavy use and naming describe an answer and are no faults by themselves. What gold chose and what it "
+    "rejected stand beside."
+)
+LONGEST = 120  # characters of a text in a table
+
+
+def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> Analysis:
+    """The failure modes of what a rater chose, or the units on which it is furthest off."""
+    scores = choices_of(store, run)
+    if scores is not None:
+        who = find_rater(scores, rater)
+        results = failure_results(scores, answer_failures(store, scores, who), who)
+        sentences = [*_modes_in_words(results), f"{who['name']}; rules only."]
+        title = f"Failure modes of {run.name}"
+        part = ReportPart(run.name, title, sentences, [failures_grid(scores, results)])
+        return Analysis(scores.info["name"], results, part, {"note": "rules only"}, choice_hints(scores))
+    opened = run_lines(store, run)
+    found = line_failures(opened, rater)
+    results = [result for one in found for result in one.results]
+    units = [{"who": one.name, **row} for one in found for row in one.units.to_dicts()]
+    title = f"Where the raters of {run.name} are furthest off"
+    sentences = [text for one in found for text in _shares_in_words(one)]
+    part = ReportPart(run.name, title, sentences, [_units_grid(one) for one in found])
+    return Analysis(opened.info["name"], results, part, {"items": units})
+
+
+def failures_section(store: Store, scores: RunScores) -> Section | None:
+    """The failure modes of the first rater that was asked for; None where no item has two answers."""
+    if not scores.raters:
+        return None
+    who = find_rater(scores, None)
+    results = failure_results(scores, answer_failures(store, scores, who), who)
+    if not results:
+        return None
+    more = f"The rater is {who['name']}; `personafit analyze failures {scores.run.name} --rater NAME` counts another rater’s."
+    said: list[Piece] = [Sentences(_modes_in_words(results)), failures_grid(scores, results)]
+    if not any(one.value for one in results):
+        modes = dict.fromkeys(one.slice["mode"] for one in results)
+        said = [Sentences([f"No answer shows any of them: {', '.join(modes)}."])]
+    return Section("Failure modes", [*said, Sentences([more], small=True)], LEAD)
+
+
+def _modes_in_words(results: Sequence[Result]) -> list[str]:
+    """How often the answers that the rater chose show each mode, over all items; those never seen are left out."""
+    whole = [one for one in results if _where(one) == {} and one.slice["answers"] == WHO[0] and one.value]
+    if not whole:
+        return []
+    shown = [
+        f"{one.slice['mode']} {cell.text} % ({cell.interval})" for one in whole if (cell := percent_cell(one))
+    ]
+    return [f"Of the answers that {whole[0].rater} chose: {', '.join(shown).replace(' ()', '')}."]
+
+
+def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
+    """The share of answers that show each mode, by who chose them and by slice."""
+    index = {_key(one.slice): one for one in results}
+    present = {_key(_where(one)) for one in results}
+    whole = not missing_halves(scores)  # a total over one half is that half's again
+    columns = [
+        (name, where) for name, where in columns_of(scores) if _key(where) in present and (where or whole)
+    ]
+    modes = list(dict.fromkeys(one.slice["mode"] for one in results))
+    seen = [mode for mode in modes if any(one.value for one in results if one.slice["mode"] == mode)]
+    never = [mode for mode in modes if mode not in seen]
+    rows = []
+    for who in WHO:
+        for mode in seen or modes:
+            cells = [index.get(_key({**where, "mode": mode, "answers": who})) for _, where in columns]
+            if any(cells):
+                rows.append(Row([who, mode], [percent_cell(cell) for cell in cells]))
+    return Grid(
+        "Answers that show each mode",
+        "In %, 95 % intervals below.",
+        ["answers", "mode"],
+        [name for name, _ in columns],
+        rows,
+        note=f"Never seen: {', '.join(never)}." if never and seen else "",
+    )
+
+
+def _units_grid(found: WorstUnits) -> Grid:
+    numbers = [name for name in ("said", "people", "far") if name in found.units.columns]
+    about = [name for name in ("system", "prompt", "attribute", "text") if name in found.units.columns]
+    rows = [
+        Row(
+            [str(row["item"])],
+            [
+                Cell(" · ".join(_short(row[name]) for name in about if row[name])),
+                *(Cell(f"{row[name]:.2f}", sort=row[name]) for name in numbers),
+            ],
+        )
+        for row in found.units.iter_rows(named=True)
+    ]
+    return Grid(f"{found.name}: {found.measure}", "The worst first.", ["item"], ["about", *numbers], rows)
+
+
+def _shares_in_words(found: WorstUnits) -> Iterator[str]:
+    for one in found.results:
+        if one.value is not None and set(one.slice) <= {"question"}:
+            cell = figure_cell(one, digits=3)
+            ends = f" ({cell.interval.replace('–', ' to ')})" if cell.interval else ""
+            name = one.metric.replace("_", " ")
+            yield f"{found.name}: {name} {cell.text}{ends} on {one.n:,} units of {one.people:,} people."
+
+
+def _short(text: object) -> str:
+    said = " ".join(str(text or "").split())
+    return said if len(said) <= LONGEST else f"{said[: LONGEST - 1]}…"
+
+
+def _where(one: Result) -> dict[str, str]:
+    return {name: value for name, value in one.slice.items() if name not in ("mode", "answers")}
+
+
+def _key(where: dict[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(where.items()))

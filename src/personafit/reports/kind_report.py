@@ -1,0 +1,401 @@
+"""What the reports of all kinds of run share: their outline, tables by line, warnings, asks, and how the run was made."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import polars as pl
+
+from personafit.kinds import run_lines
+from personafit.kinds.lines import UNIT_SCALE, Line, RunLines
+from personafit.reports.analysis import figure_cell
+from personafit.reports.asked import asks_section, endings, shown_settings
+from personafit.reports.claims import lift_claims
+from personafit.reports.line_results import IN_DATA, line_shares, results_of, worst_coverage
+from personafit.reports.pieces import (
+    Browser,
+    Grid,
+    Instrument,
+    Participant,
+    Picture,
+    Piece,
+    Prose,
+    Remarks,
+    Row,
+    Section,
+    metric_cell,
+    share_cell,
+)
+from personafit.reports.report import ReportPart
+from personafit.reports.result import Figures, Result
+from personafit.reports.written import when
+from personafit.statistics.decisions import MARGIN
+from personafit.store import RunRecord, Store
+
+if TYPE_CHECKING:
+    from personafit.reports.agree_ratings import Source
+    from personafit.reports.plots import Panel
+
+ORDERS = {1: "one (each answer is scored by itself)", 2: "both"}
+PUBLISHED = "published"
+NOT_MEASURED = "published, not measured here: "
+"""How the note of a published figure begins, before its source."""
+HEADS = ("system", "system context", "rater", "context")
+LineId = tuple[str | None, str | None, str | None, str | None]
+"""System, its context, rater and its context, as results name them."""
+Column = tuple[str, str, Mapping[str, str]]
+"""A heading, the metric below it, and the slice that it is of."""
+_NamedLine = tuple[list[str], Callable[[str, Mapping[str, str]], Result | None], str | None, str | None]
+"""What a line is called, what finds its figures by metric and slice, which control it is, and where it was published."""
+
+
+class KindReport(ABC):
+    """A run of one kind, read back. A kind says what is its own; the outline is the same for all."""
+
+    margin: float = MARGIN
+    """Differences within this count as none in tests of equivalence."""
+    complete: bool = False
+    """Whether analyses that take long on a large run are included."""
+    searched: ClassVar[Mapping[str, str]] = {}
+    """What the browser's search looks into, what raters are called and what is to be explained, where it differs from choices."""
+    lines: Sequence[Line] = ()
+    """What was judged, where coverage is to be taken from it."""
+    sources: "Sequence[Source]" = ()
+    """Studies and folders with people's votes, where a report has them beside the run."""
+
+    def __init__(self, store: Store, run: RunRecord, info: dict[str, Any], results: list[Result]) -> None:
+        self.store = store
+        self.record = run
+        self.info = info
+        """What the benchmark says of itself."""
+        self.benchmark: str = self.info["name"]
+        self.coverage_bar: float = self.info["coverage_bar"]
+        """A run whose worst coverage is below this fails."""
+        self.results = results
+        self.figures = Figures(results)
+
+    # -- what a kind says ----------------------------------------------------------------------------------------------
+
+    def sentences(self) -> list[str]:
+        """What the run shows besides its verdict, a sentence each."""
+        return []
+
+    def worst_coverage(self) -> tuple[str, float] | None:
+        """Who was asked for and answered least, and the share answered."""
+        return worst_coverage(line_shares(self.lines))
+
+    def counts(self) -> Sequence[str]:
+        """How much the run is over, a few words each: items, people."""
+        return ()
+
+    def answered(self) -> tuple[int, int]:
+        """How many answers were planned, and how many there are."""
+        frames = [line.frame for line in self.lines if line.control not in IN_DATA]
+        asked, answered = (sum(int(one[name].sum()) for one in frames) for name in ("asked", "answered"))
+        return asked, answered
+
+    def warnings(self) -> Iterable[str]:
+        """What is to be known before any number of the run is believed."""
+        asked, answered = self.answered()
+        if self.record.finished is None:
+            so_far = f" {answered:,} of {asked:,} planned answers are there." if asked else ""
+            yield f"This run is not finished:{so_far} The same command continues it, and all numbers may still change."
+        elif asked and answered / asked < self.coverage_bar:
+            yield (
+                f"Coverage is {100 * answered / asked:.1f} %, below the bar of {100 * self.coverage_bar:.0f} %: what is missing may not "
+                "be like what is there. The section Asks says how asks ended."
+            )
+
+    def picture(self) -> Picture | None:
+        """The one picture that is never folded."""
+        return None
+
+    @abstractmethod
+    def table(self) -> Grid:
+        """The one small table that is never folded."""
+
+    def sections(self) -> Iterable[Section]:
+        """Everything else; sections without pieces are left out."""
+        return ()
+
+    def items(self) -> dict[str, Any] | None:
+        """What the browser of items reads; None where there is nothing to look into."""
+        return None
+
+    def browser(self) -> Browser | None:
+        """What can be searched and looked into."""
+        from personafit.reports.report_page import browser_piece
+
+        data = self.items()
+        return None if data is None else browser_piece(self.record.name, "choice", data, **self.searched)
+
+    def facts(self) -> Mapping[str, str]:
+        """What shaped the numbers besides what is said of every run."""
+        return {}
+
+    def members(self) -> Iterable[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
+        """Everyone who took part: role, entry in the run's record, and what is to be said besides its settings."""
+        for rater in self.record.config["raters"]:
+            orders = (
+                {"orders": ORDERS.get(rater["orders"], str(rater["orders"]))} if "orders" in rater else {}
+            )
+            yield f"{rater['kind']}, {'control' if rater['control'] else 'asked for'}", rater, orders
+
+    def questions(self) -> Mapping[str, str] | None:
+        """What raters were asked, by the name of the question, where no setting of theirs says it."""
+        return None
+
+    def notes(self) -> Iterable[str]:
+        """What is odd in the data, and what is to be said of a line's figures, such as how its scores became answers."""
+        yield from self.record.config.get("notes", [])
+        yield from (f"{line.rater}: {note}." for line in self.lines for note in line.notes)
+
+    # -- the same for all ----------------------------------------------------------------------------------------------
+
+    def part(self) -> ReportPart:
+        """The run as a part of a report."""
+        return self._part
+
+    @cached_property
+    def _part(self) -> ReportPart:
+        return replace(
+            self.brief(),
+            sections=[section for section in self.sections() if section.pieces],
+            browser=[browser] if (browser := self.browser()) else [],
+            instrument=self._instrument(),
+        )
+
+    def brief(self, pictured: bool = True) -> ReportPart:
+        """The part without what is folded, the items and the instrument; a terminal needs no picture either."""
+        lead: list[Piece] = [Prose(text, "warning") for text in self.warnings()]
+        if pictured and (picture := self._picture) is not None:
+            lead.append(picture)
+        asked, answered = self.answered()
+        covered = [f"coverage {100 * answered / asked:.1f} %"] if asked else []
+        return ReportPart(
+            self.record.name,
+            str(self.info["title"] or self.benchmark),
+            self.sentences(),
+            [*lead, self.table()],
+            facts=[f"run {self.record.name}", when(self.record.started), *self.counts(), *covered],
+            about=str(self.info["description"]).strip(),
+        )
+
+    @cached_property
+    def _picture(self) -> Picture | None:
+        return self.picture()
+
+    def asks(
+        self,
+        answers: pl.DataFrame,
+        counted: str,
+        planned: Callable[[Mapping[str, Any]], int] | None = None,
+        who: str = "raters",
+    ) -> Section:
+        """How the asks of each rater (or system) ended, given all answers; `planned` says how many there were to be of each."""
+        ended = (
+            (
+                [rater["name"]],
+                endings(answers, rater=rater["fingerprint"]),
+                None if planned is None else planned(rater),
+            )
+            for rater in self.record.config[who]
+        )
+        return asks_section(ended, counted, (who.removesuffix("s"),))
+
+    def agreement(self, opened: RunLines) -> Section:
+        """How far the raters agree with people."""
+        from personafit.reports.agree_part import agreement_section
+        from personafit.reports.agree_ratings import lines_source
+
+        return agreement_section(lines_source(self.store, opened), opened, self.margin)
+
+    # -- tables and pictures by line ------------------------------------------------------------------------------------
+
+    def lines_of(self, metric: str) -> dict[LineId, str | None]:
+        """The lines that have a total of a metric, each with what kind of control it is; those asked for come first."""
+        found = {
+            line_id(one): one.control
+            for one in self.results
+            if one.metric == metric and not one.slice and one.control != PUBLISHED
+        }
+        return dict(sorted(found.items(), key=lambda line: line[1] is not None))
+
+    def grid(
+        self,
+        title: str,
+        caption: str,
+        lines: Mapping[LineId, str | None],
+        columns: Sequence[Column],
+        coverage: str | None = None,
+        quoted: Sequence[Result] = (),
+        note: str = "",
+    ) -> Grid:
+        """A table with a row for each line, named by what tells the lines apart; columns without a number are left out.
+
+        `coverage` is the metric whose coverage is the last column; `quoted` are published figures, whose lines follow.
+        """
+        heads, every = self._named(lines, quoted)
+        remarks, rows = Remarks(), []
+        for names, find, control, source in every:
+            cells = [remarks.cell(find(metric, where)) for _, metric, where in columns]
+            if coverage is not None:
+                whole = find(coverage, {})
+                cells.append(share_cell(None if whole is None else whole.coverage))
+            if source is None or any(cell.text for cell in cells):
+                rows.append(Row(names, cells, control, source))
+        headings = [heading for heading, *_ in columns] + ([] if coverage is None else ["coverage, %"])
+        return Grid(title, caption, heads, headings, rows, list(remarks), note).filled()
+
+    def plot(
+        self,
+        title: str,
+        caption: str,
+        lines: Mapping[LineId, str | None],
+        panels: "Sequence[tuple[Panel, str, Mapping[str, str]]]",
+        quoted: Sequence[Result] = (),
+        people: Container[str | None] = (),
+    ) -> Picture | None:
+        """A row of dots for each line, a panel for each metric, in percent where it has one decimal; None where nothing has a value.
+
+        `people` are the controls that are people.
+        """
+        from personafit.reports.plots import PlotRow, dot_of, panels_figure
+
+        rows = []
+        for names, find, control, source in self._named(lines, quoted)[1]:
+            dots = [
+                dot_of(find(metric, where), 100.0 if one.digits == 1 else 1.0)
+                for one, metric, where in panels
+            ]
+            is_person = control in people
+            if source is None or any(dot.value is not None for dot in dots):
+                called, ruled = " · ".join(filter(None, names)), control is not None and not is_person
+                rows.append(PlotRow(called, dots, ruled, people=is_person, published=source is not None))
+        kept = [
+            place for place in range(len(panels)) if any(row.dots[place].value is not None for row in rows)
+        ]
+        if not kept or all(row.published for row in rows):
+            return None
+        drawn = [replace(row, dots=[row.dots[place] for place in kept]) for row in rows]
+        return Picture(title, caption, panels_figure(drawn, [panels[place][0] for place in kept]))
+
+    def differences(
+        self, title: str, caption: str, metrics: Sequence[str], suffix: str = "difference", without: str = ""
+    ) -> list[Piece]:
+        """A table of what lines have over others, a row for each two, without controls of a kind; none where nothing was compared."""
+        pairs = dict.fromkeys(
+            (line_id(one), one.slice["against"])
+            for one in self.results
+            if set(one.slice) == {"against"} and (not without or one.control != without)
+        )
+        judged = [pair for pair in pairs if pair[0][2] is not None] or [*pairs]
+        places = _name_places([line for line, _ in judged])
+        rows = []
+        for line, against in judged:
+            where = {"against": against}
+            cells = [metric_cell(_find(self.figures, line, f"{one}_{suffix}", where)) for one in metrics]
+            if any(cell.text for cell in cells):
+                rows.append(Row([*(line[place] or "" for place in places), against], cells))
+        heads = [*(HEADS[place] for place in places), "against"]
+        headings = [metric.replace("_", " ") for metric in metrics]
+        return [Grid(title, caption, heads, headings, rows).filled()] if rows else []
+
+    def _named(
+        self, lines: Mapping[LineId, str | None], quoted: Sequence[Result]
+    ) -> tuple[list[str], list[_NamedLine]]:
+        """The headings of names, and the lines with those that were published below."""
+        published = Figures(replace(one, control=None) for one in quoted)
+        sources = {line_id(one): (one.note or "").removeprefix(NOT_MEASURED) for one in quoted}
+        places = _name_places([*lines, *sources])
+        every: list[tuple[LineId, Figures, str | None, str | None]] = []
+        every += [(line, self.figures, control, None) for line, control in lines.items()]
+        every += [(line, published, None, source) for line, source in sources.items()]
+        named: list[_NamedLine] = [
+            ([line[place] or "" for place in places], partial(_find, figures, line), control, source)
+            for line, figures, control, source in every
+        ]
+        return [HEADS[place] for place in places], named
+
+    def _instrument(self) -> Instrument:
+        run, config = self.record, self.record.config
+        settings = shown_settings(self.store)
+        members = [
+            Participant(
+                one["name"], role, one["fingerprint"], {**own, **settings.get(one["fingerprint"], {})}
+            )
+            for role, one, own in self.members()
+        ]
+        facts = {
+            "run": run.name,
+            "started": when(run.started),
+            "finished": "not finished" if run.finished is None else when(run.finished),
+            "data set": run.dataset,
+            "benchmark version": self.info["version"],
+            "licence of the data": self.info["licence"],
+            "seed, samples per ask": f"{config['seed']}, {config['samples']}" if "samples" in config else "",
+            **self.facts(),
+        }
+        said = {"", self.info["description"].strip()}
+        notes = [note for note in dict.fromkeys(map(str.strip, self.notes())) if note not in said]
+        kept = {name: value for name, value in facts.items() if value}
+        return Instrument(
+            config.get("command") or "(started from Python)", kept, members, self.questions(), notes
+        )
+
+
+# -- tables by line ----------------------------------------------------------------------------------------------------
+
+
+def line_id(one: Result) -> LineId:
+    """The line that a result is of."""
+    return one.system, one.given, one.rater, one.view
+
+
+def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str]) -> Result | None:
+    """A line's figure; what is counted without a rater stands in the row of every rater."""
+    system, given, rater, view = line
+    return figures.find(metric, rater, view, system, given, **where) or figures.find(
+        metric, None, None, system, given, **where
+    )
+
+
+def _name_places(lines: Sequence[LineId]) -> list[int]:
+    """Which names tell these lines apart: the system's, or without systems the rater's, and what else differs."""
+    first = 0 if any(line[0] for line in lines) else 2
+    return [
+        place
+        for place in range(len(HEADS))
+        if place == first or len({line[place] for line in lines} - {None}) > 1
+    ]
+
+
+class PlainReport(KindReport):
+    """The report of a kind that has none of its own, by its lines and metrics alone."""
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self.opened = run_lines(store, run)
+        self.lines = self.opened.lines
+        super().__init__(store, run, dict(self.opened.info), results_of(self.opened))
+
+    def sentences(self) -> list[str]:
+        """What each rater's lift shows, where the kind has a lift."""
+        return lift_claims(self.results)
+
+    def table(self) -> Grid:
+        """Every metric of every line; shares in percent, anything else as it is."""
+        metrics = self.opened.metrics
+        rows = []
+        for line in self.lines:
+            key = line.rater, line.view, line.system, line.given
+            cells = [
+                figure_cell(self.figures.find(one.name, *key), 100.0 if one.bounds == UNIT_SCALE else 1.0)
+                for one in metrics
+            ]
+            rows.append(Row([str(line.rater), line.view or ""], cells, line.control))
+        labels = [f"{metric.name}: {metric.label}." for metric in metrics if metric.label]
+        clustered = "95 % intervals are clustered by person and, where prompts recur, by prompt."
+        headings = [metric.name.replace("_", " ") for metric in metrics]
+        return Grid("Metrics", " ".join([*labels, clustered]), ["rater", "context"], headings, rows)

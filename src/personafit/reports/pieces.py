@@ -1,0 +1,279 @@
+"""What reports are made of: sentences, tables, figures, facts. The template lays them out, files are written from them.
+
+A piece says what is there and nothing about where: the same table becomes HTML, CSV and LaTeX.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from markupsafe import Markup
+
+from personafit.reports.claims import count_of, same_words
+from personafit.reports.result import Result
+from personafit.reports.written import plain
+from personafit.reports.written import signed as signed_points
+from personafit.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+CALLED = {"no view": "no context"}
+"""Controls whose stored name is not the one that is shown."""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A paragraph; small ones explain, warnings warn."""
+
+    kind: ClassVar[str] = "prose"
+    text: str
+    style: str = "lead"
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Sentences, one a line; small ones are notes."""
+
+    kind: ClassVar[str] = "words"
+    sentences: Sequence[str]
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table as it is shown: text, interval, what columns are sorted by, and numbers of remarks."""
+
+    text: str = ""
+    interval: str = ""
+    sort: float | None = None
+    notes: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: names, cells, why it is a control, and where it was published."""
+
+    names: Sequence[str]
+    cells: Sequence[Cell]
+    control: str | None = None
+    source: str | None = None
+
+    @property
+    def tag(self) -> str:
+        """Why it is a control, as tables say it; empty where it is none."""
+        return CALLED.get(self.control, self.control) if self.control else ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: as many name columns as `heads`, then numbers."""
+
+    kind: ClassVar[str] = "grid"
+    title: str
+    caption: str
+    heads: Sequence[str]
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    remarks: Sequence[str] = ()
+    """What cells refer to by number."""
+    note: str = ""
+    folded: bool = False
+
+    @property
+    def textual(self) -> list[bool]:
+        """Which columns hold words."""
+        cells = [[row.cells[place] for row in self.rows] for place in range(len(self.columns))]
+        said = [[one for one in column if one.text.strip("–")] for column in cells]
+        return [bool(column) and all(one.sort is None for one in column) for column in said]
+
+    def filled(self) -> "Grid":
+        """The table without the columns that hold nothing: on a page they only take room."""
+        kept = [
+            place for place in range(len(self.columns)) if any(row.cells[place].text for row in self.rows)
+        ]
+        rows = [replace(row, cells=[row.cells[place] for place in kept]) for row in self.rows]
+        return replace(self, columns=[self.columns[place] for place in kept], rows=rows)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, drawn but not yet put anywhere."""
+
+    kind: ClassVar[str] = "picture"
+    title: str
+    caption: str
+    figure: "Figure"
+    words: str = "The numbers are in the tables of this page."
+    """The figure for those who do not see it."""
+
+
+@dataclass(frozen=True)
+class Participant:
+    """A rater or system of the run with all its settings."""
+
+    name: str
+    tag: str
+    fingerprint: str
+    settings: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Instrument:
+    """How a part was made, and the command that makes it again, where one is known."""
+
+    kind: ClassVar[str] = "instrument"
+    command: str | None
+    facts: Mapping[str, str]
+    members: Sequence[Participant] = ()
+    asked: Mapping[str, str] | None = None
+    """What raters were asked, by the name of the question."""
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What went wrong in words: status, sentence and how often."""
+
+    kind: ClassVar[str] = "errors"
+    title: str
+    errors: Sequence[tuple[str, str, int]]
+
+
+@dataclass(frozen=True)
+class Browser:
+    """Something to search and look into: markup, the name of its script, and the data it reads."""
+
+    kind: ClassVar[str] = "browser"
+    script: str
+    name: str
+    """The run whose items they are."""
+    markup: Markup
+    data_id: str
+    """Id of the element that holds the data, as the script looks for it."""
+    data: Markup
+
+
+Piece = Prose | Sentences | Grid | Picture | Instrument | Errors | Browser
+
+
+@dataclass(frozen=True)
+class Section:
+    """A titled part of a report, folded on a page; the lead says in a sentence what it shows."""
+
+    title: str
+    pieces: Sequence[Piece]
+    lead: str = ""
+
+
+def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
+    """A table of texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets are intervals."""
+    made = [Row([row[0]], [text_cell(cell) for cell in row[1:]]) for row in rows]
+    return Grid(title, caption, headings[:1], headings[1:], made)
+
+
+def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
+    """A share in percent, or a difference in points with its sign; empty where there is none."""
+    if found is None or found.value is None:
+        return Cell()
+    if isinstance(found, Result) and (few := count_of(found)):
+        return Cell(*few, found.value)
+    write = signed_points if signed else "{:.1f}".format
+    interval = same_words(found, signed) or ""
+    if found.low is not None and found.high is not None:
+        interval = f"{write(100 * found.low)}{' to ' if signed else '–'}{write(100 * found.high)}"
+    return Cell(write(100 * found.value), interval, found.value)
+
+
+def result_cell(
+    found: Estimate | Result | None, write: Callable[[float], str], notes: Sequence[int] = (), to: str = "–"
+) -> Cell:
+    """A figure as `write` writes its value, with its interval; empty where there is none."""
+    if found is None or found.value is None:
+        return Cell(notes=notes)
+    interval = ""
+    if found.low is not None and found.high is not None:
+        interval = f"{write(found.low)}{to}{write(found.high)}"
+    return Cell(write(found.value), interval, found.value, notes)
+
+
+AS_THEY_ARE = frozenset(
+    {
+        *("kappa", "kappa_linear", "kappa_weighted", "spearman", "over_selection", "pull"),
+        *("rating", "position_effect", "mention_effect", "human_spearman", "human_kappa_weighted"),
+        *("personalization", "naturalness", "naturalness_user", "coherence", "coherence_user"),
+        *("contradictions", "reasking", "invented_memories", "lost_after_switch", "carried_wrongly"),
+        *("exchanges", "exchanges_to_completion"),
+    }
+)
+"""Metrics that are no shares: they are shown with two decimals, shares in percent with one."""
+DIFFERENCES = ("_effect", "_difference", "lift", "pull", "moved_beyond_placebo")
+
+
+def metric_text(metric: str, value: float) -> str:
+    """A value as tables show it: shares in percent, differences with their sign."""
+    write = signed_points if metric.endswith(DIFFERENCES) else plain
+    if metric == "length_difference":
+        return write(value, 0)
+    ends = ("", "_effect", "_difference", "_by_person")
+    as_it_is = any(metric.removesuffix(end) in AS_THEY_ARE for end in ends)
+    return write(value, 2) if as_it_is else write(100 * value)
+
+
+def metric_cell(found: Result | None, notes: Sequence[int] = ()) -> Cell:
+    """A result as tables show it, with its interval; empty where there is none."""
+    if found is None:
+        return Cell(notes=notes)
+    negative = found.low is not None and found.low < 0
+    to = " to " if found.metric.endswith(DIFFERENCES) or negative else "–"
+    return result_cell(found, partial(metric_text, found.metric), notes, to)
+
+
+def share_cell(share: float | None) -> Cell:
+    """A share without an interval, in percent."""
+    return Cell() if share is None else Cell(plain(100 * share), sort=share)
+
+
+class Remarks:
+    """Why numbers are missing, each reason numbered once for the remarks below a table."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def numbers(self, why: str | None) -> list[int]:
+        """The number of a reason, where there is one."""
+        return [self._numbers.setdefault(why, len(self._numbers) + 1)] if why else []
+
+    def cell(self, found: Result | None) -> Cell:
+        """The result's cell, with the number of the reason why it has no value."""
+        silent = found is not None and found.value is None and found.note
+        return metric_cell(found, self.numbers(silent.split("; ")[0] if silent else None))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+
+def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> Row:
+    """A row of counts."""
+    return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
+
+
+def text_cell(text: str) -> Cell:
+    """A number as it is printed, its interval in brackets or on a second line."""
+    value, _, interval = text.partition("\n" if "\n" in text else " (")
+    bare = value.replace("−", "-").replace(",", "").strip("+ >%")
+    try:
+        sort = float(bare)
+    except ValueError:
+        return Cell(text)
+    if interval and not any(character.isdigit() for character in interval):
+        return Cell(true_minus(text), sort=sort)  # no interval, but a letter that refers to a note
+    return Cell(true_minus(value), true_minus(interval.rstrip(")").replace("\n", " ")), sort)
+
+
+def true_minus(text: str) -> str:
+    """Numbers with a true minus sign."""
+    return re.sub(r"(?<![^\s(])-(?=[\d.])", "−", text)

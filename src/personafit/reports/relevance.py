@@ -1,0 +1,340 @@
+"""The report of a relevance run: how far raters pick the attributes that people call relevant, and how many more they pick."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from personafit.benchmarks.recentering.labels import published_remarks
+from personafit.items.relevance import ALONE, GRADES, VIEWS
+from personafit.kinds.lines import Line
+from personafit.kinds.relevance import (
+    COMPARED,
+    PUBLISHED,
+    RelevanceScores,
+    load_relevance,
+    opened_relevance,
+)
+from personafit.reports.claims import (
+    POINTS,
+    ClaimWords,
+    FigureUnit,
+    claim,
+    legend_for,
+)
+from personafit.reports.kind_report import NOT_MEASURED, Column, KindReport, line_id
+from personafit.reports.kind_report import PUBLISHED as QUOTED
+from personafit.reports.line_results import (
+    differences_of,
+    results_of,
+)
+from personafit.reports.pieces import (
+    Grid,
+    Picture,
+    Piece,
+    Section,
+)
+from personafit.reports.result import Figures, Result
+from personafit.statistics import Estimate
+from personafit.statistics.decisions import Conclusion, Hypothesis, HypothesisTest, decide_together
+from personafit.store import RunRecord, Store
+
+TIMES = FigureUnit(1.0, "times", 2)
+COLUMNS = (
+    "f1",
+    "precision",
+    "recall",
+    "accuracy",
+    "kappa",
+    "yes_rate",
+    "over_selection",
+    "average_precision",
+    "r_precision",
+)
+FEW_COLUMNS = ("f1", "precision", "recall", "kappa", "over_selection")
+SLICED = {
+    "hedged": "Hedged and plain attributes (may, might, likely)",
+    "list": "By the number of attributes in the list",
+    "language": "By language",
+    "prompt": "By prompt",
+}
+LISTED = ClaimWords(
+    above="asked for a list it picks more than pair by pair",
+    below="asked for a list it picks fewer than pair by pair",
+    unclear="no evidence that a list changes how many it picks",
+    equivalent="a list changes how many it picks by little",
+    constant="asked for a list it picks as many as pair by pair",
+)
+INTERVALS = "In %; kappa and over-selection as they are. Below each number its 95 % interval, clustered by person and prompt."
+DEFINED = (
+    "Over-selection: the share of pairs a rater calls relevant over the share people do, on the pairs it answered; 1 picks as many. "
+    "Average precision: of the ranking of each list by score, averaged over lists with anything relevant. R-precision: the hits among "
+    "the top k of a list that has k relevant attributes."
+)
+OVER = 1.2  # from here on a rater is said to pick too much
+CAPTION = (
+    "How to read it: precision is the share of what a rater picks that people call relevant, recall the share of what people call "
+    "relevant that it picks; picks are how many times as many attributes it picks as people do, at the dashed line as many. Bars are "
+    "95 % intervals, hollow squares are controls, crosses are published figures from other test sets."
+)
+
+
+class RelevanceReport(KindReport):
+    """A run in which raters said which attributes matter."""
+
+    searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, reason, person or raw reply"}
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self.scores = load_relevance(store, run)
+        super().__init__(store, run, self.scores.info, relevance_results(self.scores))
+        self.lines = self.scores.lines
+
+    def sentences(self) -> list[str]:
+        """What the tables mean, a sentence each."""
+        return explain_relevance(self.scores, self.results, self.figures)
+
+    def counts(self) -> list[str]:
+        """Pairs, people and prompts."""
+        items = self.scores.items
+        return [
+            f"{len(items):,} pairs, {int(items['relevant'].sum() or 0):,} relevant",
+            f"{items['person'].n_unique():,} people",
+            f"{items['prompt'].n_unique():,} prompts",
+        ]
+
+    def picture(self) -> Picture | None:
+        """Precision, recall, and how much is picked."""
+        from personafit.reports.plots import Panel
+
+        percent = (-4.0, 104.0)
+        panels: list[tuple[Panel, str, dict[str, str]]] = [
+            (Panel("Precision, %", limits=percent), "precision", {}),
+            (Panel("Recall, %", limits=percent), "recall", {}),
+            (Panel("Picks, times as many as people", 1.0, 2), "over_selection", {}),
+        ]
+        title = "What is picked, and how much"
+        return self.plot(title, CAPTION, self.lines_of("f1"), panels, self._quoted)
+
+    @property
+    def _quoted(self) -> list[Result]:
+        return [one for one in self.results if one.control == QUOTED]
+
+    def table(self) -> Grid:
+        """The scores of those asked for beside the controls."""
+        own = {line: one for line, one in self.lines_of("f1").items() if one != PUBLISHED}
+        few = {line: one for line, one in own.items() if line[3] != ALONE} or own
+        title = f"Agreement with {self.info['gold']}"
+        return self.grid(title, INTERVALS, few, _columns(FEW_COLUMNS), "f1")
+
+    def sections(self) -> Iterator[Section]:
+        """Every score, grades, slices, differences, agreement and asks."""
+        scores = self.scores
+        note = " ".join([DEFINED, *(published_remarks() if self._quoted else [])])
+        every, title = self.lines_of("f1"), "Every rater and context"
+        yield Section(
+            "All scores",
+            [self.grid(title, INTERVALS, every, _columns(COLUMNS), "f1", self._quoted, note)],
+            "Every figure of every rater, votes that came with the data and published figures included.",
+        )
+        yield Section("Grades", self._grades())
+        lead = "F1 by hedging, by the length of the list, and by prompt."
+        slices = [
+            (title, [(value, "f1", {name: value}) for value in dict.fromkeys(self._values(name))])
+            for name, title in SLICED.items()
+        ]
+        grids = [self.grid(title, "F1 in %.", every, columns) for title, columns in slices if columns]
+        yield Section("Slices", grids, lead)
+        caption = (
+            "Paired by the pairs that both answered: points of %, over-selection as it is; 95 % interval below, not adjusted for how "
+            "many are compared."
+        )
+        lead = "Each rater asked for against every other, and against itself without the prompt."
+        yield Section("Differences", self.differences("Differences between raters", caption, COMPARED), lead)
+        yield self.agreement(opened_relevance(scores))
+        each = len(scores.items) * int(self.record.config["samples"])
+        counted = "Pairs by how they ended, over all contexts of a rater."
+        yield self.asks(scores.answers, counted, lambda rater: each * len(rater["views"]))
+
+    def _values(self, name: str) -> Iterator[str]:
+        """What a slice of that name can be."""
+        return (one.slice[name] for one in self.results if set(one.slice) == {name} and one.metric == "f1")
+
+    def _grades(self) -> list[Piece]:
+        """How often each grade was given and relevant; nothing where nobody graded."""
+        metrics = {"grade_share": "given", "relevant_share": "relevant"}
+        graded = dict.fromkeys(line_id(one) for one in self.results if one.metric in metrics)
+        columns = [
+            (f"{grade}: {metrics[metric]}", metric, {"grade": grade})
+            for grade in GRADES
+            for metric in metrics
+        ]
+        caption = "How often each grade was given, and how often people call such a pair relevant, in %."
+        return [self.grid("Grades", caption, graded, columns)] if graded else []
+
+    def items(self) -> dict[str, Any]:
+        """Lists of attributes."""
+        from personafit.reports.rated_items import relevance_items
+
+        return relevance_items(self.store, self.scores)
+
+    def facts(self) -> dict[str, str]:
+        """Whose votes are right, and what each context shows."""
+        return {
+            "gold": self.info["gold"],
+            **{f"context {name}": VIEWS[name] for name in self.record.config["views"]},
+        }
+
+    def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
+        """The raters, with how much each was shown at a time."""
+        for role, rater, _ in super().members():
+            shown = "a whole list at a time" if rater["by_list"] else "one attribute at a time"
+            yield role, rater, {"shown": shown}
+
+
+def _columns(metrics: Sequence[str]) -> list[Column]:
+    return [(metric.replace("_", " "), metric, {}) for metric in metrics]
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def relevance_results(scores: RelevanceScores) -> list[Result]:
+    """Every number of a run: its lines', the differences between raters, and the published ones."""
+    opened = opened_relevance(scores)
+    results = [*results_of(opened), *differences_of(opened, _pairs(scores.lines)), *_quoted(scores)]
+    return [
+        replace(one, slice={"prompt": one.slice["prompt_name"]}) if "prompt_name" in one.slice else one
+        for one in results
+    ]
+
+
+def headline_lines(lines: Sequence[Line]) -> list[Line]:
+    """The lines that are compared: everybody who saw the prompt, by the first such view of each rater."""
+    chosen: dict[str, Line] = {}
+    for line in lines:
+        if line.view != ALONE:
+            chosen.setdefault(str(line.fingerprint), line)
+    return list(chosen.values())
+
+
+def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Each rater asked for against every other, and against itself without the prompt."""
+    headline = headline_lines(lines)
+    for place, first in enumerate(headline):
+        if not first.asked_for:
+            continue
+        others = [line for line in headline[place + 1 :] if line.fingerprint != first.fingerprint]
+        others += [line for line in lines if line.fingerprint == first.fingerprint and line.view == ALONE]
+        for second in others:
+            alone = second.view == ALONE
+            yield first, second, f"{second.rater} ({ALONE})" if alone else str(second.rater)
+
+
+def _quoted(scores: RelevanceScores) -> Iterator[Result]:
+    """The published figures, each with its source."""
+    for row in scores.info.get("published", []):
+        for metric, percent in row["scores"].items():
+            yield Result.of(
+                Estimate(percent / 100, None, None, 0, 0),
+                rater=row["model"],
+                view=row["view"],
+                metric=metric,
+                control=QUOTED,
+                note=f"{NOT_MEASURED}{row['source']}",
+            )
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------------
+
+
+def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figures: Figures) -> list[str]:
+    """The sentences of a run, all claims tested together; of a rater that met prompts it was fitted on nothing is claimed."""
+    totals = [r for r in results if r.metric == "f1" and not r.slice and r.view != ALONE]
+    own = list(dict.fromkeys((str(r.rater), str(r.view)) for r in totals if r.control is None))
+    ruled = [r for r in totals if r.control not in (None, PUBLISHED, QUOTED) and r.value is not None]
+    controls = [str(r.rater) for r in sorted(ruled, key=lambda r: -(r.value or 0.0))]
+    met = {str(line.rater) for line in scores.lines if line.fingerprint in scores.run.met_people}
+    views = dict(reversed(own))  # the first view of each counts
+    effects: dict[tuple[str, str], Hypothesis] = {}
+    for rater, view in own:
+        if rater in met:
+            continue
+        over = figures.find("over_selection", rater, view)
+        if over is not None and over.value is not None:
+            effects["over", rater] = Hypothesis(over, null=OVER if over.value > 1 else 1 / OVER)
+        # The best of several controls is picked by the data.
+        if controls and (found := figures.find("f1_difference", rater, view, against=controls[0])):
+            effects["control", rater] = Hypothesis(found, picked_from=len(set(controls)))
+        if found := figures.find("f1_difference", rater, view, against=f"{rater} ({ALONE})"):
+            effects["prompt", rater] = Hypothesis(found)
+        for model in (name := rater.removeprefix("list:"), f"pair:{name}"):  # the same, asked pair by pair
+            if rater != name and model in views and model not in met:
+                metric = "over_selection_difference"
+                if found := figures.find(metric, rater, views[rater], against=model):
+                    effects["list", rater] = Hypothesis(found)
+                elif found := figures.find(metric, model, views[model], against=rater):
+                    effects["list", rater] = Hypothesis(turned(found))
+    tested = dict(zip(effects, decide_together(list(effects.values())), strict=True))
+    said: list[str] = []
+    for rater, view in own:
+        said.append(picks(rater, view, figures, tested.get(("over", rater))))
+        if rater in met:
+            said.append(f"{rater}: no claim, as it was fitted on prompts of this run.")
+        if finding := tested.get(("control", rater)):
+            said.append(against_control(rater, controls[0], finding))
+        if finding := tested.get(("prompt", rater)):
+            said += without_prompt(rater, finding)
+        if finding := tested.get(("list", rater)):
+            said.append(claim(rater, finding, LISTED, "over-selection over pairs", TIMES))
+    always = figures.value("f1", "rule:always-yes", "none")
+    if not own and always is not None:
+        said.append(
+            f"Saying yes to everything has an F1 of {100 * always:.1f} %: a rater has to be well above that to know anything."
+        )
+    return [*said, *legend_for(tested.values())]
+
+
+def turned(found: Result) -> Result:
+    """A difference the other way round."""
+    value, low, high = (None if one is None else -one for one in (found.value, found.high, found.low))
+    return replace(found, value=value, low=low, high=high)
+
+
+def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | None) -> str:
+    """How many attributes a rater picks beside people, and whether that is too many or too few."""
+    times = figures.value("over_selection", rater, view)
+    if times is None:
+        return f"{rater} has no answer that could be held against people's."
+    rest = [(name, figures.value(name, rater, view)) for name in ("precision", "recall")]
+    shown = ", ".join(f"{name} {100 * value:.1f} %" for name, value in rest if value is not None)
+    much = f"{rater} picks {times:.1f} times as many attributes as people do"
+    if finding is not None and finding.verdict is Conclusion.ABOVE and times > 1:
+        return f"{much}: it over-selects ({shown})."
+    if finding is not None and finding.verdict is Conclusion.BELOW and times < 1:
+        return f"{much}: it leaves out what people would use ({shown})."
+    return f"{much} ({shown})."
+
+
+def against_control(rater: str, control: str, finding: HypothesisTest) -> str:
+    """Whether a rater beats the control that is hardest to beat."""
+    words = ClaimWords(
+        above=f"beats the best control, {control}",
+        below=f"does worse than the control {control}",
+        unclear=f"not distinguishable from the control {control}",
+        equivalent=f"no better or worse than the control {control} by {POINTS.plain(finding.margin)}",
+        constant=f"the same F1 as the control {control}",
+    )
+    return claim(rater, finding, words, "F1")
+
+
+def without_prompt(rater: str, finding: HypothesisTest) -> list[str]:
+    """Whether a rater reads the prompt; nothing is said where it is shown to."""
+    if finding.verdict in (Conclusion.ABOVE, Conclusion.UNDEFINED):
+        return []
+    words = ClaimWords(
+        above="uses the prompt",
+        below="does worse with the prompt than without",
+        unclear="no evidence that it uses the prompt: it may judge attributes, not relevance",
+        equivalent=f"the prompt changes its F1 by less than {POINTS.plain(finding.margin)}: it judges attributes, not relevance",
+        constant="the same F1 with and without the prompt: it judges attributes, not relevance",
+    )
+    return [claim(rater, finding, words, "F1")]

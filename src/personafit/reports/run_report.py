@@ -1,0 +1,115 @@
+"""Opening a stored run as a report, whatever its kind."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
+
+import polars as pl
+
+from personafit.reports.assertions import MADE, Bar, read_bar
+from personafit.reports.claims import LEGEND
+from personafit.reports.kind_report import KindReport
+from personafit.reports.pieces import Section, Sentences
+from personafit.reports.report import ReportPart
+from personafit.reports.result import Result
+from personafit.reports.verdict import RunVerdict, run_verdict
+from personafit.statistics import Estimate
+from personafit.statistics.decisions import MARGIN
+from personafit.store import UNMADE, RunRecord, Store, item_rows
+
+REPORTS = {
+    "choice": "personafit.reports.choice:ChoiceReport",
+    "relevance": "personafit.reports.relevance:RelevanceReport",
+    "preference": "personafit.reports.preference:PreferenceReport",
+    "dialogue": "personafit.reports.dialogue:DialogueReport",
+    "injection": "personafit.reports.injection:InjectionReport",
+    "writing": "personafit.reports.writing:WritingReport",
+}
+PLAIN = "personafit.reports.kind_report:PlainReport"
+"""For kinds that have no report of their own."""
+ANSWERS = "answers"
+SLICES = ("system", "given", UNMADE)
+FIRST_FINDINGS = 3  # beside the verdict; the rest are folded
+
+
+def open_report(store: Store, run: RunRecord, margin: float = MARGIN) -> KindReport:
+    """The report of a run, by the kind its record names; differences within the margin count as none."""
+    module, _, name = REPORTS.get(run.config.get("kind", "choice"), PLAIN).partition(":")
+    report: KindReport = getattr(import_module(module), name)(store, run)
+    report.margin = margin
+    return report
+
+
+def verdict_of(
+    report: KindReport, store: Store, run: RunRecord, bars: Sequence[Bar] = (), margin: float = MARGIN
+) -> RunVerdict:
+    """What can be said first about a run."""
+    kind = run.config.get("kind", "choice")
+    made = made_results(store, run, report.results)
+    return run_verdict(run.name, kind, report.results, None, bars, margin, made, answers_sentence(run))
+
+
+def run_bars(run: RunRecord) -> list[Bar]:
+    """The bars that a run was made with."""
+    return [read_bar(text) for text in run.config.get("gate", [])]
+
+
+def answers_sentence(run: RunRecord) -> str:
+    """How many answers a run's systems made and how many were reused; empty where it has no systems."""
+    counts = run.config.get("answers")
+    if not counts:
+        return ""
+    what = "dialogues" if run.config.get("kind") == "dialogue" else "answers"
+    before = f" ({counts['resumed']:,} of them before an interruption)" if counts["resumed"] else ""
+    return f"{counts['made']:,} {what} made{before}, {counts['reused']:,} reused."
+
+
+def made_results(store: Store, run: RunRecord, results: Sequence[Result]) -> list[Result]:
+    """Of every system, and of what it was told, the share of its answers that were made.
+
+    In a comparison both answers must be there: the system's own, and the generic or wrong person's that it is held against.
+    """
+    config = run.config
+    if (shares := config.get("answers", {}).get("shares")) is not None:
+        return [_made(system, told, asked, made, 0) for system, told, asked, made in shares]
+    if config.get("kind", "choice") == "choice":
+        if config["benchmark"] != ANSWERS:
+            return []
+        items = item_rows(store, run.dataset)
+        if config["selected"] is not None:
+            items = items.filter(pl.col("item").is_in(config["selected"]))
+        lacking = [pl.lit(None, pl.String).alias(name) for name in SLICES if name not in items.columns]
+        grouped = items.with_columns(lacking).group_by("system", "given", maintain_order=True)
+        counted = grouped.agg(pl.len(), pl.col(UNMADE).null_count(), pl.col("person").n_unique())
+        return [_made(*row) for row in counted.iter_rows()]
+    head = results[0].metric if results else None
+    return [
+        replace(one, metric=MADE, rater=None, view=None, value=one.coverage, low=None, high=None, note=None)
+        for one in results
+        if one.system and one.control is None and one.metric == head and not one.slice
+    ]
+
+
+def _made(system: str | None, told: str | None, asked: int, made: int, people: int) -> Result:
+    return Result.of(
+        Estimate(made / asked if asked else None, None, None, asked, people),
+        metric=MADE,
+        system=system,
+        given=told,
+    )
+
+
+def with_verdict(part: ReportPart, verdict: RunVerdict) -> ReportPart:
+    """The part with the verdict first, then the first of what else the run shows; the rest is folded."""
+    told = [sentence for sentence in part.sentences if sentence != LEGEND]
+    first, rest = (
+        told[:FIRST_FINDINGS],
+        [*told[FIRST_FINDINGS:], *(one for one in part.sentences if one == LEGEND)],
+    )
+    return replace(
+        part,
+        sentences=verdict.sentences,
+        lead=[*([Sentences(first)] if first else []), *part.lead],
+        sections=[*([Section("Further findings", [Sentences(rest)])] if rest else []), *part.sections],
+        subjects=verdict.subjects,
+    )

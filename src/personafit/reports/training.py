@@ -1,0 +1,319 @@
+"""Trained and fitted raters as parts of a report: the curves of `train reward`, and the cards of raters that were fitted.
+
+A card is written once, when the rater is; here it is read, so that the page and the card cannot differ.
+"""
+
+import csv
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit.reports.drawing import ACCENT, INK, MUTED, PAPER, new_figure
+from personafit.reports.pieces import (
+    Cell,
+    Grid,
+    Instrument,
+    Picture,
+    Piece,
+    Prose,
+    Row,
+    Section,
+    Sentences,
+    percent_cell,
+    text_grid,
+    true_minus,
+)
+from personafit.reports.plots import frame
+from personafit.reports.report import ReportPart
+from personafit.statistics import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVES, FACTS, STARTED = "curves.csv", "personafit.json", "started.json"
+LOSS, HELD_OUT_LOSS, ACCURACY = "loss", "eval_loss", "eval_accuracy"
+SHAPES = "osD^vXP*"
+CAPTION = (
+    "Left, the loss of the batches (line) and of the people held out (marks); right, how often the preferred answer of a pair gets the "
+    "higher number, on people the model was not trained on, by tier. The dotted line is a coin toss. No intervals: these are readings on "
+    "the way; what the result is worth, with intervals, is in the table below once it is finished."
+)
+# What is known of a trained model, and which of it are rules that read nothing.
+MEASURES = {
+    "accuracy": None,
+    "gain_over_overlap": None,
+    "overlap": "most overlap",
+    "length": "longest answer",
+}
+SETTINGS = ("preset", "swap", "lora", "epochs", "batch", "rate", "max_tokens", "seed", "held_out")
+OPTIONS = {
+    "base": "--model",
+    "data": "--data",
+    "preset": "--preset",
+    "swap": "--swap",
+    "pack": "--pack",
+    "epochs": "--num-train-epochs",
+    "batch": "--per-device-batch-size",
+    "together": "--together",
+    "rate": "--learning-rate",
+    "max_tokens": "--max-length",
+    "seed": "--seed",
+    "limit": "--limit",
+    "held_out": "--held-out",
+}
+"""Settings of `train reward` to the options that set them in one process."""
+FLAGS = ("lora", "adapter")
+
+
+@dataclass(frozen=True)
+class Training:
+    """The log of one training run, a row a step, and what is known of the model."""
+
+    folder: Path
+    steps: list[dict[str, float]]
+    facts: dict[str, Any]
+    started: dict[str, Any]
+    """What it was started with, known before it is finished."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it was asked for."""
+        settings: dict[str, Any] = self.facts.get("settings") or self.started
+        return settings
+
+    def points(self, name: str) -> list[tuple[float, float]]:
+        """Step and value wherever that was logged."""
+        return [(row["step"], row[name]) for row in self.steps if name in row]
+
+    @property
+    def tiers(self) -> list[str]:
+        """The names of the accuracies that were logged, all pairs first."""
+        return sorted({name for row in self.steps for name in row if name.startswith(ACCURACY)})
+
+
+def is_training(folder: Path) -> bool:
+    """Whether a reward model is or was trained here."""
+    return (folder / CURVES).is_file()
+
+
+def read_training(folder: Path) -> Training:
+    """The curves of a folder."""
+    path = folder / CURVES
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            steps = [
+                {name: float(value) for name, value in row.items() if value} for row in csv.DictReader(file)
+            ]
+    except ValueError as error:
+        raise UserError(
+            f"{path} is no log of a training run ({error}); train again, or leave it out."
+        ) from error
+    kept = [_object(folder / name) for name in (FACTS, STARTED)]
+    return Training(folder, [row for row in steps if "step" in row], *kept)
+
+
+def tier_name(name: str) -> str:
+    """Which pairs a logged accuracy is of."""
+    return name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "all pairs"
+
+
+def training_part(folder: Path) -> ReportPart:
+    """The training of a reward model: what its curves come to, what it is worth on people held out, and every reading."""
+    one, name = read_training(folder), folder.resolve().name
+    lead: list[Piece] = []
+    if (figure := training_figure(one)) is not None:
+        lead.append(Picture("While it trained", CAPTION, figure))
+    why = "Loss and accuracy at every evaluation, without intervals."
+    return ReportPart(
+        name,
+        f"Training of {name}",
+        training_words(one),
+        [*lead, *_quality(one.facts)],
+        [Section("Readings", [_readings(one)], why)],
+        instrument=Instrument(training_command(one), _training_facts(one)),
+    )
+
+
+def training_words(one: Training) -> list[str]:
+    """What the curves come to."""
+    said = []
+    losses = one.points(LOSS)
+    if losses:
+        said.append(
+            f"The loss went from {losses[0][1]:.3f} (step {losses[0][0]:,.0f}) to {losses[-1][1]:.3f} (step {losses[-1][0]:,.0f})."
+        )
+    reached = [
+        f"{tier_name(name)} {100 * points[-1][1]:.1f} %" for name in one.tiers if (points := one.points(name))
+    ]
+    if reached:
+        said.append(f"At the last reading on people held out: {', '.join(reached)}.")
+    return said or ["Nothing was logged yet."]
+
+
+def _readings(one: Training) -> Grid:
+    names = [LOSS, *(name for name in (HELD_OUT_LOSS, *one.tiers) if one.points(name))]
+    rows = [
+        Row([f"{row['step']:.0f}"], [_reading(row.get(name), name) for name in names])
+        for row in one.steps
+        if any(name in row for name in names[1:]) or len(names) == 1
+    ]
+    heads = {LOSS: "loss of the batch", HELD_OUT_LOSS: "loss held out"}
+    columns = [heads.get(name, f"{tier_name(name)}, %") for name in names]
+    return Grid("Loss and accuracy by step", "", ["step"], columns, rows)
+
+
+def _reading(value: float | None, name: str) -> Cell:
+    if value is None:
+        return Cell()
+    return Cell(f"{value:.3f}" if name.endswith(LOSS) else f"{100 * value:.1f}", sort=value)
+
+
+def _quality(facts: Mapping[str, Any]) -> list[Piece]:
+    """What the model is worth in the end, on people held out, and how it was trained."""
+    if not facts:
+        return [Prose("The training is not finished: it has no personafit.json yet.", "small")]
+    rows = []
+    for kind, found in facts.get("metrics", {}).items():
+        for name, control in MEASURES.items():
+            if (figures := found.get(name)) is not None:
+                by_tier = {"all": figures} if "value" in figures else figures
+                rows.append(([f"{kind} pairs", name.replace("_", " ")], by_tier, control))
+    tiers = list(dict.fromkeys(tier for _, by_tier, _ in rows for tier in by_tier))
+    filled = [
+        Row(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
+        for names, by_tier, control in rows
+    ]
+    settings = {name: value for name, value in facts.get("settings", {}).items() if name in SETTINGS}
+    shown = {
+        name: ("no", "yes")[value] if isinstance(value, bool) else value for name, value in settings.items()
+    }
+    told = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
+    how = Prose(f"Base {facts.get('base')}, {facts.get('steps')} steps; {', '.join(told)}.", "small")
+    caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
+    return [Grid("The result", caption, ["pairs", "measure"], tiers, filled), how] if filled else [how]
+
+
+def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
+    estimate = None if found is None else Estimate(found["value"], found["low"], found["high"], 0, 0)
+    return percent_cell(estimate, signed)
+
+
+def training_figure(training: Training) -> "Figure | None":
+    """Loss at the left, accuracy by tier at the right; None where nothing was logged yet."""
+    losses, held_out = training.points(LOSS), training.points(HELD_OUT_LOSS)
+    if not losses and not held_out and not training.tiers:
+        return None
+    figure = new_figure(3.4)
+    left, right = figure.subplots(1, 2)
+    if losses:
+        left.plot(*zip(*losses, strict=True), color=MUTED, linewidth=1.4, label="batches")
+    if held_out:
+        left.plot(*zip(*held_out, strict=True), "o-", color=ACCENT, markersize=5, label="held out")
+    right.axhline(50, color=MUTED, linewidth=1, linestyle=(0, (2, 2)))
+    for place, name in enumerate(training.tiers):
+        points = [(step, 100 * value) for step, value in training.points(name)]
+        colour, fill = (ACCENT, ACCENT) if place == 0 else (MUTED, PAPER)
+        style: dict[str, Any] = {"color": colour, "markerfacecolor": fill, "markersize": 5, "linewidth": 1.3}
+        right.plot(
+            *zip(*points, strict=True), f"{SHAPES[place % len(SHAPES)]}-", label=tier_name(name), **style
+        )
+    for axis, title in ((left, "loss"), (right, "accuracy on people held out, %")):
+        frame(axis, title, "step")
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(frameon=False, fontsize=9, labelcolor=INK)
+    ends = [("loss of the batches", losses), ("loss held out", held_out)]
+    ends += [(f"accuracy, {tier_name(name)}", training.points(name)) for name in training.tiers]
+    said = [f"{name} from {one[0][1]:.3f} to {one[-1][1]:.3f}" for name, one in ends if one]
+    figure.set_label(f"From the first reading to the last: {', '.join(said)}.")
+    return figure
+
+
+def training_command(training: Training) -> str | None:
+    """The command that trains the same again, all of its settings said; None where they were not kept."""
+    settings = training.settings
+    if not {"base", "data"} <= set(settings):
+        return None
+    words = ["personafit", "train", "reward"]
+    for name, option in OPTIONS.items():
+        if settings.get(name) is not None:
+            words += [option, f"{settings[name]}"]
+    if settings.get("mix") is not None:
+        path, ratio = settings["mix"]
+        words += ["--mix", str(path) if ratio is None else f"{path}={ratio}"]
+    words += [f"--{name}" for name in FLAGS if settings.get(name)]
+    return shlex.join([*words, "--out", str(training.folder)])
+
+
+def _training_facts(training: Training) -> dict[str, str]:
+    data, settings = training.facts.get("data", {}), training.settings
+    facts = {
+        "base": settings.get("base"),
+        "pairs": data.get("personal"),
+        "people": data.get("people"),
+        "people held out": data.get("people_held_out"),
+        "fingerprint of the pairs": data.get("fingerprint") or settings.get("pairs"),
+        "steps": training.facts.get("steps", "not finished"),
+    }
+    return {name: str(value) for name, value in facts.items() if value is not None}
+
+
+def _object(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        body = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise UserError(f"{path} is no JSON ({error}); train again, or leave it out.") from error
+    return body if isinstance(body, dict) else {}
+
+
+# -- fitted raters -----------------------------------------------------------------------------------------------------------
+
+CARD, QUALITY = "card.md", "quality.json"
+HELD_OUT = "Held-out quality"
+RULE = re.compile(r"[|\s:-]+")
+
+
+def is_fitted(folder: Path) -> bool:
+    """Whether a rater was fitted here."""
+    return (folder / CARD).is_file() and (folder / QUALITY).is_file()
+
+
+def fitted_part(folder: Path) -> ReportPart:
+    """A fitted rater's card: its first sentences, then each table under its heading, and what is said of it below."""
+    path = folder / CARD
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({error}); train again, or leave it out.") from error
+    title, *blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
+    if not title.startswith("# "):
+        raise UserError(f"{path} is no card of a rater: it has no title; train again, or leave it out.")
+    name, rater = folder.resolve().name, title.removeprefix("# ")
+    first = blocks.pop(0) if blocks and not blocks[0].startswith(("#", "|")) else ""
+    notes = ["The command was not kept with it."]
+    instrument = Instrument(None, {"rater": rater, "folder": name}, notes=notes)
+    sentences, pieces = [f"{rater}. {first}".strip()], list(_card_pieces(blocks))
+    return ReportPart(name, f"Fitted rater {name}", sentences, pieces, instrument=instrument)
+
+
+def _card_pieces(blocks: Sequence[str]) -> Iterator[Piece]:
+    title, tables = HELD_OUT, 0
+    for block in blocks:
+        if block.startswith("#"):
+            title = block.lstrip("# ")
+        elif block.startswith("|"):
+            lines = [line.strip().strip("|") for line in block.splitlines() if not RULE.fullmatch(line)]
+            headings, *rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+            tables += 1
+            yield text_grid(title, "As in the rater’s card; 95 % intervals below.", headings, rows)
+        elif tables:
+            yield Sentences([true_minus(line) for line in block.splitlines()], small=True)
+        else:
+            yield Prose(block, "small")

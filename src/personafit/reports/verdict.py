@@ -1,0 +1,360 @@
+"""What a report says first: one sentence for everything that was tested, and what the gate says.
+
+Sentences are made from a run's results alone, so that the page, the terminal, JSON and Python say the same.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from personafit.reports.assertions import Bar, GateVerdict, gate_verdicts, short_names
+from personafit.reports.claims import decided_lifts, lift_claim, line_name, people_words, same_words
+from personafit.reports.result import Result
+from personafit.reports.written import plain, signed
+from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
+
+MOST = 6  # subjects that are told one by one; the table has them all
+FEW = 20  # items that are counted rather than given in percent
+WHOLE = 1e-6  # how close to a whole number of items a share must be to be counted
+GENERIC = "generic"
+FROM_DATA = frozenset(
+    {"published votes", "votes in the data", "people", "simulated people", "labels in the data"}
+)
+"""Whose figures are no control's: their judgments came with the data."""
+HEADLINES = {
+    "choice": ("lift", "accuracy", "win_rate"),
+    "relevance": ("f1",),
+    "preference": ("rating",),
+    "dialogue": ("personalization", "completion"),
+    "injection": ("unmoved",),
+    "writing": ("lift", "rouge_l"),
+}
+"""Kind of run to the figures that it is summed up by, the first that there is."""
+
+
+@dataclass(frozen=True)
+class SubjectVerdict:
+    """What a run shows of one rater or system: its headline figure with its interval, and the sentence."""
+
+    subject: str
+    metric: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    """Items behind the figure."""
+    people: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """What can be said first about a run."""
+
+    subjects: tuple[SubjectVerdict, ...]
+    """Everything that was asked for; the best control where only controls ran."""
+    gate: tuple[GateVerdict, ...] = ()
+    note: str = ""
+    """Why there is no subject."""
+    answers: str = ""
+    """How many answers the systems made, and how many were reused."""
+
+    @property
+    def sentences(self) -> list[str]:
+        """A sentence for every subject and every bar, and where its answers are from."""
+        said = [one.sentence for one in self.subjects[:MOST]]
+        if len(self.subjects) > MOST:
+            said.append(f"The table has {len(self.subjects) - MOST} more.")
+        rest = [*(one.sentence for one in self.gate), *filter(None, [self.answers])]
+        return [*(said or [self.note]), *rest]
+
+    @property
+    def sentence(self) -> str:
+        """The whole verdict as one paragraph."""
+        return " ".join(self.sentences)
+
+    @property
+    def first(self) -> SubjectVerdict:
+        """The first subject; an empty one where nothing was judged."""
+        return (
+            self.subjects[0] if self.subjects else SubjectVerdict("", "", None, None, None, 0, 0, self.note)
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The verdict as `--json` prints it."""
+        return {
+            "sentence": self.sentence,
+            "subjects": [asdict(one) for one in self.subjects],
+            "gate": [asdict(one) for one in self.gate],
+        }
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def run_verdict(
+    run: str,
+    kind: str,
+    results: Sequence[Result],
+    metric: str | None = None,
+    bars: Sequence[Bar] = (),
+    margin: float = MARGIN,
+    made: Sequence[Result] = (),
+    answers: str = "",
+) -> RunVerdict:
+    """What a run shows of everything that was asked for.
+
+    Args:
+        run: The run's name.
+        kind: Its kind.
+        results: Its results.
+        metric: The benchmark's headline metric, where the kind has several.
+        bars: Metrics and the least they must reach.
+        margin: Differences within this count as none.
+        made: Of every system the share of its answers that were made.
+        answers: The sentence on how many were made and reused.
+    """
+    gates = tuple(gate_verdicts([*results, *made], bars))
+    results = short_names(results)
+    whole = [
+        one
+        for one in results
+        if not one.slice
+        and one.value is not None
+        and (one.rater or one.system)
+        and one.control != "published"
+    ]
+    asked = sorted((one for one in whole if one.control is None), key=lambda one: one.met_people)
+    headline = _headline(kind, asked or whole, metric)
+    silent = tuple(_silent(results, {_line(one, None) for one in asked}))
+    if headline is None:
+        return RunVerdict(silent, gates, f"Nothing has been judged in {run} yet.", answers)
+    if not asked and not silent:
+        heads = [one for one in whole if one.metric == headline]
+        ran = [one for one in heads if one.control not in FROM_DATA] or heads
+        best = max(ran, key=lambda one: one.value or 0.0)
+        said = (
+            f"Only controls were run. The best of them, {best.rater or best.system} ({best.control}), has "
+            f"{_named(best)} on {_items(best)}."
+        )
+        return RunVerdict((_subject(best, str(best.rater or best.system), said),), gates, answers=answers)
+    told = _choices(results, asked, margin) if kind == "choice" else _others(kind, asked, headline)
+    return RunVerdict((*told, *silent), gates, answers=answers)
+
+
+def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[SubjectVerdict]:
+    """Those that were asked for and have no figure at all."""
+    seen = set()
+    for one in results:
+        line = _line(one, None)
+        if (
+            one.control is None
+            and not one.slice
+            and (one.rater or one.system)
+            and line not in told
+            and line not in seen
+        ):
+            seen.add(line)
+            name = line_name(one.rater, one.system, one.given)
+            yield _subject(
+                one, name, f"Nothing can be said about {name}: it gave no answer that could be scored."
+            )
+
+
+def _headline(kind: str, whole: Sequence[Result], metric: str | None) -> str | None:
+    there = dict.fromkeys(one.metric for one in whole)
+    wanted = [*HEADLINES.get(kind, ()), *filter(None, [metric]), *there]
+    return next((name for name in wanted if name in there), None)
+
+
+# -- choices -----------------------------------------------------------------------------------------------------------
+
+
+def _choices(results: Sequence[Result], asked: Sequence[Result], margin: float) -> Iterator[SubjectVerdict]:
+    """A sentence for every rater, or for every system under test and its judge."""
+    lifts = {_line(row, row.view): (row, tested) for row, tested in decided_lifts(results, margin)}
+    heads = [one for one in asked if one.metric in ("accuracy", "win_rate")]
+    judges = {one.rater for one in heads}
+    systems = {(one.system, one.given) for one in heads}
+    for head in heads:
+        own = [one for one in results if _line(one, one.view) == _line(head, head.view)]
+        said = (
+            _won(head, own, len(systems) > 1, len(judges) > 1) if head.metric == "win_rate" else _right(head)
+        )
+        lift = lifts.get(_line(head, head.view))
+        parts = [said, *([_lift(*lift)] if lift else []), *_restraint(head, own)]
+        name = line_name(head.rater, head.system, head.given)
+        yield _subject(lift[0] if lift else head, name, f"{'; '.join(parts)}.")
+
+
+def _right(head: Result) -> str:
+    return f"{head.rater} is right {_in_share(head, 'items')}"
+
+
+def _won(head: Result, own: Sequence[Result], several: bool, judged: bool) -> str:
+    """How often a system's answers win over its own generic ones."""
+    against = {
+        one.slice["against"]: one for one in own if set(one.slice) == {"against"} and one.metric == "win_rate"
+    }
+    shown = against.get(GENERIC, head)
+    name = f"{head.system}{f' ({head.given})' if head.given else ''}" if several else "Your assistant"
+    than = "its own generic ones" if GENERIC in against else "the answers beside them"
+    said = f"{name}’s answers beat {than} {_in_share(shown, 'questions')}"
+    equal = next(
+        (
+            one
+            for one in own
+            if one.metric == "win_rate_length_controlled"
+            and one.slice == shown.slice
+            and one.value is not None
+        ),
+        None,
+    )
+    if equal is not None and (equal.value or 0.0) < 0.5 < (shown.value or 0.0):
+        said += f", but at equal length in {_share(equal)}"
+    return f"{said} (judged by {head.rater})" if judged else said
+
+
+def _lift(row: Result, tested: HypothesisTest | None) -> str:
+    """What the right person adds, as far as it is shown."""
+    if tested is not None and tested.verdict is Conclusion.ABOVE and row.value is not None:
+        return f"knowing the right person adds {_points(row)} over the better control"
+    claimed = lift_claim(row, tested).rstrip(".")
+    return claimed.removeprefix(f"{line_name(row.rater, row.system, row.given)}: ")
+
+
+def _restraint(head: Result, own: Sequence[Result]) -> list[str]:
+    found = next((one for one in own if one.metric == "restraint" and one.value is not None), None)
+    if found is None or not found.n:
+        return []
+    if head.metric == "win_rate":
+        return [f"it holds back where it should {_in_share(found, 'questions')}"]
+    return [f"where the less personal answer is right, it is right {_in_share(found, 'items')}"]
+
+
+def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str | None, str | None]:
+    return result.fingerprint, result.system, result.given, view
+
+
+# -- other kinds -------------------------------------------------------------------------------------------------------
+
+
+def _others(kind: str, asked: Sequence[Result], headline: str) -> Iterator[SubjectVerdict]:
+    """A sentence for everything that was asked for, by the kind's headline figure."""
+    by_line: dict[Any, dict[str, Result]] = {}
+    for one in asked:
+        by_line.setdefault(_line(one, one.view), {}).setdefault(one.metric, one)
+    write = WORDS.get(kind, _plain)
+    judges = {found[headline].rater for found in by_line.values() if headline in found}
+    for found in by_line.values():
+        if (head := found.get(headline)) is not None:
+            name = line_name(head.rater, head.system, head.given)
+            judged = f", judged by {head.rater}" if head.system and head.rater and len(judges) > 1 else ""
+            met = "; no claim, as it was fitted on people of this run" if head.met_people else ""
+            yield _subject(head, name, f"{write(head, found)}{judged}{met}.")
+
+
+def _relevance(head: Result, found: Mapping[str, Result]) -> str:
+    said = f"{head.rater} picks the attributes that people call relevant with F1 {_share(head, '')} on {_pairs(head)}"
+    rest = [f"{name} {_share(found[name], '')}" for name in ("precision", "recall") if name in found]
+    return f"{said} ({', '.join(rest)})" if rest else said
+
+
+def _preference(head: Result, found: Mapping[str, Result]) -> str:
+    said = f"{head.rater} rates the personalized answers {_mark(head)} on a scale from 1 to 5, where 3 is as good as the generic ones"
+    return f"{said}, on {_items(head)}"
+
+
+def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
+    told = f" told “{head.given}”" if head.given else ""
+    said = f"{head.system}{told}: personalization {_mark(head)} of 4"
+    if (done := found.get("completion")) is not None and head.metric != "completion":
+        said += f", tasks completed {_share(done)}"
+    return f"{said}, on {head.n:,} tasks of {people_words(head.people)} (users are simulated)"
+
+
+def _injection(head: Result, found: Mapping[str, Result]) -> str:
+    said = f"{head.rater} keeps its choice under hostile text {_in_share(head, 'choices')}"
+    beyond = found.get("moved_beyond_placebo")
+    return (
+        said if beyond is None else f"{said}; hostile text moves {_points(beyond)} more than a neutral text"
+    )
+
+
+def _writing(head: Result, found: Mapping[str, Result]) -> str:
+    told = f" told “{head.given}”" if head.given else ""
+    score = found.get("rouge_l", head)
+    said = f"{head.system}{told} writes like the person with {_named(score)} on {_items(score)}"
+    return f"{said}; knowing the person adds {_points(head)}" if head.metric == "lift" else said
+
+
+def _plain(head: Result, found: Mapping[str, Result]) -> str:
+    return f"{line_name(head.rater, head.system, head.given)} has {_named(head)} on {_items(head)}"
+
+
+WORDS = {
+    "relevance": _relevance,
+    "preference": _preference,
+    "dialogue": _dialogue,
+    "injection": _injection,
+    "writing": _writing,
+}
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+
+def _subject(found: Result, name: str, sentence: str) -> SubjectVerdict:
+    return SubjectVerdict(
+        name, found.metric, found.value, found.low, found.high, found.n, found.people, sentence
+    )
+
+
+def _in_share(found: Result, what: str) -> str:
+    """`in 75.0 % of 49 questions (59.0–91.0)`; a few are counted."""
+    hits = (found.value or 0.0) * found.n
+    if found.n <= FEW and abs(hits - round(hits)) < WHOLE:
+        return f"in {round(hits)} of {found.n:,} {what}"
+    same = same_words(found) if found.low is None else ""
+    said = _figure(found, 100, 1, f" % of {found.n:,} {what}")
+    return f"in {said} ({same})" if same else f"in {said}"
+
+
+def _figure(
+    found: Result,
+    scale: float,
+    digits: int,
+    unit: str = "",
+    to: str = "–",
+    end: Callable[[float, int], str] = plain,
+) -> str:
+    """A value, and in brackets its interval where it has one."""
+    said = f"{plain(scale * (found.value or 0.0), digits)}{unit}"
+    if found.low is None or found.high is None:
+        return said
+    return f"{said} ({end(scale * found.low, digits)}{to}{end(scale * found.high, digits)})"
+
+
+def _share(found: Result, unit: str = " %") -> str:
+    return "undefined" if found.value is None else _figure(found, 100, 1, unit)
+
+
+def _points(found: Result) -> str:
+    return _figure(found, 100, 1, " points", " to ", signed)
+
+
+def _mark(found: Result) -> str:
+    return _figure(found, 1, 2)
+
+
+def _named(found: Result) -> str:
+    """A figure with its name."""
+    return f"{found.metric.replace('_', ' ')} {_figure(found, 1, 3)}"
+
+
+def _pairs(found: Result) -> str:
+    return f"{found.n:,} pairs of {people_words(found.people)}"
+
+
+def _items(found: Result) -> str:
+    return f"{'1 item' if found.n == 1 else f'{found.n:,} items'} of {people_words(found.people)}"

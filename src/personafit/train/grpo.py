@@ -1,0 +1,343 @@
+"""Train a language model to say which attributes matter, by group-relative policy optimisation (GRPO) with TRL.
+
+The model is asked the same yes-or-no question that raters are asked, several times each; a reply earns what its agreement
+with people's majority is worth. Prompts are held out whole, and what the model is worth is measured on them, as
+`--rater hf:DIR` would, beside the base it started from.
+
+The reward. Few attributes matter, so a model that always says no agrees with people most of the time. A label therefore weighs
+`w` = half of all pairs over the pairs with that label: a right reply earns +w, a wrong one −w, and one that cannot be read
+−2w. Over the training pairs a constant answer then earns 0, whichever it is, and the majority itself 1. Rewards are
+compared within the replies to one question and not divided by their spread, which would take the weights out again.
+"""
+
+import asyncio
+import json
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from personafit import __version__
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.benchmarks.recentering import open_relevance
+from personafit.items.reading import Part, Shown
+from personafit.items.relevance import ATTRIBUTES, NO, PAIR, YES
+from personafit.models import ChatReply, Unanswerable, Unusable, one_line, parse_spec
+from personafit.models.weights import source_of
+from personafit.raters import make_rater
+from personafit.raters.fitted.model import Floats, Rows
+from personafit.statistics import Estimate
+from personafit.statistics.detection import detection_difference
+from personafit.train.cards import (
+    QUALITY,
+    QualityMetric,
+    Say,
+    TrainedRater,
+    by_place,
+    detection_figures,
+    figure_table,
+    render_card,
+    write_figures,
+)
+from personafit.train.cross_fitting import Bools
+from personafit.train.matcher import BY_PROMPT, METRICS, JudgedPairs, load_judged_pairs
+from personafit.train.reward.folder import carry_on, claim, write_facts
+from personafit.train.reward.settings import processes
+
+HELD_OUT = 0.2  # of the prompts
+UNREADABLE = -2.0
+CHECKPOINTS = "checkpoints"
+SAVES, RANK = 10, 16
+BASE, ALWAYS_YES = "base", "always-yes"
+GAIN = "f1_gain_over_base"
+_ROWS = {None: "trained", BASE: "its base", ALWAYS_YES: "always yes"}
+
+
+@dataclass(frozen=True)
+class GrpoSettings:
+    """What shapes the result."""
+
+    base: str
+    steps: int = 200
+    batch: int = 16
+    """Questions a step, over all processes."""
+    generations: int = 8
+    """Replies to each."""
+    rate: float | None = None
+    lora: bool = False
+    seed: int = 0
+
+    @property
+    def learning_rate(self) -> float:
+        """The rate asked for, or a usual one: an adapter takes a higher one than all weights do."""
+        return (1e-5 if self.lora else 1e-6) if self.rate is None else self.rate
+
+
+class AgreementReward:
+    """What a reply earns, in the shape TRL calls: one number for each completion of a batch."""
+
+    __name__ = "agreement"  # TRL logs it by this
+
+    def __init__(self, relevant: Bools) -> None:
+        self.weights = {
+            yes: len(relevant) / (2 * max(1, int((relevant == yes).sum()))) for yes in (True, False)
+        }
+
+    def __call__(
+        self, completions: Sequence[Sequence[dict[str, str]]], relevant: Sequence[bool], **_: Any
+    ) -> list[float]:
+        """Rewards of replies to questions whose majority label is `relevant`."""
+        return [
+            self.of(said[-1]["content"], label) for said, label in zip(completions, relevant, strict=True)
+        ]
+
+    def of(self, reply: str, relevant: bool) -> float:
+        """The reward of one reply."""
+        read = PAIR.parse(ChatReply(text=reply), _shown("", "", "", ""))
+        if read is None:
+            return UNREADABLE * self.weights[relevant]
+        right = read[0][0] == (YES if relevant else NO)
+        return self.weights[relevant] if right else -self.weights[relevant]
+
+
+def split_prompts(judged: JudgedPairs, seed: int) -> tuple[Rows, Rows]:
+    """The rows to train on and those of the prompts held out."""
+    prompts = sorted(set(judged.prompts))
+    count = max(1, round(HELD_OUT * len(prompts)))
+    drawn = np.random.default_rng(seed).permutation(len(prompts))[:count]
+    held = {prompts[int(place)] for place in drawn}
+    out = np.array([prompt in held for prompt in judged.prompts])
+    return np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> TrainedRater:
+    """Train, or go on with, a model and write it with its card; once that is done the same call only reads it."""
+    import torch
+
+    if settings.batch % processes():
+        raise UserError(
+            f"The default of {settings.batch} a step cannot be divided evenly among {processes()} processes; give --per-device-batch-size."
+        )
+    benchmark = open_relevance(data)
+    source = benchmark.info.name
+    judged = load_judged_pairs(benchmark, say, most=None)
+    train, test = split_prompts(judged, settings.seed)
+    labels = judged.relevant[train]
+    if labels.all() or not labels.any():
+        raise UserError(
+            f"{source}: without the prompts held out only one label is left; give more prompts or another --seed."
+        )
+    done = claim(out, {**asdict(settings), "pairs": content_hash([judged.texts, judged.relevant.tolist()])})
+    if done is not None:
+        named = done.facts["rater"], source, done.card, done.facts["fingerprint"]
+        return TrainedRater(*named, _read_figures(out / QUALITY))
+    model, tokenizer = _load(settings.base)
+    thinks = "enable_thinking" in str(tokenizer.chat_template)
+    trainer = _trainer(model, tokenizer, judged, train, settings, out, thinks, say)
+    try:
+        carry_on(trainer, out / CHECKPOINTS, say)
+    except torch.OutOfMemoryError as error:
+        raise UserError(
+            "The device ran out of memory; try --lora, fewer --num-generations or a smaller --model, with another --out."
+        ) from error
+    option = ",think=no" if thinks else ""
+    rater = f"hf:{out}{option}"
+    if not trainer.accelerator.is_main_process:
+        return TrainedRater(rater, source, "", "")
+    facts: dict[str, Any] = {
+        "kind": "relevance",
+        "personafit": __version__,
+        "rater": rater,
+        "question": PAIR.fingerprint,
+        "source": source,
+        "settings": {**asdict(settings), "rate": settings.learning_rate},
+        "weights": {label: AgreementReward(labels).weights[label == YES] for label in (YES, NO)},
+        "pairs": len(train),
+        "prompts": len({judged.prompts[row] for row in train}),
+        "rewards": [[one["step"], one["reward"]] for one in trainer.state.log_history if "reward" in one],
+    }
+    try:
+        _save(trainer, tokenizer, settings, out)
+        del trainer, model  # its memory is needed to measure
+        prompts = len({judged.prompts[row] for row in test})
+        say(f"Measuring on {len(test):,} pairs of {prompts:,} held-out prompt{'s' * (prompts > 1)} ...")
+        figures = _measure(judged, test, rater, f"hf:{settings.base}{option}")
+        facts["fingerprint"] = make_rater(rater, ATTRIBUTES).record.fingerprint
+        write_figures(out, figures)
+        text = _card(facts, figures)
+        write_facts(out, facts, text)
+    except OSError as error:
+        raise UserError(f"{out} cannot be written ({error.strerror or one_line(error)}).") from error
+    shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
+    return TrainedRater(rater, source, text, facts["fingerprint"], figures)
+
+
+def _load(base: str) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    source = source_of(parse_spec(f"hf:{base}"))
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source)
+        model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise UserError(
+            f"--model {base}: it cannot be loaded as a language model ({one_line(error)})."
+        ) from error
+    if not tokenizer.chat_template:
+        raise UserError(
+            f"--model {base}: its tokenizer has no chat template, so it cannot be asked anything."
+        )
+    return model, tokenizer
+
+
+def _trainer(
+    model: Any,
+    tokenizer: Any,
+    judged: JudgedPairs,
+    train: Rows,
+    settings: GrpoSettings,
+    out: Path,
+    thinks: bool,
+    say: Say,
+) -> Any:
+    import torch
+    from datasets import Dataset
+    from peft import LoraConfig, TaskType
+    from transformers import PrinterCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    from personafit.train.reward.callbacks import StopOnSignal
+
+    half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    arguments = GRPOConfig(
+        output_dir=str(out / CHECKPOINTS),
+        max_steps=settings.steps,
+        # One question's replies at a time on each device; a step is all questions of its batch.
+        per_device_train_batch_size=settings.generations,
+        gradient_accumulation_steps=settings.batch // processes(),
+        num_generations=settings.generations,
+        max_completion_length=PAIR.reply_tokens(_shown("", "", "", "")),
+        chat_template_kwargs={"enable_thinking": False} if thinks else None,
+        scale_rewards="none",
+        learning_rate=settings.learning_rate,
+        bf16=half,
+        gradient_checkpointing=torch.cuda.is_available(),
+        seed=settings.seed,
+        logging_steps=max(1, settings.steps // 100),
+        save_steps=max(1, settings.steps // SAVES),
+        save_total_limit=1,
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+    )
+    adapter = LoraConfig(
+        task_type=TaskType.CAUSAL_LM,
+        r=RANK,
+        lora_alpha=2 * RANK,
+        target_modules="all-linear",
+        lora_dropout=0.0,
+    )
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=[AgreementReward(judged.relevant[train])],
+        args=arguments,
+        train_dataset=Dataset.from_list([_question(judged, int(row)) for row in train]),
+        processing_class=tokenizer,
+        peft_config=adapter if settings.lora else None,
+        callbacks=[_progress(say), StopOnSignal(say)],
+    )
+    trainer.remove_callback(PrinterCallback)  # our own lines are for people
+    return trainer
+
+
+def _question(judged: JudgedPairs, row: int) -> dict[str, Any]:
+    messages = PAIR.messages(_shown("", judged.people[row], *judged.texts[row]))
+    return {"prompt": [dict(message) for message in messages], "relevant": bool(judged.relevant[row])}
+
+
+def _shown(name: str, person: str, prompt: str, attribute: str) -> Shown:
+    return Shown(PAIR, name, "", person, prompt, (Part(name, "", attribute),))
+
+
+def _progress(say: Say) -> Any:
+    from transformers import TrainerCallback
+
+    class GrpoProgress(TrainerCallback):  # type: ignore[misc]  # untyped
+        """Says the mean reward now and then: 0 is a constant answer, 1 the majority itself."""
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            if state.is_world_process_zero and "reward" in (logs or {}):
+                say(f"Step {state.global_step:,} of {state.max_steps:,}: reward {logs['reward']:.2f}.")
+
+    return GrpoProgress()
+
+
+def _save(trainer: Any, tokenizer: Any, settings: GrpoSettings, out: Path) -> None:
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    if settings.lora:
+        model = model.merge_and_unload()
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+
+
+def _read_figures(path: Path) -> list[QualityMetric]:
+    try:
+        rows = json.loads(path.read_bytes())
+        return [QualityMetric(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} cannot be read ({one_line(error)}); choose another --out.") from error
+
+
+def _measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[QualityMetric]:
+    """Ask the trained model and its base about the held-out pairs, in the way that a run asks raters."""
+    pairs = [_shown(str(row), judged.people[row], *judged.texts[row]) for row in map(int, rows)]
+    said = {
+        None: asyncio.run(_ask(trained, pairs)),
+        BASE: asyncio.run(_ask(base, pairs)),
+        ALWAYS_YES: np.ones(len(rows)),
+    }
+    truth = judged.relevant[rows]
+    people, prompts = (np.array(names)[rows] for names in (judged.people, judged.prompts))
+    figures = []
+    for control, answers in said.items():
+        figures += detection_figures(
+            answers, truth, people.tolist(), prompts.tolist(), METRICS, BY_PROMPT, control
+        )
+    both = np.isfinite(said[None]) & np.isfinite(said[BASE])
+    gain = detection_difference(
+        said[None][both] == 1, said[BASE][both] == 1, truth[both], "f1", people[both], prompts[both]
+    )
+    return [*figures, QualityMetric(GAIN, BY_PROMPT, gain)]
+
+
+async def _ask(spec: str, pairs: Sequence[Shown]) -> Floats:
+    """1 for yes, 0 for no, nan where the reply could not be read."""
+    rater = make_rater(spec, ATTRIBUTES)
+    worth = {YES: 1.0, NO: 0.0, None: np.nan}
+    said = np.full(len(pairs), np.nan)
+    try:
+        for place, pair in enumerate(pairs):
+            with suppress(Unanswerable):
+                said[place] = worth[(await rater.rate(pair)).answers[0].label]
+    except Unusable as error:
+        raise UserError(str(error)) from error
+    finally:
+        await rater.close()
+    return said
+
+
+def _card(facts: dict[str, Any], figures: Sequence[QualityMetric]) -> str:
+    found = by_place(figures)
+    rows = [(name, BY_PROMPT, control) for control, name in _ROWS.items()]
+    table = figure_table(found, rows, (*METRICS, "coverage"))
+    held, gain = found[BY_PROMPT, None, "coverage"], found[BY_PROMPT, None, GAIN]
+    return render_card("grpo", **facts, figures=table, held=held, gain=gain)

@@ -1,0 +1,232 @@
+"""Fitting a head on marks from 1 to 5, and what it is worth on prompts and people left out, beside what explains its score more cheaply.
+
+The answers alone, without the attribute the mark is about, are the control to beat; rules that nothing was fitted for, and always
+saying the mean mark, stand below. Spearman says whether it puts answers in people's order, the mean error how far its marks are off.
+People's own agreement bounds what can be reached; where single votes are known it stands beside.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.benchmarks.benchmark import Benchmark
+from personafit.items.preference import GENERIC, PERSONAL
+from personafit.items.reading import NOTHING, Unit
+from personafit.models.embeddings import Embedder, make_embedder
+from personafit.raters.fitted.head import (
+    CLOSER_TO_ATTRIBUTE,
+    CLOSER_TO_PROMPT,
+    LONGER,
+    NAMED,
+    PreferenceHead,
+    pair_features,
+)
+from personafit.raters.fitted.model import Floats, Rows
+from personafit.statistics import Estimate, cluster_mean, prompts_recur
+from personafit.statistics.agreement import spearman
+from personafit.statistics.agreement_intervals import PairAgreement, pair_agreement
+from personafit.train.cards import (
+    QualityMetric,
+    Say,
+    TrainedRater,
+    by_place,
+    card_table,
+    make_folder,
+    render_card,
+    write_rater,
+)
+from personafit.train.cross_fitting import group_split
+
+ALPHAS = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
+FOLDS = 5
+FEWEST = 20  # marks; below this a fit says nothing
+
+PROMPTS, PEOPLE, BOTH = "prompts left out", "people left out", "prompts and people left out"
+ALONE, MEAN_MARK = "answers-alone", "mean-mark"
+RULES = {"named": NAMED, "length": LONGER, "closeness": CLOSER_TO_ATTRIBUTE}
+ALL = "all marks"  # where nothing is fitted there is nothing to leave out
+SPEARMAN, GAIN, ERROR = "spearman", "spearman_gain", "mean_error"
+_ROWS = {None: "head", ALONE: "answers alone", MEAN_MARK: "always the mean mark"}
+_RULE_NAMES = {
+    "named": "the answer names the attribute",
+    "length": "how much longer the personalized answer is",
+    "closeness": "how much closer it is to the attribute (cosine)",
+}
+_VOTERS = {"human": "people", "simulated": "simulated raters", "gold": "the benchmark's authors"}
+_SPLITS = (PROMPTS, PEOPLE, BOTH)
+
+
+@dataclass(frozen=True)
+class MarkedPairs:
+    """Pairs with people's mean mark for each of their attributes."""
+
+    features: Floats
+    marks: Floats
+    people: NDArray[Any]
+    prompts: NDArray[Any]
+    ceiling: float | None
+    """Mean Spearman over pairs of single raters; None where their votes are not known."""
+    voters: str
+    """Whose marks they are."""
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+
+def load_marked(benchmark: Benchmark, embedder: Embedder) -> MarkedPairs:
+    """The units of a benchmark of preferences that have a mark: people's votes, else simulated ones, else gold."""
+    texts = {product.id: product.text for product in benchmark.products()}
+    by_voter: dict[str, dict[tuple[str, str], dict[str, float]]] = {kind: {} for kind in _VOTERS}
+    for row in benchmark.gold():
+        if row.value is not None:
+            units = by_voter.setdefault(str((row.extra or {}).get("voter") or "gold"), {})
+            units.setdefault((row.item, row.target), {})[row.rater] = float(row.value)
+    voters = next((kind for kind in _VOTERS if by_voter[kind]), "gold")
+    votes = by_voter[voters]
+    pairs: list[Unit] = []
+    marks, people, prompts = [], [], []
+    for item in benchmark.items():
+        known = [one for one in dict.fromkeys(item.products[PERSONAL + 1 :]) if (item.id, one) in votes]
+        answers = (texts[item.products[PERSONAL]], texts[item.products[GENERIC]])
+        pairs += [Unit(texts[one], item.prompt, NOTHING, answers) for one in known]
+        marks += [float(np.mean(list(votes[item.id, target].values()))) for target in known]
+        people += [item.person] * len(known)
+        prompts += [item.prompt] * len(known)
+    if len(marks) < FEWEST:
+        raise ValueError(f"{len(marks)} marks are too few to fit anything on; it takes {FEWEST}.")
+    features, ceiling = pair_features(pairs, embedder), _ceiling(votes.values())
+    return MarkedPairs(features, np.array(marks), np.array(people), np.array(prompts), ceiling, voters)
+
+
+def _ceiling(votes: Iterable[dict[str, float]]) -> float | None:
+    """The mean Spearman over pairs of single raters."""
+    rows = list(votes)
+    raters = sorted({rater for row in rows for rater in row})
+    table = np.array([[row.get(rater, np.nan) for rater in raters] for row in rows])
+    found = [spearman(table[:, i], table[:, j]).value for i, j in combinations(range(len(raters)), 2)]
+    known = [value for value in found if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def fit_head(marked: MarkedPairs, embedder: str, rows: Rows | None = None) -> PreferenceHead:
+    """A ridge regression on standardised features; how strong is chosen by leaving single marks out."""
+    from sklearn.linear_model import RidgeCV
+    from sklearn.preprocessing import StandardScaler
+
+    chosen = np.arange(len(marked)) if rows is None else rows
+    scaler = StandardScaler()
+    model = RidgeCV(alphas=ALPHAS).fit(scaler.fit_transform(marked.features[chosen]), marked.marks[chosen])
+    met = frozenset(hash_text(prompt) for prompt in marked.prompts[chosen].tolist())
+    facts = {"marks": len(chosen), "voters": marked.voters, "ceiling_spearman": marked.ceiling}
+    weights, intercept = np.asarray(model.coef_), float(model.intercept_)
+    return PreferenceHead(
+        weights, intercept, scaler.mean_, scaler.scale_, embedder, fitted_on=met, card=facts
+    )
+
+
+def cross_fitted(marked: MarkedPairs, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:
+    """A mark for every unit by a head that saw nothing of its group, nor of its group in any further grouping."""
+    marks = np.full(len(marked), np.nan)
+    for train, test in group_split(*(_folds(groups.tolist(), seed) for groups in groupings)):
+        if len(train):
+            marks[test] = fit_head(marked, embedder, train).marks(marked.features[test])
+    return marks
+
+
+def _folds(groups: Sequence[str], seed: int) -> list[int]:
+    """Folds that do not depend on the order of the marks: there are so few that figures would."""
+    names = sorted(set(groups), key=lambda name: hash_text("fold", str(seed), str(name)))
+    fold = {name: place % FOLDS for place, name in enumerate(names)}
+    return [fold[name] for name in groups]
+
+
+def head_quality(marked: MarkedPairs, embedder: str, seed: int = 0) -> list[QualityMetric]:
+    """Spearman with the marks and the mean distance from them, of the head and of its controls."""
+    figures: list[QualityMetric] = []
+    alone = replace(marked, features=marked.features[:, [CLOSER_TO_PROMPT, LONGER]])
+    nothing = replace(marked, features=np.zeros((len(marked), 1)))
+    for split, groupings in (
+        (PROMPTS, [marked.prompts]),
+        (PEOPLE, [marked.people]),
+        (BOTH, [marked.prompts, marked.people]),
+    ):
+        said, without, mean = (
+            cross_fitted(features, embedder, *groupings, seed=seed) for features in (marked, alone, nothing)
+        )
+        ranks = _ranks(marked, said, without)
+        own, control = ranks.pairs.index((0, 2)), ranks.pairs.index((1, 2))
+        figures += [
+            QualityMetric(SPEARMAN, split, ranks.interval(own)),
+            QualityMetric(SPEARMAN, split, ranks.interval(control), ALONE),
+            QualityMetric(GAIN, split, ranks.difference(own, control)),
+        ]
+        for name, marks in ((None, said), (ALONE, without), (MEAN_MARK, mean)):
+            figures.append(QualityMetric(ERROR, split, _error(marked, marks), name))
+    for rule, place in RULES.items():
+        ranked = _ranks(marked, marked.features[:, place]).interval(0)
+        figures.append(QualityMetric(SPEARMAN, ALL, ranked, rule))
+    return figures
+
+
+def _ranks(marked: MarkedPairs, *columns: Floats) -> PairAgreement:
+    return pair_agreement(
+        np.column_stack([*columns, marked.marks]), marked.people, marked.prompts, "spearman"
+    )
+
+
+def _error(marked: MarkedPairs, marks: Floats) -> Estimate:
+    known = np.isfinite(marks)
+    people, prompts = marked.people[known], marked.prompts[known]
+    recurring = prompts if known.any() and prompts_recur(people, prompts) else None
+    return cluster_mean(np.abs(marks - marked.marks)[known], people, recurring, bounds=(0.0, 4.0))
+
+
+def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[QualityMetric], source: str) -> str:
+    """What the head is, how it was fitted and what it is worth."""
+    found = by_place(figures)
+    counts = {split: found[split, None, SPEARMAN].n for split in _SPLITS}
+
+    def table(metric: str, controls: Sequence[str | None]) -> str:
+        rows = [(_ROWS[name], *(found.get((split, name, metric)) for split in _SPLITS)) for name in controls]
+        return card_table(("", *_SPLITS), rows, ".2f")
+
+    return render_card(
+        "preference",
+        head=head,
+        marked=marked,
+        source=source,
+        people=len(set(marked.people.tolist())),
+        prompts=len(set(marked.prompts.tolist())),
+        voters=_VOTERS.get(marked.voters, marked.voters),
+        spearman=table(SPEARMAN, (None, ALONE)),
+        errors=table(ERROR, (None, ALONE, MEAN_MARK)),
+        gains={split: found[split, None, GAIN] for split in _SPLITS},
+        uncovered={split: count for split, count in counts.items() if count < len(marked)},
+        rules=card_table(
+            ("", "Spearman"), [(_RULE_NAMES[name], found[ALL, name, SPEARMAN]) for name in RULES], ".2f"
+        ),
+    )
+
+
+def train_preference(data: Path, out: Path, seed: int, say: Say) -> TrainedRater:
+    """Fit a rater of preferences from 1 to 5, cross-validated by prompt and person, and write it."""
+    from personafit.benchmarks.recentering.responses import open_responses
+
+    embedder, benchmark = make_embedder(), open_responses(data)
+    try:
+        marked = load_marked(benchmark, embedder)
+    except ValueError as error:
+        raise UserError(f"{data}: {error}") from error
+    make_folder(out)
+    say(f"Fitting on {len(marked):,} marks of {len(set(marked.people.tolist())):,} people ...")
+    figures = head_quality(marked, embedder.fingerprint, seed)
+    head = fit_head(marked, embedder.fingerprint)
+    source = benchmark.info.name
+    return write_rater(out, head, figures, card(head, marked, figures, source), source)

@@ -1,0 +1,151 @@
+"""What watches a training run: curves as a table, lines for people, an interrupt that lets a step end, and how often it is kept.
+
+A run is kept at tenths of it, but never so that most of its time goes into writing. A checkpoint holds the weights and twice as much for
+the optimiser: 18 GB for a model of 1.5 billion weights, which a fast device trains for less time than a disk needs to take them in.
+"""
+
+import csv
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+
+EVALUATED = "eval_"
+ACCURACY = f"{EVALUATED}accuracy"
+QUIET = 20.0  # seconds without a word, at most one step's more
+SHARE = 0.1  # of the time, at most, for writing
+QUICK = 1.0  # seconds; what is written faster is always written
+BYTES, BYTES_A_SECOND = 12, 1e9  # a weight and two moments of it; how fast a disk is until it has shown it
+
+
+def tier_of(name: str) -> str:
+    """Which pairs a logged accuracy is of."""
+    return name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "held out"
+
+
+class Curves(TrainerCallback):
+    """Writes curves.csv at every entry of the log: it is made of the trainer's own log, which goes back with it to a checkpoint."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """One line per step that was logged; what was not logged there is empty."""
+        if not state.is_world_process_zero:
+            return
+        rows: dict[float, dict[str, float]] = {}
+        for entry in state.log_history:
+            if "loss" in entry or any(name.startswith(EVALUATED) for name in entry):
+                rows.setdefault(entry["step"], {}).update(entry)
+        names = sorted({name for row in rows.values() for name in row} - {"step", "epoch"})
+        with (self._folder / "curves.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, ["step", *names], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows[step] for step in sorted(rows))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Write it a last time."""
+        self.on_log(args, state, control)
+
+
+class Progress(TrainerCallback):
+    """Says how far training is: at every evaluation, at the end, and between when it has been quiet for a while."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._began, self._before = time.monotonic(), 0
+        self._last = self._began
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """The time left is told from the steps of this process."""
+        self._began, self._before = time.monotonic(), state.global_step
+        self._last = self._began
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+        """Say the loss, and accuracy where it was just measured."""
+        evaluated = {name: value for name, value in (logs or {}).items() if name.startswith(ACCURACY)}
+        said_by_evaluation = args.eval_strategy != "no" and (
+            control.should_evaluate or time.monotonic() < self._last + QUIET
+        )
+        if not evaluated and (said_by_evaluation or "loss" not in (logs or {})):
+            return
+        self._last = time.monotonic()
+        loss = next((entry["loss"] for entry in reversed(state.log_history) if "loss" in entry), None)
+        parts = [] if loss is None else [f"loss {loss:.3f}"]
+        parts += [f"{tier_of(name)} {100 * value:.1f} %" for name, value in evaluated.items()]
+        self._say(
+            f"Step {state.global_step:,} of {state.max_steps:,}: {', '.join(parts)}{self._time_left(state)}."
+        )
+
+    def _time_left(self, state: Any) -> str:
+        done, left = state.global_step - self._before, state.max_steps - state.global_step
+        minutes = (time.monotonic() - self._began) / max(1, done) * left / 60
+        return f"; about {minutes:,.0f} minutes left" if minutes >= 1.5 else ""
+
+
+class StopOnSignal(TrainerCallback):
+    """On an interrupt the step under way ends, a checkpoint is written, and training stops; a second one ends at once."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.stopped = False
+        self._say = say
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Listen, but only where one process decides for itself."""
+        if args.world_size == 1:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, self._stop)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Write a checkpoint and stop, if that was asked for."""
+        if self.stopped and state.global_step < state.max_steps:
+            control.should_save = control.should_training_stop = True
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Listen no longer."""
+        if args.world_size == 1:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.stopped = True
+        self._say("Interrupted: the step under way ends and is kept; interrupt again to end at once.")
+
+
+class SparingCheckpoints(TrainerCallback):
+    """Leaves a checkpoint out when writing it would take more than a tenth of the time since the last one."""
+
+    def __init__(self) -> None:
+        self._cost = 0.0
+        self._last = self._began = time.monotonic()
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+        """Guess what writing takes from what is trained."""
+        trained = sum(weights.numel() for weights in model.parameters() if weights.requires_grad)
+        self._cost = trained * BYTES / BYTES_A_SECOND
+        self._last = time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Decide, the first process for all: they write together."""
+        self._began = time.monotonic()
+        if control.should_save:
+            worth_it = [self._cost < QUICK or time.monotonic() - self._last >= self._cost / SHARE]
+            if args.world_size > 1:
+                torch.distributed.broadcast_object_list(worth_it, src=0)
+            control.should_save = worth_it[0]
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """What comes after a step's evaluation is the writing."""
+        self._began = time.monotonic()
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Remember how long it took."""
+        self._last = time.monotonic()
+        self._cost = self._last - self._began

@@ -1,0 +1,139 @@
+"""The folder of a training run: whether it is free, its own, or finished; its checkpoints; and what can end a run from outside its
+steps, a full disk and too little memory, as a sentence that says what is kept.
+"""
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from personafit._errors import UserError
+from personafit.train.cards import CARD, Say, unwritable
+from personafit.train.reward.settings import is_first
+
+FACTS, STARTED = "personafit.json", "started.json"
+STATE = "trainer_state.json"  # written last: a checkpoint without it was cut short
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+TORCH_WRITES = ("inline_container", "PytorchStreamWriter")  # what torch names when a file comes out short
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A trained model: its folder and what is known of it."""
+
+    folder: Path
+    facts: dict[str, Any]
+    card: str
+
+
+def claim(out: Path, asked: dict[str, Any]) -> TrainedModel | None:
+    """Make sure the folder is for this run; what it holds when the run is done already."""
+    try:
+        if is_first():  # of several processes the first one looks after the folder
+            out.mkdir(parents=True, exist_ok=True)
+            _claim(out, out / STARTED, asked)
+        if (out / FACTS).is_file():
+            facts = json.loads((out / FACTS).read_text(encoding="utf-8"))
+            return TrainedModel(out, facts, (out / CARD).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise unwritable(out, error) from error
+    except json.JSONDecodeError as error:
+        raise UserError(f"{out} holds a damaged file ({error}); choose another --out.") from error
+    return None
+
+
+def _claim(out: Path, started: Path, asked: dict[str, Any]) -> None:
+    inside = [path for path in out.iterdir() if not path.is_dir() or any(path.iterdir())]
+    if all(path in (started, _partial(started)) for path in inside):
+        # Empty, or of a run that was refused or ended before anything came of it.
+        write_whole(started, asked)
+        return
+    if not started.is_file():
+        raise UserError(f"{out} is not empty and holds no training run; choose another --out.")
+    before = json.loads(started.read_text(encoding="utf-8"))
+    if differ := [name for name in asked if before.get(name) != asked[name]]:
+        raise UserError(
+            f"{out} holds a run with another {', '.join(differ)}; repeat its command or choose another --out."
+        )
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.partial")
+
+
+def write_whole(path: Path, value: Any) -> None:
+    """Write a value as JSON in one move: where the file is, it is whole."""
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    _partial(path).write_text(text, encoding="utf-8")
+    os.replace(_partial(path), path)
+
+
+def write_facts(folder: Path, facts: dict[str, Any], card: str) -> None:
+    """Write card.md, then personafit.json: where it is, the run is done."""
+    (folder / CARD).write_text(card, encoding="utf-8")
+    write_whole(folder / FACTS, facts)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The latest checkpoint that was written to its end."""
+    found = {}
+    for path in folder.glob("checkpoint-*"):
+        try:
+            found[int(json.loads((path / STATE).read_text(encoding="utf-8"))["global_step"])] = path
+        except (OSError, ValueError, KeyError):
+            continue
+    return found[max(found)] if found else None
+
+
+def carry_on(trainer: Any, checkpoints: Path, say: Say) -> None:
+    """Train from the last whole checkpoint on; an interrupt is a sentence."""
+    found = last_checkpoint(checkpoints)
+    if found is not None:
+        say(f"Going on from {found}.")
+    trainer.train(resume_from_checkpoint=None if found is None else str(found))
+    if trainer.state.global_step < trainer.state.max_steps:
+        raise UserError(
+            f"Interrupted after step {trainer.state.global_step}; the same command goes on from there.",
+            code=130,
+        )
+
+
+@contextlib.contextmanager
+def explained(out: Path, checkpoints: Path) -> Iterator[None]:
+    """Run, and turn a full disk or memory that ran out into a sentence; a checkpoint cut short makes room."""
+    from safetensors import SafetensorError
+
+    from personafit.models.reward.scoring import out_of_memory
+
+    try:
+        yield
+    except (OSError, RuntimeError, MemoryError, SafetensorError) as error:
+        if out_of_memory(error):
+            raise UserError(
+                "Memory ran out for the weights and what the optimiser keeps beside them, which shorter rows do not help; the "
+                "checkpoints are kept. Train an adapter (--lora, in another --out) or use a larger device.",
+                code=1,
+            ) from error
+        if not _cut_short(error):
+            raise
+        free = shutil.disk_usage(out).free / 1e6
+        for folder in checkpoints.glob("checkpoint-*"):
+            if not (folder / STATE).is_file():
+                shutil.rmtree(folder, ignore_errors=True)
+        raise UserError(
+            f"{out} could not be written, where {free:,.1f} MB were left; make room, and the same command goes on from the "
+            f"last whole checkpoint. ({' '.join(str(error).split())[:200]})",
+            code=1,
+        ) from error
+
+
+def _cut_short(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in FULL
+    said = str(error)
+    return any(name in said for name in TORCH_WRITES) or any(f"os error {number})" in said for number in FULL)

@@ -1,0 +1,193 @@
+"""What a training run is asked for, the three recipes of the PersonaFeedback paper's small reward models, and the standard trainer's settings:
+full precision held, half precision computed where the device has it.
+"""
+
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from personafit._errors import UserError
+from personafit.models.reward import Layout
+
+ADAPTER = "adapter_config.json"  # what peft calls it; a folder with it is an adapter
+Preset = Literal["base", "helpsteer", "personal"]
+EVALUATIONS = 5
+CHECKPOINTS = 10
+LOGS = 100
+WARM_UP = 0.03  # of the steps
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """One row of the paper's Table 6: which pairs are trained on, and in batches of how many."""
+
+    batch: int
+    personal: bool
+    general: bool
+
+
+RECIPES: dict[Preset, Recipe] = {
+    "base": Recipe(batch=32, personal=False, general=False),
+    "helpsteer": Recipe(batch=32, personal=False, general=True),
+    "personal": Recipe(batch=64, personal=True, general=True),
+}
+"""`base` trains nothing: a new head on the base as it is, which is where the others start from."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A file of general pairs, and how many of them come to one personal pair."""
+
+    path: Path
+    ratio: float | None
+    """None takes the whole file."""
+
+
+@dataclass(frozen=True)
+class RewardSettings:
+    """All settings of a training run that shape its result."""
+
+    base: str
+    data: Path
+    out: Path
+    preset: Preset = "personal"
+    mix: Mix | None = None
+    swap: float = 0.0
+    """So many pairs of one answer before two people for each personal pair."""
+    lora: bool = False
+    adapter: bool = False
+    pack: Layout = "tree"
+    epochs: float = 1.0
+    batch: int = 64
+    together: int | None = None
+    """Pairs of one person side by side at most; None keeps people whole as far as they fit into a batch."""
+    rate: float = 1e-5
+    max_tokens: int = 4096
+    seed: int = 0
+    limit: int | None = None
+    held_out: float = 0.1
+    report_to: str = "none"
+
+    def as_dict(self) -> dict[str, object]:
+        """The settings as plain values, without where the result goes and who is told of the progress."""
+        told = {
+            name: value for name, value in asdict(self).items() if name not in ("out", "report_to", "mix")
+        }
+        told["data"] = str(self.data)
+        told["mix"] = None if self.mix is None else [str(self.mix.path), self.mix.ratio]
+        return told
+
+
+def parse_mix(text: str) -> Mix:
+    """`FILE=RATIO`, or a file alone to take all of it."""
+    path, _, ratio = text.rpartition("=")
+    if not path:
+        return Mix(Path(text), None)
+    try:
+        share = float(ratio)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < float("inf"):
+        raise UserError(
+            f"--mix {text}: the ratio must be a number above 0, as in helpsteer2.jsonl=0.36, not '{ratio}'."
+        )
+    return Mix(Path(path), share)
+
+
+def processes() -> int:
+    """How many processes a launcher started."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def is_first() -> bool:
+    """Whether this is the process that speaks and writes."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def check(settings: RewardSettings) -> None:
+    """Refuse options that do not go together, before anything is loaded."""
+    recipe, preset, base = RECIPES[settings.preset], settings.preset, settings.base
+    general_only = recipe.general and not recipe.personal
+    onto_adapter = settings.adapter and (Path(base).expanduser() / ADAPTER).is_file()
+    for wrong, sentence in (
+        (
+            general_only and settings.mix is None,
+            f"--preset {preset} trains on general pairs alone; name their file with --mix.",
+        ),
+        (
+            settings.swap and not recipe.personal,
+            f"--preset {preset} trains on no personal pairs, so there is nobody to swap; leave --swap out.",
+        ),
+        (
+            settings.adapter and not settings.lora,
+            "--adapter keeps what --lora trains apart from the base; give --lora as well.",
+        ),
+        (
+            settings.adapter and base.endswith(".gguf"),
+            "--adapter needs a base that transformers finds again by name; a .gguf is none: merge instead.",
+        ),
+        (
+            onto_adapter,
+            f"--adapter cannot be put on {base}, which is an adapter itself: leave --adapter out, and both are merged.",
+        ),
+    ):
+        if wrong:
+            raise UserError(sentence)
+
+
+def refuse_unusable_logger(name: str) -> None:
+    """Refuse a logger that transformers does not know or whose library is not installed, before anything is loaded."""
+    from transformers.integrations import get_reporting_integration_callbacks
+
+    try:
+        for callback in get_reporting_integration_callbacks(name):
+            callback()
+    except (ValueError, RuntimeError, ImportError) as error:
+        raise UserError(f"--report-to {name} cannot be used: {error}") from error
+
+
+def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evaluate: bool) -> Any:
+    """The settings for so many pairs in all; checkpoints go to the folder."""
+    import torch
+    from transformers import TrainingArguments
+
+    steps = max(1, -(-pairs // settings.batch))
+    on_cpu = not (torch.cuda.is_available() or torch.backends.mps.is_available())
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        learning_rate=settings.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=round(WARM_UP * steps),
+        num_train_epochs=1,  # the data holds all epochs one after the other
+        bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
+        gradient_checkpointing=True,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        seed=settings.seed,
+        logging_nan_inf_filter=False,
+        logging_steps=max(1, steps // LOGS),
+        save_strategy="steps",
+        save_steps=max(1, steps // CHECKPOINTS),
+        save_total_limit=1,
+        eval_strategy="steps" if evaluate else "no",
+        eval_steps=max(1, steps // EVALUATIONS),
+        remove_unused_columns=False,
+        report_to=settings.report_to,
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        ddp_find_unused_parameters=False,
+        use_cpu=on_cpu,  # without it, processes on a machine without a GPU do not find each other
+        ddp_backend="gloo" if on_cpu and processes() > 1 else None,
+    )
+    if (found := arguments.world_size) != processes():  # each would train alone, into one folder
+        raise UserError(
+            f"The launcher started {processes()} processes, but this one trains with {found}; check the launcher's settings."
+        )
+    if settings.batch % found:
+        raise UserError(
+            f"The default of {settings.batch} a step cannot be divided evenly among {found} processes; give --per-device-batch-size."
+        )
+    arguments.per_device_train_batch_size = settings.batch // found
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # one process uses one device; several are for launchers
+    return arguments

@@ -1,0 +1,144 @@
+"""Pairs as the tokens a model reads, and a sentence for every pair that cannot be used or loses something.
+
+Swapped pairs are one answer before two people: the one it was chosen by, and another to whom it was not given. Both sides are the same
+words, so length and style say nothing and only the person can. The other may like the answer too: nobody was asked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+import numpy as np
+
+from personafit._errors import UserError
+from personafit.models.reward.rendering import PromptRenderer, TooLongError
+from personafit.train.pairs import PreferencePair
+
+SIDES: tuple[Literal["chosen_ids"], Literal["rejected_ids"]] = ("chosen_ids", "rejected_ids")
+TRIES = 20  # draws for each pair wanted; two people may be alike, or a text too long
+
+
+class TokenPair(TypedDict):
+    """What one pair is to the trainer."""
+
+    chosen_ids: list[int]
+    rejected_ids: list[int]
+    margin: float
+
+
+@dataclass(frozen=True)
+class PairTokens:
+    """The pairs that can be trained on, and their tokens."""
+
+    pairs: list[PreferencePair]
+    tokens: list[TokenPair]
+
+    @property
+    def longest(self) -> int:
+        """How many tokens the longest text has."""
+        return max((len(pair[side]) for pair in self.tokens for side in SIDES), default=0)
+
+    @property
+    def highest(self) -> int:
+        """The highest number of a token."""
+        return max((max(pair[side]) for pair in self.tokens for side in SIDES), default=0)
+
+    def largest(self, share: bool) -> int:
+        """How many tokens the largest pair takes up in a row."""
+        return max((_size(pair, share) for pair in self.tokens), default=0)
+
+
+def tokenise(
+    pairs: Sequence[PreferencePair], renderer: PromptRenderer, notes: list[str], kind: str = "pairs"
+) -> PairTokens:
+    """Render every pair, both answers with the same facets; what is left out or shortened is said in `notes`."""
+    found = PairTokens([], [])
+    long: list[PreferencePair] = []
+    same: list[PreferencePair] = []
+    shortened: list[tuple[PreferencePair, int]] = []
+    for pair in pairs:
+        try:
+            chosen, rejected = renderer.render_together(
+                pair.facets, pair.question, [pair.chosen, pair.rejected]
+            )
+        except TooLongError:
+            long.append(pair)
+            continue
+        except ValueError as error:  # two beginnings of sequence: every pair would have them
+            raise UserError(f"{pair.place}: {error}.") from error
+        if chosen.tokens == rejected.tokens:
+            same.append(pair)
+            continue
+        if chosen.dropped:
+            shortened.append((pair, chosen.dropped))
+        found.pairs.append(pair)
+        found.tokens.append(
+            {"chosen_ids": chosen.tokens, "rejected_ids": rejected.tokens, "margin": pair.margin}
+        )
+    most = f"{renderer.max_tokens:,} tokens"
+    for left, why in (
+        (long, f"question and answer alone are longer than {most}"),
+        (same, "to this tokenizer both answers are the same"),
+    ):
+        if left:
+            notes.append(f"{len(left):,} {kind} are left out, the first at {left[0].place}: {why}.")
+    if shortened:
+        facets = sum(count for _, count in shortened)
+        emptied = [pair for pair, dropped in shortened if dropped == len(pair.facets)]
+        note = (
+            f"{len(shortened):,} {kind}, the first at {shortened[0][0].place}, lost {facets:,} facets of the person, the last "
+            f"ones first, to fit {most}; no answer was shortened."
+        )
+        if emptied:
+            note += (
+                f" Nothing of the person is left in {len(emptied):,} of them, the first at {emptied[0].place}: a person in "
+                "words is one facet, so allow more with --max-length, or give fields."
+            )
+        notes.append(note)
+    return found
+
+
+def _size(pair: TokenPair, share: bool) -> int:
+    chosen, rejected = pair["chosen_ids"], pair["rejected_ids"]
+    shorter = min(len(chosen), len(rejected))
+    differ = (place for place in range(shorter) if chosen[place] != rejected[place])
+    return len(chosen) + len(rejected) - (next(differ, shorter) if share else 0)
+
+
+def swapped(
+    pairs: Sequence[PreferencePair], ratio: float, renderer: PromptRenderer, seed: int, notes: list[str]
+) -> PairTokens:
+    """So many swapped pairs for each personal one, drawn from them; they are tokens alone, since nobody chose."""
+    personal = [pair for pair in pairs if pair.person]
+    wanted = round(ratio * len(personal))
+    if not wanted:
+        return PairTokens([], [])
+    if len({pair.person for pair in personal}) < 2:
+        raise UserError(
+            "--swap puts an answer before another person, and the pairs to train on are one person's; leave it out."
+        )
+    answers = list({(pair.person, pair.question, pair.chosen): pair for pair in personal}.values())
+    random = np.random.default_rng([seed, wanted])
+    found: list[TokenPair] = []
+    for _ in range(TRIES * wanted):
+        own, other = (answers[place] for place in random.integers(0, len(answers), 2))
+        if own.person != other.person and (pair := _pair(own, other, renderer)) is not None:
+            found.append(pair)
+        if len(found) == wanted:
+            break
+    else:
+        notes.append(f"{wanted:,} swapped pairs were asked for and {len(found):,} could be made.")
+    return PairTokens([], found)
+
+
+def _pair(own: PreferencePair, other: PreferencePair, renderer: PromptRenderer) -> TokenPair | None:
+    """The answer before its own person and before the other; None where both read alike or are too long."""
+    try:
+        chosen, rejected = (
+            renderer.render(one.facets, own.question, own.chosen).tokens for one in (own, other)
+        )
+    except TooLongError:
+        return None
+    if chosen == rejected:
+        return None
+    return {"chosen_ids": chosen, "rejected_ids": rejected, "margin": 0.0}

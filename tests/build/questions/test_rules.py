@@ -1,0 +1,109 @@
+"""Rules of their own: what gives a person away, what a reply must be, and our data."""
+
+import pytest
+
+from personafit.build import Unfit
+from personafit.build.questions.rules import leaks, question_reader
+from personafit.build.questions.scenarios import categories, examples
+from personafit.people import Attribute, Person
+
+ANNA = Person(
+    id="p",
+    language="en",
+    facets={
+        "Name": "Anna Lindqvist",
+        "Demographics.Age": 47,
+        "Demographics.Work": "Tram driver",
+        "Personality.MBTI": "ISTP",
+        "Content_Interests": ["medieval bridges", "rowing"],
+    },
+    attributes=[Attribute(id="f1", text="Prefers swimming in cold lakes before breakfast")],
+)
+LI = Person(
+    id="q",
+    language="zh",
+    facets={
+        "Name": "李晓雨",
+        "Demographics.Work": "幼儿园老师",
+        "Local_Life.Food_and_Drink": "早上一定要喝豆浆配油条",
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "person"),
+    [
+        ("What would suit Anna best?", ANNA),
+        ("Is 47 too late to begin?", ANNA),
+        ("What should a tram driver eat?", ANNA),
+        ("What do ISTP people like?", ANNA),
+        ("Where are the best medieval bridges?", ANNA),
+        ("Is swimming in a cold lake good for me?", ANNA),
+        ("As a mother, what should I do?", ANNA),
+        ("李晓雨该怎么办？", LI),
+        ("幼儿园老师怎么护嗓子？", LI),
+        ("早上一定要喝点什么？", LI),
+        ("作为一名老师，我该怎么办？", LI),
+    ],
+)
+def test_what_gives_a_person_away_is_found(question: str, person: Person) -> None:
+    assert list(leaks(question, person))
+
+
+@pytest.mark.parametrize(
+    ("question", "person"),
+    [
+        ("What should I have for breakfast?", ANNA),
+        ("Which bridge should I cross first?", ANNA),
+        ("As a rule, how long should I sleep?", ANNA),
+        ("I'm a bit tired. Any ideas?", ANNA),
+        ("早上吃点什么好？", LI),
+        ("老师节送什么好？", LI),
+    ],
+)
+def test_what_does_not_is_left_alone(question: str, person: Person) -> None:
+    assert not list(leaks(question, person))
+
+
+def test_a_question_is_read_strictly() -> None:
+    read = question_reader("en", "Is there something good to watch tonight?")
+    assert read(' "What should I cook?"\n') == "What should I cook?"
+    assert read("Help me choose a coat.") == "Help me choose a coat."
+    for bad in (
+        "",
+        "One?\nTwo?",
+        "I like tea.",
+        "What about [topic]?",
+        "该吃什么好？",
+        "Why" * 90 + "?",
+        "Is there something good to watch tonight, maybe?",
+        "Someone asked what to eat?",
+        "As an AI assistant, what can I do?",
+    ):
+        with pytest.raises(Unfit):
+            read(bad)
+
+
+def test_our_data_holds_what_it_promises() -> None:
+    assert len(categories()) == 8
+    guides = {one.id.partition("/")[0] for one in examples()}
+    assert len(guides) == 10
+    assert len(examples()) >= 50
+    assert {one.language for one in examples()} == {"en", "zh"}
+    known = {(one.category, one.name) for category in categories().values() for one in category.scenarios}
+    for example in examples():
+        assert (example.category, example.scenario) in known
+        asker = Person(
+            id="x",
+            language=example.language,
+            attributes=[Attribute(id=text, text=text) for text in example.features],
+        )
+        assert example.features
+        assert not list(leaks(example.text, asker))
+        assert question_reader(example.language)(example.text) == example.text
+    for category in categories().values():
+        for scenario in category.scenarios:
+            for language, templates in scenario.templates.items():
+                for text in templates:
+                    filled = text.replace("{when}", "this week").replace("{shi}", "这周")
+                    assert question_reader(language)(filled) == filled

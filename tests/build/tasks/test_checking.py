@@ -1,0 +1,119 @@
+"""What a writer's history or wish must be, and what a reply that exchanges preferences must look like."""
+
+import json
+
+import pytest
+
+from personafit.build.asking import Target, Unfit
+from personafit.build.tasks.circumstances import ValueBalancer
+from personafit.build.tasks.histories import domain_preferences, read_history, read_wish
+from personafit.build.tasks.ontology import Ontology, Profile, read_definitions, read_ontology
+from personafit.build.tasks.profiles import apply_changes, refinements
+
+BOOKS = {
+    "Books.Genre": ["poetry"],
+    "Books.Format": ["paperback"],
+    "Books.Source": ["book swap"],
+    "Books.Place to read": ["on the train"],
+}
+GOOD = (
+    "Over the winter they asked twice about poetry, once for a friend. Each time they took the paperback, since it fits "
+    "into a coat. They got both at the book swap behind the station and read mostly on the train home from the late shift."
+)
+
+
+def reader() -> Profile:
+    return Profile(
+        id="t1",
+        language="en",
+        facets={"Demographics.Age": 15},
+        tags=["minor", "student", "city"],
+        interests={"Books": True},
+        preferences={path: list(values) for path, values in BOOKS.items()},
+    )
+
+
+def test_a_history_that_shows_everything_is_taken() -> None:
+    profile = reader()
+    read = read_history(f"{GOOD}\n", profile, domain_preferences(profile, "Books", read_ontology()))
+    assert read == GOOD
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("poetry", "verse", "does not show Genre: poetry"),
+        ("the paperback", "the hardback", "it does not show Format: paperback; it names 'hardback', which goes against Format"),
+        ("Over the winter", "Here is a summary: over the winter", "speaks about itself"),
+        ("Over the winter", "- Over the winter", "list, a heading or brackets"),
+        ("a friend", "[name]", "brackets"),
+        (" from the late shift.", " from the", "ends in the middle"),
+        (GOOD, "They read poetry, in paperback, from the book swap, on the train.", "12 words, and 30 to"),
+        (GOOD, "冬天里这个人两次打听过诗歌，都要平装本，从换书角拿，多半在车上读。" * 3, "language"),
+    ],
+)  # fmt: skip
+def test_a_history_that_does_not_do_is_refused_with_the_reason(old: str, new: str, reason: str) -> None:
+    profile = reader()
+    assert old in GOOD
+    with pytest.raises(Unfit) as refused:
+        read_history(GOOD.replace(old, new), profile, domain_preferences(profile, "Books", read_ontology()))
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("Choose one title of poetry to start on Sunday.", "gives a preference away: poetry"),
+        ("Bake a cake for my aunt by Friday.", "not about this any more"),
+        ("Choose.", "it has 1 words"),
+        ("Choose one title to start while I wait for", "ends in the middle"),
+    ],
+)
+def test_a_wish_that_tells_too_much_or_is_another_is_refused(reply: str, reason: str) -> None:
+    ontology = read_ontology()
+    definition = next(one for one in read_definitions(ontology) if one.id == "SD-Books-1")
+    with pytest.raises(Unfit) as refused:
+        read_wish(reply, reader(), definition, ontology)
+    assert reason in str(refused.value)
+    assert read_wish('"Choose one title to start before the holidays."', reader(), definition, ontology)
+
+
+def looked_over(profile: Profile, ontology: Ontology) -> Target:
+    (wanted,) = refinements(profile, ontology, "parent")
+    return wanted
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("All fine.", "one JSON object"),
+        ('{"changes": {}}', "one JSON object"),
+        ('{"changes": [{"attribute": "Colour", "value": "x", "reason": "so"}]}', "attribute must be one of Genre"),
+        ('{"changes": [{"attribute": "Genre", "value": "poetry", "reason": "so it is"}]}', "value of Genre must be"),
+        ('{"changes": [{"attribute": "Genre", "value": "true crime", "reason": "why not"}]}', "value of Genre must be"),
+        ('{"changes": [{"attribute": "Genre", "value": "essays"}]}', "needs a reason"),
+        ('{"changes": [{}, {}, {}]}', "3 changes, and at most 2"),
+    ],
+)  # fmt: skip
+def test_a_reply_that_exchanges_what_cannot_be_is_refused(reply: str, reason: str) -> None:
+    with pytest.raises(Unfit) as refused:
+        looked_over(reader(), read_ontology()).read(reply)
+    assert reason in str(refused.value)
+
+
+def test_exchanges_are_done_as_far_as_the_shares_allow() -> None:
+    ontology, profile = read_ontology(), reader()
+    wanted = looked_over(profile, ontology)
+    assert "true crime" not in wanted.messages[0]["content"], "a minor is not offered it"
+    change = {"attribute": "Genre", "value": "essays", "reason": "They write some themselves."}
+    text = wanted.read(json.dumps({"changes": [change]}))
+    balance = ValueBalancer("Books.Genre", list(ontology.attribute("Books.Genre").values), 0)
+    balance.counts |= {"poetry": 5, "essays": 5}
+    assert "off its share" in next(apply_changes(profile, "Books", text, ontology, {"Books.Genre": balance}))
+    assert profile.preferences["Books.Genre"] == ["poetry"]
+    balance.counts |= dict.fromkeys(balance.counts, 5) | {"essays": 5}
+    assert not list(apply_changes(profile, "Books", text, ontology, {"Books.Genre": balance}))
+    assert profile.preferences["Books.Genre"] == ["essays"]
+    assert profile.reasons == {"Books.Genre": "They write some themselves."}
+    assert balance.counts["essays"] == 6
+    assert balance.counts["poetry"] == 4

@@ -1,0 +1,205 @@
+"""Agreement, studies and comparisons as parts of a report: the figures in them are those of the analysis."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import personafit as pf
+from personafit.reports.agree import agreements, conclusions
+from personafit.reports.agree_part import agreement_part, published_figures
+from personafit.reports.agree_ratings import VOTE, Source, VotingRater
+from personafit.reports.pieces import Grid, Picture, Piece, Prose
+from personafit.reports.report_page import render_page
+from personafit.reports.studies import beside_people, study_part
+from tests.scripted import simple_pairs, write_pairs
+
+PEOPLE = 8
+
+
+def source(question: str, labels: tuple[str, str], seed: int = 3) -> Source:
+    """Three people, two judges, a control and gold on 64 items of eight people."""
+    rng = np.random.default_rng(seed)
+    people = {f"i{n}": f"p{n % PEOPLE}" for n in range(64)}
+    made = Source("pilot", people, frozenset())
+    rows = []
+    raters = {
+        **{f"h{n}": VotingRater(f"human:h{n}", "human") for n in range(3)},
+        "a": VotingRater("judge a", "llm"),
+        "b": VotingRater("judge b", "llm"),
+        "c": VotingRater("rule:always-yes", "rule", control=True),
+        "gold:g": VotingRater("majority", "gold"),
+    }
+    for item in people:
+        truth = int(rng.random() < 0.4)
+        for key in raters:
+            wrong = rng.random() < {"a": 0.1, "b": 0.4, "gold:g": 0.0}.get(key, 0.2)
+            said = labels[1] if key == "c" else labels[truth ^ int(wrong)]
+            rows.append((question, item, "", key, said, None))
+    made.add(pl.DataFrame(rows, schema=VOTE, orient="row"), raters)
+    return made
+
+
+def grid(pieces: Sequence[Piece], title: str) -> Grid:
+    return next(piece for piece in pieces if isinstance(piece, Grid) and piece.title.startswith(title))
+
+
+def test_the_first_table_has_the_few_figures_to_read_first_and_controls_last() -> None:
+    (found,) = agreements(source("relevance", ("no", "yes")))
+    part = agreement_part(source("relevance", ("no", "yes")), [found])
+    assert [text.replace("−", "-") for text in part.sentences] == [
+        text.replace("−", "-") for text in conclusions(found)
+    ]
+    raters = grid(part.lead, "Raters")
+    assert list(raters.columns) == [
+        "items",
+        "agrees with majority",
+        "kappa with majority",
+        "mean kappa with human",
+        "meets people’s majority",
+    ]
+    assert raters.rows[-2].control == "rule"
+    assert raters.rows[-1].names[0] == "the human ceiling"
+    judge = next(row for row in raters.rows if row.names[0] == "judge a")
+    wanted = [
+        found.find("pair", "percent", "judge a", "majority"),
+        found.find("pair", "kappa", "judge a", "majority"),
+        found.find("reliability", "kappa", "judge a", "human"),
+        found.find("ceiling", "majority", "judge a"),
+    ]
+    assert [cell.sort for cell in judge.cells[1:]] == [one and one.value for one in wanted]
+    assert [cell.interval for cell in judge.cells[1:]] == [
+        f"{one.low:.3f} to {one.high:.3f}" for one in wanted if one is not None
+    ]
+    assert any(isinstance(piece, Picture) for piece in part.lead)
+    page = render_page([part])
+    assert page.count("published, not measured here") > 5
+    assert "Kappa of every two raters" in page
+
+
+def test_published_rows_stand_beside_the_same_question_only() -> None:
+    asked = source("relevance", ("no", "yes"))
+    part = agreement_part(asked, agreements(asked), pictures=False)
+    blocks, yes = grid(part.pieces(), "Means over pairs"), grid(part.pieces(), "Yes rates")
+    quoted = {tuple(row.names): row.cells for row in blocks.rows if row.source}
+    assert quoted["human", "human"][list(blocks.columns).index("kappa")].sort == pytest.approx(0.426)
+    f1 = list(yes.columns).index("f1")
+    assert {row.names[0]: row.cells[f1].sort for row in yes.rows if row.source}["BM25"] == pytest.approx(
+        0.243
+    )
+    judge = next(row for row in yes.rows if row.names[0] == "judge a")
+    (found,) = agreements(asked)
+    measured = found.find("yes", "f1", "judge a", "majority")
+    assert measured is not None
+    assert judge.cells[f1].sort == measured.value
+    marks = [(table, figures["spearman"]) for table, _, _, figures in published_figures("preference")]
+    assert ("block", 0.325) in marks
+    other = source("fit", ("0", "1"))
+    pieces = agreement_part(other, agreements(other), pictures=False).pieces()
+    assert not any(row.source for piece in pieces if isinstance(piece, Grid) for row in piece.rows)
+    assert not any(isinstance(piece, Picture) for piece in pieces)
+
+
+def test_reasons_stand_below_the_table_once() -> None:
+    few = source("fit", ("0", "1"))
+    few.people = {item: person for item, person in few.people.items() if person in ("p0", "p1")}
+    few.parts = [part.filter(pl.col("item").is_in(list(few.people))) for part in few.parts]
+    part = agreement_part(few, agreements(few), pictures=False)
+    raters = grid(part.lead, "Raters")
+    assert len(raters.remarks) == len(set(raters.remarks)) > 0
+    assert {number for row in raters.rows for cell in row.cells for number in cell.notes} == set(
+        range(1, len(raters.remarks) + 1)
+    )
+
+
+STATUS = {
+    "study": "pilot",
+    "form": "relevance",
+    "simulated": True,
+    "votes": 90,
+    "pages": 30,
+    "complete_pages": 28,
+    "adjudicated": 2,
+    "raters": [
+        {
+            "rater": "r1",
+            "kind": "simulated",
+            "state": "done",
+            "done": 30,
+            "median_seconds": 4.25,
+            "with_others": {"value": 0.8, "low": 0.7, "high": 0.9},
+            "gold": {"answered": 4, "right": 3},
+            "attention": {"answered": 0, "right": 0},
+            "cannot_tell": 1,
+            "flags": 0,
+        }
+    ],
+    "labels": [{"question": "relevance", "counts": {"yes": 60, "no": 29}, "cannot_tell": 1}],
+}
+
+
+def test_a_study_says_who_rated_before_how_they_agree() -> None:
+    asked = source("relevance", ("no", "yes"))
+    agreement = agreement_part(asked, agreements(asked), pictures=False)
+    part = study_part(STATUS, agreement)
+    assert part.sentences[:-1] == agreement.sentences
+    assert part.sentences[-1].startswith(
+        "1 rater gave 90 answers on 30 pages (question “relevance”); 28 pages"
+    )
+    assert isinstance(part.lead[0], Prose)
+    assert "simulated" in part.lead[0].text
+    assert part.sections[0].title == "Who rated"
+    raters = grid(part.sections[0].pieces, "Raters")
+    assert list(raters.rows[0].names) == ["r1 (simulated)", "done"]
+    assert {
+        heading: cell.text for heading, cell in zip(raters.columns, raters.rows[0].cells, strict=True)
+    } == {
+        "pages": "30",
+        "seconds a page": "4.2",
+        "goes with the others": "80.0",
+        "known answers met": "3 of 4",
+        "cannot tell": "1",
+        "flagged": "0",
+    }
+    answers = grid(part.sections[0].pieces, "Answers given")
+    assert [row.cells[0].sort for row in answers.rows] == [60.0, 29.0, 1.0]
+    assert [section.title for section in study_part(STATUS).sections] == ["Who rated"]
+
+
+def test_the_difference_in_the_table_is_that_of_the_comparison(tmp_path: Path) -> None:
+    pairs = write_pairs(tmp_path / "pairs.csv", simple_pairs(8))
+    runs = [
+        pf.evaluate(pairs, raters=[rater], contexts=["profile"], store=tmp_path / "s.db", progress=False)
+        for rater in ("rule:length", "rule:overlap")
+    ]
+    found = pf.compare(*runs)
+    (row,) = grid(found.part().lead, "Differences").rows
+    (result,) = found.results.filter(pl.col("metric") == "accuracy").to_dicts()
+    assert row.cells[1].sort == result["value"]
+    assert [cell.sort for cell in row.cells[3:]] == [result["n"], result["people"]]
+    page = found.report(tmp_path / "compare.html").read_text(encoding="utf-8")
+    assert runs[0].name in page
+
+
+def test_the_ceiling_is_one_person_against_the_others_tier_by_tier() -> None:
+    people = {f"i{n}": f"p{n % 4}" for n in range(16)}
+    source = Source("study", people, frozenset(people))
+    rows = []
+    for n, item in enumerate(people):
+        easy = n < 8
+        for rater in range(5):
+            # On easy items all agree; on hard ones the fifth never goes with the others. The machine is always right.
+            label = "0" if easy or rater < 4 else "1"
+            rows.append(("fit", item, "", f"r{rater}", label, None))
+        rows.append(("fit", item, "", "machine", "0", None))
+    votes = pl.DataFrame(rows, schema=VOTE, orient="row")
+    raters = {f"r{n}": VotingRater(f"human:r{n}", "human") for n in range(5)}
+    source.add(votes, {**raters, "machine": VotingRater("machine", "llm")})
+    parts = {"easy": {f"i{n}" for n in range(8)}, "hard": {f"i{n}" for n in range(8, 16)}}
+    ceiling, machine = beside_people(source, parts)
+    assert ceiling.who == "one person (study)"
+    assert [one and one.value for one in ceiling.by_part.values()] == [1.0, pytest.approx(0.8)]
+    assert [one and one.value for one in machine.by_part.values()] == [1.0, 1.0]
+    assert (machine.who, machine.against) == ("machine", "the majority of the others")

@@ -1,0 +1,84 @@
+"""A report as files: tables for papers that no spreadsheet or LaTeX runs, and Markdown for a pull request."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from personafit.reports.files import latex, markdown, write_tables
+from personafit.reports.pieces import Cell, Grid, Row, Section, text_cell
+from personafit.reports.report import ReportPart
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("72.6\n62.2–83.0", Cell("72.6", "62.2–83.0", 72.6)),
+        ("-0.03 (-0.18 to 0.14)", Cell("−0.03", "−0.18 to 0.14", -0.03)),
+        ("1,144", Cell("1,144", "", 1144.0)),
+        ("1.000 (a)", Cell("1.000 (a)", "", 1.0)),
+        ("python:own (mine)", Cell("python:own (mine)")),
+    ],
+)
+def test_a_number_is_read_with_its_interval(text: str, cell: Cell) -> None:
+    assert text_cell(text) == cell
+
+
+HOSTILE = "=cmd & 50% of_{it} \\input{x} $a^2$ ~\u202e#"
+
+
+def hostile_grid() -> Grid:
+    rows = [
+        Row([HOSTILE], [Cell("−1.5", "−2.0 to −1.0", -1.5), Cell("@said")], control="longest answer"),
+        Row(["quoted"], [Cell("70.0", sort=0.7), Cell("")], source="Paper, Table 3"),
+        Row(["[1] \t*"], [Cell("1.0", "=1+1", 0.1), Cell("\ufeff =1+1")]),
+        Row(["gain"], [Cell("2.0", "+1.0 to +3.0", 0.2), Cell("＝1+1")]),
+    ]
+    return Grid("Gains", "In points.", ["rater"], ["lift", "in words"], rows, note="Over\npeople.")
+
+
+def test_tables_are_written_as_csv_without_formulas_and_as_latex_without_commands(tmp_path: Path) -> None:
+    part = ReportPart(
+        "run-1", "Title", [], [hostile_grid()], [Section("Controls", [hostile_grid(), hostile_grid()])]
+    )
+    for ending in ("csv", "tex"):
+        assert write_tables([part], tmp_path, ending) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *(
+            "controls-gains-2.csv",
+            "controls-gains-2.tex",
+            "controls-gains.csv",
+            "controls-gains.tex",
+            "gains.csv",
+            "gains.tex",
+        ),
+    ]
+    with (tmp_path / "controls-gains.csv").open(encoding="utf-8", newline="") as file:
+        header, first, second, third, fourth = csv.reader(file)
+    assert header == ["rater", "control", "published in", "lift", "lift, interval", "in words"]
+    assert first == [f"'{HOSTILE}", "longest answer", "", "-1.5", "−2.0 to −1.0", "'@said"]
+    assert second[:4] == ["quoted", "", "Paper, Table 3", "70.0"]
+    assert third[3:] == ["1.0", "'=1+1", "'\ufeff =1+1"]
+    assert fourth[3:] == ["2.0", "+1.0 to +3.0", "'＝1+1"]
+    lines = latex(hostile_grid()).splitlines()
+    (row,) = [line for line in lines if "cmd" in line]
+    assert row.startswith(
+        r"=cmd \& 50\% of\_\{it\} \textbackslash{}input\{x\} \$a\textasciicircum{}2\$ \textasciitilde{}\#"
+    )
+    assert row.endswith(r"& $-$1.5 {\scriptsize $-$2.0 to $-$1.0} & @said \\")
+    (bracket,) = [line for line in lines if "1]" in line]
+    assert bracket.startswith("{[}1] {*} & ")  # a row's end takes what follows in brackets for an option
+    assert lines[-1] == "% Over people."
+    assert sum(line.startswith(r"\begin") for line in lines) == 1
+
+
+def test_markdown_has_the_verdict_and_the_first_table_and_no_marks_from_outside() -> None:
+    part = ReportPart(
+        "run-1", "A <b>title</b>", ["It *passes* | [x](javascript:1)."], [hostile_grid()], facts=["run run-1"]
+    )
+    text = markdown([part])
+    assert r"### A \<b\>title\</b\>" in text
+    assert r"It \*passes\* \| \[x\](javascript:1)." in text
+    assert "| rater | lift | in words |\n| --- | ---: | ---: |" in text
+    assert "| −1.5 (−2.0 to −1.0) | @said |" in text
+    assert "(control: longest answer)" in text

@@ -1,0 +1,223 @@
+"""Numbers of a run, from recorded replies whose scores are known: lift, restraint, coverage, controls, flat records."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
+from personafit.benchmarks.config import RunConfig
+from personafit.cli.common import results_json
+from personafit.reports import Result, load_totals, run_results
+from personafit.reports.totals import RunTotals
+from personafit.store import Store
+from tests.scripted import VIEWS, run, simple_pairs, write_pairs, write_recording
+
+Decide = Callable[[str, int, str], str | None]
+PEOPLE, QUESTIONS = 6, 2
+ITEMS = PEOPLE * QUESTIONS
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve pairs; the first four are marked as better answered without the person; half are hard."""
+    rows = simple_pairs(PEOPLE, QUESTIONS)
+    for number, row in enumerate(rows):
+        row |= {"tier": "hard" if number % 2 else "easy", "expect": "generic" if number < 4 else "personal"}
+    write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows)))
+    return tmp_path / "mine"
+
+
+def judged(store: Store, folder: Path, decide: Decide, views: tuple[str, ...] = VIEWS) -> RunTotals:
+    """A finished run of recorded replies."""
+    recording = write_recording(folder / "said.jsonl", FolderBenchmark(folder), decide)
+    finished = run(store, RunConfig(str(folder), raters=[f"replay:{recording}"], views=list(views)))
+    return load_totals(store, finished.run)
+
+
+def number(
+    scores: RunTotals, metric: str, view: str = "profile", rater: str = "replay", **where: str
+) -> Result:
+    """The one result of that name."""
+    (found,) = (
+        result
+        for result in run_results(scores)
+        if (result.rater or "").startswith(rater)
+        and (result.metric, result.view, result.slice) == (metric, view, where)
+    )
+    return found
+
+
+def with_person(view: str, item: int, order: str) -> str:
+    """Right with the person; without, right on 3 of 12; with the wrong person, on 6 of 12."""
+    right = {"profile": 12, "none": 3, "wrong:profile": 6}[view]
+    return "right" if item < right else "wrong"
+
+
+def test_lift_is_the_view_minus_the_larger_control_paired_by_item(store: Store, folder: Path) -> None:
+    scores = judged(store, folder, with_person)
+    assert [number(scores, "accuracy", view).value for view in VIEWS] == [1.0, 0.25, 0.5]
+    lift = number(scores, "lift")
+    # Four of the items, of two people, are marked expect: generic: they count in restraint and not in lift.
+    assert (lift.value, lift.n, lift.people) == (0.75, ITEMS - 4, PEOPLE - 2)
+    assert "the larger of the two controls" in (lift.note or "")
+
+
+def test_numbers_of_items_are_whole_numbers(store: Store, folder: Path) -> None:
+    found = run_results(judged(store, folder, with_person))
+    assert {type(count) for one in found for count in (one.n, one.people)} == {int}
+
+
+def test_lift_is_over_none_where_none_is_larger(store: Store, folder: Path) -> None:
+    swapped = {"none": "wrong:profile", "wrong:profile": "none", "profile": "profile"}
+    scores = judged(store, folder, lambda view, item, order: with_person(swapped[view], item, order))
+    lift = number(scores, "lift")
+    assert lift.value == 0.75
+    assert "over none" in (lift.note or "")
+
+
+def test_lift_can_be_negative_and_is_given_by_slice(store: Store, folder: Path) -> None:
+    def worse(view: str, item: int, order: str) -> str:
+        return "wrong" if view == "profile" and item % 2 else "right"
+
+    scores = judged(store, folder, worse)
+    assert number(scores, "lift").value == -0.5
+    assert number(scores, "lift", tier="easy").value == 0.0
+    assert number(scores, "lift", tier="hard").value == -1.0
+
+
+def test_control_views_have_no_lift_and_without_controls_lift_is_null_with_a_note(
+    store: Store, folder: Path
+) -> None:
+    scores = judged(store, folder, with_person)
+    assert {r.view for r in run_results(scores) if r.metric == "lift"} == {"profile"}
+    alone = judged(store, folder, with_person, views=("profile", "none"))
+    lift = number(alone, "lift")
+    assert (lift.value, lift.low, lift.high, lift.n) == (None, None, None, 0)
+    assert lift.note == "lift needs --context wrong:profile"
+
+
+def test_restraint_is_accuracy_where_the_less_personal_answer_is_right(store: Store, folder: Path) -> None:
+    scores = judged(store, folder, lambda view, item, order: "wrong" if item in (0, 5) else "right")
+    restraint = number(scores, "restraint", expect="generic")
+    assert (restraint.value, restraint.n, restraint.people) == (0.75, 4, 2)
+
+
+def test_restraint_without_marked_items_is_null_with_a_note(store: Store, tmp_path: Path) -> None:
+    write_folder(tmp_path / "plain", ImportedPairs(write_pairs(tmp_path / "plain.csv", simple_pairs(3))))
+    restraint = number(judged(store, tmp_path / "plain", lambda *_: "right"), "restraint")
+    assert (restraint.value, restraint.low, restraint.n) == (None, None, 0)
+    assert "no item is marked" in (restraint.note or "")
+
+
+def test_coverage_counts_failed_unparsed_and_unasked_and_the_mean_does_not(
+    store: Store, folder: Path
+) -> None:
+    def gaps(view: str, item: int, order: str) -> str | None:
+        if item == 0:
+            return None  # both orders fail
+        if item == 1 and order == "10":
+            return "Both are nice."
+        return "right"
+
+    scores = judged(store, folder, gaps)
+    accuracy = number(scores, "accuracy")
+    assert (accuracy.value, accuracy.n) == (1.0, ITEMS - 2), "an item needs both orders"
+    assert accuracy.coverage == (2 * ITEMS - 3) / (2 * ITEMS)
+    assert number(scores, "consistency").n == ITEMS - 2
+    # All planned asks: the replayed rater's two orders and two rules in one order, under three views each.
+    asked, answered = scores.coverage()
+    assert answered / asked == pytest.approx(1 - 3 * 3 / (3 * ITEMS * (2 + 1 + 1)))
+
+
+def test_what_was_never_asked_lowers_coverage_too(store: Store, folder: Path) -> None:
+    """A lane that stopped early leaves planned asks without a row; they count all the same."""
+    scores = judged(store, folder, lambda view, item, order: None)
+    accuracy = number(scores, "accuracy")
+    assert (accuracy.value, accuracy.n, accuracy.coverage) == (None, 0, 0.0)
+    assert accuracy.note == "no item has an answer"
+    replayed = scores.run.config["raters"][0]["fingerprint"]
+    asked = sum(count for (rater, _), count in scores.statuses.items() if rater == replayed)
+    assert 0 < asked < 2 * ITEMS * len(VIEWS), "the lane must have stopped before the end"
+    lift = number(scores, "lift")
+    assert lift.value is None
+    assert lift.note
+
+
+def test_consistency_stands_apart_from_accuracy(store: Store, folder: Path) -> None:
+    def first_place(view: str, item: int, order: str) -> str:
+        return "A"
+
+    scores = judged(store, folder, first_place)
+    assert number(scores, "accuracy").value == 0.5
+    assert number(scores, "accuracy_debiased").value == 0.5
+    consistency = number(scores, "consistency")
+    assert (consistency.value, consistency.n) == (0.0, ITEMS)
+    rule = number(scores, "consistency", rater="rule:length")
+    assert (rule.value, rule.low, rule.high) == (1.0, None, None)
+    assert "order cannot matter" in (rule.note or "")
+
+
+def test_controls_are_marked(store: Store, folder: Path) -> None:
+    scores = judged(store, folder, with_person)
+    marks = {(r.rater or "", r.view): r.control for r in run_results(scores)}
+    replay = next(name for name, _ in marks if name.startswith("replay"))
+    assert marks == {
+        (replay, "profile"): None,
+        (replay, "none"): "no view",
+        (replay, "wrong:profile"): "wrong person",
+        **{("rule:length", view): "longest answer" for view in VIEWS},
+        **{("rule:overlap", view): "most overlap" for view in VIEWS},
+    }
+
+
+def test_recurring_prompts_are_said(store: Store, folder: Path) -> None:
+    """Six people put the same two questions, so prompts are clusters as well."""
+    note = number(judged(store, folder, with_person), "accuracy", view="wrong:profile").note
+    assert "clustered by person and prompt" in (note or "")
+
+
+def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store, folder: Path) -> None:
+    scores = judged(store, folder, lambda view, item, order: "right" if view == "profile" else None)
+    body = json.loads(results_json("mine", run_results(scores)), parse_constant=pytest.fail)
+    assert list(body) == ["benchmark", "results"]
+    assert body["results"]
+    for record in body["results"]:
+        assert list(record) == [
+            *(
+                "rater",
+                "system",
+                "system_context",
+                "context",
+                "metric",
+                "slice",
+                "value",
+                "low",
+                "high",
+                "n",
+                "people",
+            ),
+            *("coverage", "control", "fingerprint", "note", "se", "df", "met_people"),
+        ]
+        assert (record["system"], record["system_context"]) == (None, None)
+        assert all(isinstance(value, str) for value in record["slice"].values())
+        if record["value"] is None:
+            assert record["note"], record
+        else:
+            assert -1 <= record["value"] <= 1
+            assert record["low"] is None or record["low"] <= record["value"] <= record["high"]
+    totals = [record for record in body["results"] if record["slice"] == {}]
+    assert {record["metric"] for record in totals} >= {"accuracy", "accuracy_debiased", "consistency", "lift"}
+    assert {tuple(record["slice"].items()) for record in body["results"]} == {
+        (),
+        (("tier", "easy"),),
+        (("tier", "hard"),),
+        (("expect", "generic"),),
+    }

