@@ -29,7 +29,7 @@ from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.kinds.dialogue_scores import DIALOGUE_METRICS, dialogue_lines, load_dialogues
 from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
 from personafit.kinds.lines import Metric, RunLines
-from personafit.models import ChatRequest, Model
+from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.spec import parse_spec
 from personafit.models.tokens import prompt_tokens
@@ -44,7 +44,6 @@ DEFAULT = "embedded"
 GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
 GIVEN, FULL = "given", "full"
 PAGE = 100  # dialogues whose contexts are read together
-REPLY_TOKENS = 60  # of a judge's reply: a sentence and a mark
 USUAL_EXCHANGES = 5  # for estimates only: nobody knows before how long people talk
 
 
@@ -133,10 +132,6 @@ class DialogueKind(Kind):
     def planned(self, plan: RunPlan) -> int:
         """The dialogues, and all that is asked about them."""
         return self.held(plan) + sum(self.count(plan, rater) for rater in plan.raters)
-
-    def reply_tokens(self, request: ChatRequest) -> int:
-        """A sentence and a mark."""
-        return REPLY_TOKENS
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """Who talks, told what."""

@@ -19,10 +19,9 @@ from personafit.contexts import Context, ContextBuilder, People, Unmade, default
 from personafit.engine import Lane, LaneReport, Summary
 from personafit.items.reading import PLACES, Part, QuestionSet, Shown, order_places
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines
-from personafit.models import ChatRequest, Model, is_fixed
+from personafit.models import Model, is_fixed
 from personafit.people import Person
 from personafit.raters import Rater
-from personafit.raters.rater import short_reply
 from personafit.store import (
     MET,
     Item,
@@ -262,10 +261,6 @@ class Kind:
     def planned(self, plan: RunPlan) -> int:
         """How many asks there are to be in all."""
         return sum(self.count(plan, rater) for rater in plan.raters)
-
-    def reply_tokens(self, request: ChatRequest) -> int:
-        """How long a judge's reply usually is."""
-        return short_reply(request)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """What the run's record says besides what all records say."""

@@ -55,9 +55,8 @@ from personafit.kinds.kind import (
     orders,
 )
 from personafit.kinds.lines import Metric, RunLines
-from personafit.models import ChatRequest, Model
+from personafit.models import Model
 from personafit.raters import Rater, make_rater
-from personafit.raters.rater import SHORT_REPLY
 from personafit.store import Item, RunRecord, Store
 
 if TYPE_CHECKING:
@@ -102,10 +101,6 @@ class PreferenceKind(Kind):
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
         """What it is asked, and in how many orders."""
         return {"question": rater.questions[0].name, "orders": 2 if rater.order_matters else 1}
-
-    def reply_tokens(self, request: ChatRequest) -> int:
-        """Half of what it may be."""
-        return max(SHORT_REPLY, request.max_tokens // 2)
 
     def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
         """The pair with its attributes, in the order that is stored."""

@@ -85,9 +85,6 @@ def without_samples(spec: Spec, asks: QuestionSet) -> tuple[Spec, int]:
     return replace(spec, options=options), int(number)
 
 
-SHORT_REPLY = 16  # tokens; a model that reasons first shows its real cost with the first reply
-
-
 def key_of(
     *,
     item: str,
@@ -158,11 +155,6 @@ def _rows(ask: Ask, verdict: Verdict) -> Rows:
         )
 
     return [judgment(answer) for answer in verdict.answers], []
-
-
-def short_reply(request: ChatRequest) -> int:
-    """How long a reply is, in tokens, that names a choice and no more."""
-    return min(request.max_tokens, SHORT_REPLY)
 
 
 def rater_lane(rater: Rater, shown: Iterable[Shown], total: int) -> Lane:
