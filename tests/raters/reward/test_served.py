@@ -11,6 +11,7 @@ from personafit._errors import UserError
 from personafit.contexts import Context
 from personafit.items import Shown
 from personafit.models import Transient, Unanswerable, Unusable
+from personafit.models.purse import OverBudget, Purse, paying_from
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.store import Status
 from tests.raters.reward.scoring_server import ScoringServer
@@ -117,6 +118,17 @@ def test_price_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     request = rater.request(TEA)
     assert request is not None
     assert len(request.messages) == 6
+
+
+def test_a_budget_holds_for_scores_too() -> None:
+    with ScoringServer("classify") as server, paying_from(Purse(1e-6)):
+        with pytest.raises(OverBudget):
+            rate(make_rater(server.spec(",price=1")), TEA)
+        assert server.keys == []
+        purse = Purse(1.0)
+        with paying_from(purse):
+            (verdict,) = rate(make_rater(server.spec(",price=1")), TEA)
+    assert purse.spent == pytest.approx(verdict.cost)
 
 
 def test_bad_specs() -> None:

@@ -16,6 +16,7 @@ from personafit._hashing import content_hash
 from personafit.items.reading import Unit, Verdict
 from personafit.models import ChatRequest, Message, Spec, Transient, Unanswerable, Unusable
 from personafit.models.openai import OpenAIModel
+from personafit.models.purse import Payment, cost_of
 from personafit.models.reward.rendering import KNOWN
 from personafit.models.weights import switch
 from personafit.people import RENDERING, render_facets
@@ -156,9 +157,10 @@ class ServedRewardScorer(Scorer):
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """The score of each answer, each sent by itself."""
         verdict.calls = 0
-        scored = await asyncio.gather(*(self._of_group(group, verdict) for group in answer_groups(units)))
-        if self.price:
-            verdict.cost = verdict.tokens_in * self.price[0] / 1e6
+        payment = Payment.for_request(self.request(units), self.price) if self.price else Payment(0.0)
+        async with payment:
+            scored = await asyncio.gather(*(self._of_group(group, verdict) for group in answer_groups(units)))
+            verdict.cost = payment.pay(cost_of(verdict.tokens_in, 0, self.price))
         found = [score for scores, _ in scored for score in scores]
         return keep_scores(verdict, found, [dropped for _, dropped in scored])
 
@@ -182,7 +184,7 @@ class ServedRewardScorer(Scorer):
         verdict.tokens_in += sum(said if read is None else len(read) for (_, said), read in counted)
         return [score for score, _ in scored], dropped
 
-    def request(self, units: Sequence[Unit]) -> ChatRequest | None:
+    def request(self, units: Sequence[Unit]) -> ChatRequest:
         """The conversations that would be scored, for estimates."""
         turns = [
             turn
